@@ -116,3 +116,14 @@ def _remote_error(error: BaseException) -> str | None:
     if not isinstance(told, Mapping) or not told.get("error"):
         return None
     return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))
+
+
+def range_text(least: float | None, greatest: float | None) -> str:
+    """Return a range in words, where it has a bound.
+
+    Example:
+        >>> range_text(0, 1), range_text(1, None), range_text(None, 5)
+        ('from 0 to 1', 'from 1', 'to 5')
+    """
+    bounds = [f"from {least:g}" if least is not None else "", f"to {greatest:g}" if greatest is not None else ""]
+    return " ".join(filter(None, bounds))

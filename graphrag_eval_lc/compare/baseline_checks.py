@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
-from typing import Final
 
 from graphrag_eval_lc.compare.baseline_gates import (
     DropGate,
@@ -16,30 +15,22 @@ from graphrag_eval_lc.compare.baseline_gates import (
     TemplatesGate,
 )
 from graphrag_eval_lc.compare.drops import drop_between, is_above, sure_drop_of
-from graphrag_eval_lc.compare.flips import direction_of, has_best_value, is_right
+from graphrag_eval_lc.compare.flips import direction_of, is_right
+from graphrag_eval_lc.compare.gate_conditions import can_be_right, check_condition
 from graphrag_eval_lc.compare.gate_names import KnownMetrics, check_direction, check_gates
 from graphrag_eval_lc.compare.gate_texts import MEAN, Statistic, metric_and_statistic
 from graphrag_eval_lc.compare.gate_values import GateValues, statistic_of
 from graphrag_eval_lc.compare.gates import Gate, gates_in, results_of_gates
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of, too_few_text
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
-from graphrag_eval_lc.compare.regression import no_drop
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunResults
 from graphrag_eval_lc.config import GateConfig
-from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError, RunFolderError
+from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
-from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.run_folder import RUN_FILE
-
-_WORDS: Final[Mapping[str, str]] = {
-    "max_drop": "--max-drop",
-    "max_drop_per_template": "--max-drop-per-template",
-    "max_lost": "--max-lost",
-    "max_lost_per_template": "--max-lost",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +79,6 @@ def results_of_gates_beside(
     known = KnownMetrics.of_runs([each.config() for each in (a, *(run.results for run in runs))], measured)
     templates = [question.template_id for each in numbers for question in each.questions.values()]
     check_gates(gates, known, templates, of_config=of_config, where="the runs have")
-    for index, gate in enumerate(gates):
-        _check(gate, index if of_config else None)
     return [result for pair in pairs for result in pair.results(gates)]
 
 
@@ -113,7 +102,7 @@ def results_of_own_gates(a: RunResults, runs: Sequence[RunBeside], main: str | N
         try:
             for index, gate in enumerate(gates):
                 check_direction(gate, index)
-                _check(gate, index)
+                check_condition(gate, index)
         except ConfigError as problem:
             path = None if run.results.path is None else run.results.path / RUN_FILE
             raise RunFolderError(problem.what, path=path, key=f"config.{problem.key}", hint=problem.hint) from problem
@@ -126,40 +115,6 @@ def results_of_own_gates(a: RunResults, runs: Sequence[RunBeside], main: str | N
 def _note_declarations(a: RunResults, runs: Sequence[RunBeside]) -> None:
     for results in (a, *(run.results for run in runs)):
         note_recorded(results.declarations().items())
-
-
-def _check(gate: GateConfig, index: int | None) -> None:
-    """Refuse a condition that its metric cannot meet or fail."""
-    name = gate.metric or MAIN_METRIC
-    metric, statistic = metric_and_statistic(name)
-    is_of_drops = gate.condition in ("max_drop", "max_drop_per_template")
-    word = gate.condition if index is not None else _WORDS.get(gate.condition, gate.condition)
-    if statistic != MEAN and gate.condition in _WORDS:
-        hint = f"Give {metric}."
-        if is_of_drops and metric_spec(metric).lower_is_better:
-            bound = f'over: "+20%" of {name}' if index is not None else f"--fail-over {name}=+20%"
-            hint = f"Bound how much it may rise: {bound}; or give {metric}."
-        raise _mistake(f"{word} is of the mean, and {name} names another statistic", hint, index, "metric")
-    drop = gate.max_drop if gate.max_drop is not None else gate.max_drop_per_template
-    if drop is not None and drop > 1:
-        if index is None:
-            raise no_drop(drop)
-        raise _mistake(f"{drop:g} is no drop that can be allowed", "Give a number from 0 to 1.", index, gate.condition)
-    spec = metric_spec(metric)
-    is_of_lost = gate.condition in ("max_lost", "max_lost_per_template")
-    if gate.metric is not None and is_of_lost and not _can_be_right(spec):
-        what = f"{metric} has no best value, so that no question is right in it, and none can be lost"
-        raise _mistake(what, f"Name a score such as {MAIN_METRIC}, or limit its drop: max_drop.", index, "metric")
-
-
-def _can_be_right(spec: MetricSpec) -> bool:
-    return not spec.is_spent and has_best_value(spec)
-
-
-def _mistake(what: str, hint: str, index: int | None, key: str) -> GraphRAGEvalError:
-    if index is None:
-        return OptionError(what, hint=hint)
-    return ConfigError(what, key=f"gates.{index}.{key}", hint=hint)
 
 
 def _pairs(
@@ -321,7 +276,7 @@ class _PairBeside:
 
     def _lost(self, metric: str, gate: GateConfig, pairs: Mapping[str, Pair]) -> Gate:
         spec = metric_spec(metric)
-        if not _can_be_right(spec):
+        if not can_be_right(spec):
             return NotComparable(self.run.letter, metric, "it has no best value, so that no question is right in it")
         lost = [
             LostQuestion(each, self.template_ids[each], each in self.run.undecided and metric == self.main)

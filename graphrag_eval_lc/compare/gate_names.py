@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
+from graphrag_eval_lc.compare.gate_conditions import check_condition, gate_error
 from graphrag_eval_lc.compare.gate_texts import STATISTICS, metric_and_statistic
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
-from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
@@ -164,7 +164,7 @@ def check_gates(
     of_config: bool,
     where: str = "the dataset has",
 ) -> list[str]:
-    """Check the names in gates, and whether each bound is on the right side.
+    """Check the names in gates, whether each bound is on the right side, and whether a run can meet and fail it.
 
     Args:
         gates: The gates.
@@ -185,12 +185,18 @@ def check_gates(
     doubts: list[str] = []
     for index, gate in enumerate(gates):
         name = gate.metric or MAIN_METRIC
+        place = index if of_config else None
         if (problem := known.why_not(name)) is not None:
-            raise _error(*problem, index if of_config else None, "metric")
+            what, hint = problem
+            template, slash, metric = name.rpartition("/")
+            if slash and template in ids and known.why_not(metric) is None:
+                hint = f"Write metric: {metric} and template: {template}."
+            raise gate_error(what, hint, place, "metric")
         if gate.template is not None and gate.template not in ids:
             what = f"{where} no template {gate.template}"
-            raise _error(what, nearest(gate.template, ids), index if of_config else None, "template")
-        check_direction(gate, index if of_config else None)
+            raise gate_error(what, nearest(gate.template, ids), place, "template")
+        check_direction(gate, place)
+        check_condition(gate, place)
         if (doubt := known.doubt(name)) is not None:
             doubts.append(doubt)
     return list(dict.fromkeys(doubts))
@@ -214,7 +220,7 @@ def check_direction(gate: GateConfig, index: int | None = None, *, only_declared
         return
     if gate.under is not None and spec.lower_is_better:
         bound = f"over: {gate.under:g}" if index is not None else f"--fail-over {name}={gate.under:g}"
-        raise _error(f"{metric} {_why_less(spec, index)}", f"Bound it from above: {bound}.", index, "under")
+        raise gate_error(f"{metric} {_why_less(spec, index)}", f"Bound it from above: {bound}.", index, "under")
     if gate.over is not None and not spec.lower_is_better:
         what = f"{metric} is a metric of which more is better, and {_option('over', index)} bounds it from above"
         if isinstance(gate.over, str):
@@ -225,7 +231,7 @@ def check_direction(gate: GateConfig, index: int | None = None, *, only_declared
             hint = f"Require a least mean: {bound}."
         if not is_declared(metric):
             hint += " If less of it is better, register_metric(..., lower_is_better=True) says so."
-        raise _error(what, hint, index, "over")
+        raise gate_error(what, hint, index, "over")
 
 
 def _why_less(spec: MetricSpec, index: int | None) -> str:
@@ -240,12 +246,6 @@ def _why_less(spec: MetricSpec, index: int | None) -> str:
 
 def _option(condition: str, index: int | None) -> str:
     return f"--fail-{condition}" if index is None else condition
-
-
-def _error(what: str, hint: str, index: int | None, key: str) -> GraphRAGEvalError:
-    if index is None:
-        return OptionError(what, hint=hint)
-    return ConfigError(what, key=f"gates.{index}.{key}", hint=hint)
 
 
 def _judges_that_are_off(

@@ -32,6 +32,7 @@ from graphrag_eval_lc.masking import MASK, masked_values
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JudgeSpec, metric_spec, registered_metrics
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, step_kinds_by_key
+from graphrag_eval_lc.texts import range_text
 
 
 class EvaluationConfig(Section):
@@ -183,11 +184,10 @@ def check_repeats(config: EvaluationConfig) -> None:
         )
     least, greatest = metric_spec(metric).range
     if (least is not None and threshold < least) or (greatest is not None and threshold > greatest):
-        bounds = [f"from {least:g}" if least is not None else "", f"to {greatest:g}" if greatest is not None else ""]
         raise ConfigError(
             f"{threshold:g} is not allowed here",
             key="repeats.threshold",
-            hint=f"{metric} goes {' '.join(filter(None, bounds))}.",
+            hint=f"{metric} goes {range_text(least, greatest)}.",
         )
 
 

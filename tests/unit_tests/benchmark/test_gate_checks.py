@@ -44,6 +44,16 @@ def asked(**options: Any) -> BenchmarkRun:
         ({"gates": 3}, OptionError, "3 is no gate"),
         ({"gates": [3]}, OptionError, "3 is no gate"),
         ({"config": {"gates": [{"metric": "is_tow", "under": 1}]}}, ConfigError, r"key gates\.0\.metric: there is no"),
+        ({"config": {"gates": [{"max_drop": 5}]}}, ConfigError, r"key gates\.0\.max_drop: 5 is no drop that can be"),
+        ({"config": {"gates": [{"metric": "cost", "max_lost": 1}]}}, ConfigError, "cost has no best value, so that"),
+        ({"config": {"gates": [{"metric": "elapsed_sec.p95", "max_drop": 0.1}]}}, ConfigError, "names another stat"),
+        ({"gates": ["steps_score=90"]}, OptionError, r"from 0 to 1, and 90 lies outside\. Write 90 % as 0\.9\."),
+        ({"gates": ["elapsed_sec=-1"]}, OptionError, r"elapsed_sec goes from 0, and -1 lies outside\."),
+        (
+            {"config": {"gates": [{"metric": "sums/is_two", "under": 1}]}},
+            ConfigError,
+            r"there is no metric sums/is_two\. Write metric: is_two and template: sums\.",
+        ),
     ],
 )
 def test_wrong_gate_is_told_before_anything_is_asked(

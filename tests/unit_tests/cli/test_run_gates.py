@@ -111,7 +111,7 @@ def test_template_that_is_not_selected_cannot_be_checked(files: Path, exit_code:
     output = capsys.readouterr()
     assert "where/steps_score could not be checked: the run has no question of the template where." in output.err
     assert "Gate passed: elapsed_sec " in output.out
-    assert exit_code(*RUN, *gate, "--template", "who", "--fail-over", "elapsed_sec=-1") == 1
+    assert exit_code(*RUN, *gate, "--template", "who", "--fail-over", "elapsed_sec=0") == 1
 
 
 def test_metric_that_the_agents_module_registers_can_be_bounded(
