@@ -1,6 +1,7 @@
 """What all tests share: the folder of conformance data, where there is one, and how properties are tried."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from graphrag_eval_lc.registry import registered_only_here
 # On a busy machine an example may take longer than hypothesis allows by default.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
+
+# Programs that are started in the background ignore Ctrl-C, and so would those that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
