@@ -205,13 +205,20 @@ def _origins(comparison: "RunComparison", path: Path | None, config: "Evaluation
     from graphrag_eval_lc.compare.gates import gates_in
 
     if config is not None:
-        number = counted(len(config.gates), "gate is", "gates are")
-        yield f"{number} checked of {path}, and none of run.json."
+        yield f"{_checked(len(config.gates), str(path))}, and none of run.json."
         return
-    for run, results in zip(comparison.runs[1:], comparison.sources[1:], strict=True):
-        if gates := gates_in(results):
-            number = counted(len(gates), "gate is", "gates are")
-            yield f"{number} checked of the config in {run.path}/{RUN_FILE}; --config FILE replaces them."
+    numbers = [len(gates_in(results)) for results in comparison.sources]
+    for run, number in zip(comparison.runs[1:], numbers[1:], strict=True):
+        if number:
+            yield f"{_checked(number, f'the config in {run.path}/{RUN_FILE}')}; --config FILE replaces them."
+        elif any(numbers):
+            other = next(other for other, others in zip(comparison.runs, numbers, strict=True) if others)
+            record = f"{run.path}/{RUN_FILE}"
+            yield f"The config in {record} has no gates, unlike that of {other.path}; --config FILE gives some."
+
+
+def _checked(number: int, source: str) -> str:
+    return f"{counted(number, 'gate')} of {source} {'is' if number == 1 else 'are'} checked"
 
 
 def _write_page(comparison: "RunComparison", path: Path, gates: "Sequence[Gate]") -> None:

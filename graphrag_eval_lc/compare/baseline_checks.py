@@ -262,6 +262,7 @@ class _PairBeside:
             unit=whole.spec.unit,
             number_of_questions=len(values),
             number_of_templates=len({self.template_ids[each] for each in pairs}),
+            lower_is_better=whole.spec.lower_is_better,
         )
         if not is_confident or not is_above(drop, limit):
             return gate

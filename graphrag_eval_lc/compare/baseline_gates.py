@@ -90,6 +90,7 @@ class DropGate:
         unit: The unit of the means.
         number_of_questions: How many questions both have.
         number_of_templates: How many templates these have.
+        lower_is_better: Whether less is better, so that the mean of a worse run rose.
     """
 
     letter: str
@@ -106,6 +107,7 @@ class DropGate:
     unit: Unit
     number_of_questions: int
     number_of_templates: int
+    lower_is_better: bool = False
 
     @property
     def has_passed(self) -> bool:
@@ -133,7 +135,7 @@ class DropGate:
         counts = f"({', '.join(seen)})"
         if self.drop <= 0:
             what = "is better" if self.drop < 0 else "is the same in the mean"
-            return f"{name} {what}, and a drop of {limit} is allowed {counts}"
+            return f"{name} {what}, and a {self.way} of {limit} is allowed {counts}"
         if not self.is_confident or not is_above(self.drop, self.limit):
             return (
                 f"{name} is worse by {self.size}, and {'' if self.has_passed else 'only '}{limit} is allowed {counts}"
@@ -153,9 +155,14 @@ class DropGate:
         )
 
     @property
+    def way(self) -> str:
+        """What a worse mean does, as a word."""
+        return "rise" if self.lower_is_better else "drop"
+
+    @property
     def change(self) -> str:
         """Both means as text, that of A first."""
-        return f"{value_text(self.mean_a, self.unit)} → {value_text(self.mean_b, self.unit)}"
+        return _change_text(self.mean_a, self.mean_b, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +210,7 @@ class TemplatesGate:
                 f"{listed(named, _NAMED)}{doubt}"
             )
         if worst.drop <= 0:
-            return f"{name} is worse in no template, and a drop of {limit} is allowed in each ({number})"
+            return f"{name} is worse in no template, and a {worst.way} of {limit} is allowed in each ({number})"
         where = f"is worse by at most {worst.size} in a template ({worst.template})"
         if is_above(worst.drop, self.limit):
             return f"{name} {where}, but surely by more than {limit} in none ({number}){doubt}"
@@ -276,7 +283,8 @@ class LostGate:
 
     def __str__(self) -> str:
         name = f"{self.letter}: {_name(self.metric, self.template)}"
-        right = f"{self.right_in_a:,} of {counted(self.number_of_questions, 'question')} were right in A"
+        were = "was" if self.number_of_questions == 1 else "were"
+        right = f"{self.right_in_a:,} of {counted(self.number_of_questions, 'question')} {were} right in A"
         only = "" if self.has_passed else "only "
         if not self.is_per_template:
             number = counted(len(self.lost), "lost question")
@@ -353,7 +361,7 @@ class IncreaseGate:
         return self.over.endswith("%")
 
     def __str__(self) -> str:
-        values = f"{value_text(self.value_a, self.unit)} → {value_text(self.value_b, self.unit)}"
+        values = _change_text(self.value_a, self.value_b, self.unit)
         counts = counted(self.number_of_questions, "question")
         if self.samples is not None:
             counts = f"{self.samples[0]:,} and {self.samples[1]:,} samples of {counts}"
@@ -376,3 +384,13 @@ class IncreaseGate:
 
 def _name(metric: str, template: str | None) -> str:
     return metric if template is None else f"{template}/{metric}"
+
+
+def _change_text(value_a: float, value_b: float, unit: Unit) -> str:
+    """Return two values as text, with more digits where they differ and look alike."""
+    before, after = value_text(value_a, unit), value_text(value_b, unit)
+    if before == after and value_a != value_b:
+        more = next((each for each in (4, 6) if f"{value_a:.{each}g}" != f"{value_b:.{each}g}"), None)
+        if more is not None:
+            before, after = (format(value, f",.{more}g").replace("-", "−", 1) for value in (value_a, value_b))
+    return f"{before} → {after}"

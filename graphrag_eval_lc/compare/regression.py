@@ -90,6 +90,8 @@ class RegressionGate:
         limit = limit_text(self.max_drop, is_proportion=metric.is_proportion)
         p_value = f", {p_statement(metric.p_value)}" if metric.can_tell else ""
         why = _power_text(metric) if metric.can_tell else too_few_text(metric)
+        if self.has_passed and is_above(self.drop, self.max_drop):
+            claim = f"{self.letter} is not surely worse"
         return (
             f"{claim} in {metric.metric} by more than {limit}: {means} "
             f"({change}{self._drop_text()}{p_value}{self._sure_text()}); the effect decided: {why}"

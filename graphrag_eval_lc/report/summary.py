@@ -1,6 +1,7 @@
 """What a terminal shows at the end of a run: scores by template, and the worst questions."""
 
 import heapq
+import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -88,7 +89,7 @@ def summary_tables(
         if metrics:
             parts += [Text(), _scores_table(title, metrics, aggregates, means)]
     if "repeats" in aggregates:
-        parts.append(Text(_repeats_line(aggregates["repeats"], has_errors=bool(micro[NUMBER_OF_ERROR_SAMPLES]))))
+        parts.append(Text(_repeats_line(aggregates["repeats"], means)))
     if cost := _cost_line(aggregates.get("totals", {})):
         parts.append(Text(cost))
     if table := _worst_table(seen, has_repeats="repeats" in aggregates):
@@ -245,8 +246,8 @@ def _cost_line(totals: Mapping[str, Any]) -> str | None:
     return f"Cost: {', '.join(says)}" if says else None
 
 
-def _repeats_line(repeats: Mapping[str, Any], *, has_errors: bool) -> str:
-    """Say how often the questions were passed, and how sure the mean score of those that were answered is."""
+def _repeats_line(repeats: Mapping[str, Any], means: Means) -> str:
+    """Say how often the questions were passed, and how sure the mean score is; of the answered ones where it is."""
     metric = repeats["metric"]
     says = []
     if chances := shown_chances(repeats):
@@ -256,7 +257,9 @@ def _repeats_line(repeats: Mapping[str, Any], *, has_errors: bool) -> str:
         says.append(f"{texts} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
     if metric in repeats["metrics"]:
         score = repeats["metrics"][metric]
-        says.append(f"{metric} {score['mean']:.3f}{' of the answered' if has_errors else ''}")
+        every = means.of(metric).every
+        is_of_answered = every is not None and not math.isclose(score["mean"], every)
+        says.append(f"{metric} {score['mean']:.3f}{' of the answered' if is_of_answered else ''}")
         if "standard_error" in score:
             says[-1] += f" ± {score['standard_error']:.3f} (standard error, clustered by template)"
     return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"

@@ -137,7 +137,7 @@ def test_gates_of_a_file_hold_beside_those_of_options(exit_code: Command, capsys
     )
     assert exit_code("compare", "good", "worse", "-c", "gates.yaml", "--max-drop", "0.1") == 1
     output = capsys.readouterr()
-    assert "3 gates are checked of gates.yaml, and none of run.json.\n" in output.out
+    assert "3 gates of gates.yaml are checked, and none of run.json.\n" in output.out
     assert output.out.count("Gate passed") == 2
     assert "Gate failed: B: total_tokens is higher by 20.0 %, and only +10% is allowed (1,000 → 1,200, " in output.err
     assert "Gate failed: B: steps_score is worse by 0.167, and only 0.1 is allowed" in output.err
@@ -148,8 +148,12 @@ def test_without_a_file_the_gates_of_each_run_are_checked_and_that_is_said(exit_
     assert exit_code("compare", "strict", "good", "strict") == 0
     assert exit_code("compare", "good", "good", "strict") == 1
     output = capsys.readouterr()
-    told = "1 gate is checked of the config in strict/run.json; --config FILE replaces them.\n"
+    told = "1 gate of the config in strict/run.json is checked; --config FILE replaces them.\n"
     assert output.out.count(told) == 2
+    unlike = "The config in good/run.json has no gates, unlike that of strict; --config FILE gives some.\n"
+    assert output.out.count(unlike) == 2
+    assert exit_code("compare", "good", "worse") == 0
+    assert "no gates" not in capsys.readouterr().out
     assert "Gate failed: C: steps_score has 1 lost question, and only 0 may be" in output.err
     Path("none.yaml").write_text("steps: {}\n")
     assert exit_code("compare", "good", "strict", "--config", "none.yaml") == 0

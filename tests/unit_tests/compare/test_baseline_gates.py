@@ -224,6 +224,31 @@ def test_of_what_was_spent_a_share_is_allowed() -> None:
     )
 
 
+def test_what_less_is_better_of_rises() -> None:
+    a, b = run_of([1.0] * 3, total_tokens=1100), run_of([1.0] * 3, total_tokens=1000)
+    assert "total_tokens is better, and a rise of 10 % of A's mean is allowed" in str(
+        gate_of(a, b, "--max-drop total_tokens=0.1")
+    )
+    per_template = gate_of(a, b, "--max-drop-per-template total_tokens=0.1")
+    assert "worse in no template, and a rise of 10 % of A's mean is allowed in each" in str(per_template)
+
+
+def test_values_that_differ_do_not_look_alike() -> None:
+    a, b = run_of([1.0], elapsed_sec=0.0261), run_of([1.0], elapsed_sec=0.0332)
+    assert str(gate_of(a, b, {"metric": "elapsed_sec", "over": "+10%"})) == (
+        "B: elapsed_sec is higher by 27.2 %, and only +10% is allowed (0.0261 → 0.0332, 1 question)"
+    )
+    assert "(0.0261 → 0.0332, 1 question)" in str(gate_of(a, b, "--max-drop elapsed_sec=0.1"))
+
+
+def test_drop_that_is_not_sure_is_not_told_as_none() -> None:
+    (gate,) = compare_runs(run_of([1.0] * 3), run_of([0.0] * 3)).regression_gates(confident=True)
+    assert gate.has_passed
+    assert str(gate).startswith(
+        "B is not surely worse in steps_score by more than 0.05: 1.000 → 0.000 (−1.000, of which nothing is sure)"
+    )
+
+
 def test_lost_questions_are_those_that_flipped_to_wrong_and_are_named() -> None:
     a = run_of([1.0, 1.0, 1.0, 0.5, 1.0, 0.0], templates=2)
     b = run_of([0.0, 0.9, 1.0, 0.0, 1.0, 1.0], templates=2)

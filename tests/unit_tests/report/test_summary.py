@@ -33,9 +33,10 @@ def printed(worst: int = 5) -> str:
     return printed_results(results, worst)
 
 
-def printed_results(results: list[Any], worst: int = 5) -> str:
+def printed_results(results: list[Any], worst: int = 5, errors: str = "exclude") -> str:
     console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(iter(results), compute_aggregates(results), worst=worst))
+    aggregates = compute_aggregates(results, {"aggregates": {"errors": errors}})
+    console.print(summary_tables(iter(results), aggregates, worst=worst))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -88,11 +89,17 @@ def test_markup_in_texts_is_shown_as_text() -> None:
 
 
 def test_repeats_have_a_line_with_their_chances_and_the_standard_error() -> None:
-    text = printed_results(asked("q1", 1.0, 0.5) + asked("q2", 0.0, None, template_id="other"))
+    text = printed_results(asked("q1", 0.5, 0.5) + asked("q2", 1.0, None, template_id="other"))
     assert (
         "2 repeats: pass@1 0.25, pass@2 0.50, pass^2 0.00 (steps_score ≥ 1); "
-        "steps_score 0.375 of the answered ± 0.375 (standard error, clustered by template)"
+        "steps_score 0.750 of the answered ± 0.250 (standard error, clustered by template)"
     ) in " ".join(text.split())
+
+
+def test_mean_of_repeats_is_not_of_the_answered_where_failed_ones_count() -> None:
+    results = asked("q1", 0.5, 0.5) + asked("q2", 1.0, None, template_id="other")
+    results[-1]["steps_score"] = 0.0
+    assert "; steps_score 0.500 ± 0.000 (standard error" in printed_results(results, errors="include")
 
 
 def test_line_of_repeats_leaves_out_what_is_not_known() -> None:
