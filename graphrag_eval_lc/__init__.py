@@ -11,6 +11,7 @@ from graphrag_eval_lc.deprecation import renamed_names
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
     from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+    from graphrag_eval_lc.benchmark.load_run import load_run
     from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.run_report import report_html, write_report
+    from graphrag_eval_lc.run_store import StoredRun, list_runs
 
 __version__ = "0.1.0"
 
@@ -37,6 +39,7 @@ __all__ = [
     "MetricSpec",
     "RunComparison",
     "StepKind",
+    "StoredRun",
     "arun_benchmark",
     "arun_evaluation",
     "capture_run",
@@ -45,8 +48,10 @@ __all__ = [
     "draft_dataset",
     "gate_results",
     "import_dataset",
+    "list_runs",
     "load_dataset",
     "load_responses",
+    "load_run",
     "register_evaluator",
     "register_exporter",
     "register_matcher",
@@ -70,6 +75,7 @@ _ROOM_OF = {
     "GraphRAGEvalWarning": "errors",
     "MetricSpec": "registry",
     "StepKind": "matching",
+    "StoredRun": "run_store",
     "arun_benchmark": "benchmark.run_benchmark",
     "arun_evaluation": "evaluation",
     "capture_run": "capture",
@@ -78,8 +84,10 @@ _ROOM_OF = {
     "draft_dataset": "dataset.drafting",
     "gate_results": "compare",
     "import_dataset": "dataset.importing",
+    "list_runs": "run_store",
     "load_dataset": "dataset",
     "load_responses": "dataset",
+    "load_run": "benchmark.load_run",
     "register_evaluator": "registry",
     "register_exporter": "registry",
     "register_matcher": "matching",

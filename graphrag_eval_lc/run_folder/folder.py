@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_text
@@ -17,6 +19,7 @@ from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.run_folder.journal import Journal, torn_file
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FORMAT_VERSION = 1
 RUN_FILE = "run.json"
 RESPONSES_FILE = "responses.jsonl"
@@ -153,6 +156,26 @@ def read_run(folder: Path) -> dict[str, Any] | None:
     except UnicodeDecodeError as problem:
         raise _broken(path) from problem
     return _checked_run(path, text)
+
+
+def read_aggregates(folder: Path) -> dict[str, Any]:
+    """Return the aggregates in a run's folder; empty where there are none.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+    """
+    path = folder / AGGREGATES_FILE
+    try:
+        with path.open(encoding="utf-8") as file:
+            aggregates = yaml.load(file, Loader=_LOADER)
+    except FileNotFoundError:
+        return {}
+    except OSError as problem:
+        raise cannot_read(path, problem) from problem
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        hint = "Write it anew: graphrag-eval-lc score RUN_DIR."
+        raise RunFolderError("the aggregates of the run cannot be read", path=path, hint=hint) from problem
+    return aggregates if isinstance(aggregates, dict) else {}
 
 
 def _checked_run(path: Path, text: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Traces of other tools, OpenTelemetry's and LangSmith's, read as responses."""
