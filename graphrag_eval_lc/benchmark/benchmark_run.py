@@ -33,6 +33,7 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
+from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.table import table_html
 
@@ -212,12 +213,26 @@ class BenchmarkRun:
         Raises:
             RunFolderError: The file of results cannot be read, or a file cannot be written.
         """
-        folder = Path(directory)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise cannot_write(folder, problem) from problem
+        folder = _made(directory)
         return [self._table(kind).to_csv(folder / f"{kind}.csv") for kind in _KINDS]
+
+    def to_parquet(self, directory: str | PathLike[str]) -> list[Path]:
+        """Write the three tables of ``to_pandas`` to questions.parquet, steps.parquet and aggregates.parquet.
+
+        Columns keep their types; one that mixes numbers and texts is of texts.
+
+        Args:
+            directory: The folder; it is made where it is missing, and files of these names are replaced.
+
+        Returns:
+            The files.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+            RunFolderError: The file of results cannot be read, or a file cannot be written.
+        """
+        folder = _made(directory)
+        return [write_parquet(self._table(kind), folder / f"{kind}.parquet") for kind in _KINDS]
 
     def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw how the values of a metric are distributed, by template; failed samples stand apart.
@@ -301,3 +316,13 @@ class BenchmarkRun:
             question_id=question_id,
             hint="The ids are those of the results: [result['question_id'] for result in run.results].",
         )
+
+
+def _made(directory: str | PathLike[str]) -> Path:
+    """Return a folder, which is made where it is missing."""
+    folder = Path(directory)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise cannot_write(folder, problem) from problem
+    return folder

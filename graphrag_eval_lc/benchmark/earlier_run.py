@@ -66,6 +66,14 @@ def capture_warnings(earlier: Run, now: Run) -> list[str]:
     return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
 
 
+def commit_warnings(earlier: Run, now: Run) -> list[str]:
+    """Say that a run goes on at another commit, as answers of both stand beside each other then."""
+    before, after = (_text(_mapping(run.get("git")).get("commit")) for run in (earlier, now))
+    if before is None or after is None or before == after:
+        return []
+    return [f"the run began at the commit {before[:_DIGEST_LENGTH]} and goes on at {after[:_DIGEST_LENGTH]}"]
+
+
 def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
     """Say which questions of a run have another text now, and which the dataset has no more."""
     if changed := sorted(changed_questions(earlier, now)):

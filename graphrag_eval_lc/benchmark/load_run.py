@@ -1,30 +1,67 @@
 """A finished run opened again, as its files tell of it: no models, no keys, nothing is scored or written."""
 
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.run_folder import RUN_FILE, read_run
+from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.folder import read_aggregates
+from graphrag_eval_lc.texts import counted
 
 
 def load_run(path: str | PathLike[str]) -> BenchmarkRun:
     """Open a finished run: its aggregates, results, responses, frames, plots and gates.
 
+    Nothing is asked, scored or written, so neither the agent nor models and their keys are needed. To score the
+    responses again, such as with another configuration, there is ``score_run``.
+
     Args:
         path: The run's folder.
 
     Raises:
-        RunFolderError: It is no folder of a run that was scored, or a file cannot be read.
+        RunFolderError: It is no folder of a run that was scored to its end, or a file in it cannot be read.
 
     Example:
-        >>> load_run("runs/first").to_pandas()  # doctest: +SKIP
+        >>> run = load_run("runs/first")  # doctest: +SKIP
+        >>> run.to_pandas().groupby("template_id")["steps_score"].mean()  # doctest: +SKIP
     """
     folder = Path(path)
-    record = read_run(folder)
-    aggregates = read_aggregates(folder)
-    if record is None or not aggregates:
-        what = f"the folder holds no {RUN_FILE}" if record is None else "the run was not scored to its end"
-        raise RunFolderError(what, path=folder, hint="Score it: graphrag-eval-lc score RUN_DIR.")
-    return BenchmarkRun(aggregates, output_dir=folder, stopped=record.get("stopped"), judges=record.get("judges"))
+    if not folder.is_dir():
+        what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
+        raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
+    record, aggregates = read_run(folder), read_aggregates(folder)
+    if record is None:
+        hint = "Give the folder of one run; list_runs finds those in a folder."
+        raise RunFolderError(f"the folder holds no {RUN_FILE}", path=folder, hint=hint)
+    if not aggregates or not (folder / RESULTS_FILE).is_file():
+        hint = "Go on with it by the same command, or score what was answered: graphrag-eval-lc score RUN_DIR."
+        raise RunFolderError("the run did not come to its end, so it has no scores yet", path=folder, hint=hint)
+    return BenchmarkRun(
+        aggregates,
+        output_dir=folder,
+        stopped=_mapping(record.get("stopped")) or None,
+        judges=_mapping(record.get("judges")) or None,
+        warnings=list(_warnings(record)),
+        notes=list(_notes(record)),
+    )
+
+
+def _warnings(record: Mapping[str, Any]) -> Iterator[str]:
+    if "totals" not in record:  # they are written at the end, and taken away when somebody goes on
+        yield (
+            "the run was gone on with and that did not come to its end; the scores are those of before. "
+            "graphrag-eval-lc score RUN_DIR scores what was answered since"
+        )
+
+
+def _notes(record: Mapping[str, Any]) -> Iterator[str]:
+    number = len(_mapping(record.get("questions")))
+    if number and _mapping(record.get("scored_selection")):
+        yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.benchmark.git_state import git_state
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.config import EvaluationConfig
@@ -68,9 +69,9 @@ class RunManifest:
 
     Attributes:
         run_id: Unique for each run; a resumed run keeps it.
-        described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, capture,
-            limits, matchers, evaluators, versions, config; ``scored_selection``, where only some of the run's questions
-            are scored again.
+        described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, git,
+            capture, limits, matchers, evaluators, versions, config; ``scored_selection``, where only some of the run's
+            questions are scored again.
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
@@ -145,11 +146,14 @@ class RunManifest:
         )
 
     def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return the earlier sessions; where this one captures otherwise, each with the options of its capture."""
+        """Return the earlier sessions; where this one has another commit or captures otherwise, each with its own."""
         sessions = (earlier.get("times") or {}).get("sessions") or ()
-        if "capture" not in earlier or earlier["capture"] == self.described.get("capture"):
-            return tuple(sessions)
-        return tuple({"capture": earlier["capture"], **session} for session in sessions)
+        others = {
+            key: earlier[key]
+            for key in ("git", "capture")
+            if key in earlier and earlier[key] != self.described.get(key)
+        }
+        return tuple({**others, **session} for session in sessions) if others else tuple(sessions)
 
     def scored_again(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Return the record of ``earlier``, a run.json, whose responses are scored again."""
@@ -235,7 +239,7 @@ def begun_record(
         agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
             ``langgraph.json`` names; the graph and the version of a server's assistant.
     """
-    first = ("selection", "repeats", "agent", "agent_source", "agent_config", "capture", "judges")  # their order
+    first = ("selection", "repeats", "agent", "agent_source", "agent_config", "git", "capture", "judges")  # their order
     described = {
         **dict.fromkeys(first),
         **recorded(options),
@@ -243,6 +247,7 @@ def begun_record(
         "agent": agent_name(agent),
         "agent_source": agent_source,
         "agent_config": _plain(options.agent_config),
+        "git": None if options.output_dir is None else git_state(),
         "capture": capture_record(options.capture),
         "judges": judges,
     }

@@ -11,6 +11,7 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import (
     capture_warnings,
     changed_questions,
+    commit_warnings,
     missing_scorers,
     refuse_changes,
     refuse_missing,
@@ -156,7 +157,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
                 refuse_changes(earlier, now, self.folder.path)
                 refuse_missing(missing, self.folder.path, "--force (force=True) to go on without")
             self._changed = changed_questions(earlier, now)
-            self.warn(*capture_warnings(earlier, now), *scoring_warnings(earlier, now, self.judges_record, missing))
+            self.warn(*commit_warnings(earlier, now), *capture_warnings(earlier, now))
+            self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
             self._record = record.resuming(earlier)
         else:  # responses without a record of what they answer would be of no use
             self.folder.write_run(now)

@@ -15,6 +15,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
+from graphrag_eval_lc.benchmark.git_state import git_state
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
@@ -94,6 +95,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         given.config,
         scored_with(questions, given.config, given.evaluators),
         selection=given.selection.as_dict(),
+        git=None if given.output_dir is None else git_state(),
         **recorded(given),
     )
     with RunOutput(given.output_dir) as output:

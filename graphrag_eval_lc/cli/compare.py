@@ -25,9 +25,19 @@ def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="The folders of two or more runs; each is compared with the first one.", metavar="RUN_A RUN_B [RUN_C…]"
+            help="The folders of two or more runs; each is compared with the first one. With --baseline one is enough.",
+            metavar="RUN_A RUN_B [RUN_C…]",
         ),
     ],
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            help="The run that the others are compared with, in place of the first one: its folder, or a folder of "
+            "runs, of which the last one that came to its end is taken.",
+            metavar="DIR",
+        ),
+    ] = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,6 +144,8 @@ def compare(
     `graphrag-eval-lc compare runs/monday runs/tuesday --html comparison.html`
 
     `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression --max-drop-per-template 0.2 --max-lost 2`
+
+    `graphrag-eval-lc compare --baseline runs/main runs/branch --max-drop 0.05`
     """
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, tell_gates_beside
@@ -143,8 +155,11 @@ def compare(
     from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
     from graphrag_eval_lc.config import load_config
 
+    if baseline is not None:
+        runs = [_baseline_in(baseline, runs), *runs]
     if len(runs) < 2:
-        raise OptionError("there is only one run to compare", hint="Write: compare RUN_A RUN_B.")
+        hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A one is enough."
+        raise OptionError("there is only one run to compare", hint=hint)
     drops = gates_of_drops(max_drop or (), is_confident=confident)
     per_template = gates_of_drops_per_template(max_drop_per_template or (), is_confident=confident)
     if confident and not (drops or per_template or fail_on_regression):
@@ -186,6 +201,18 @@ def compare(
     tell_gates_beside(gates)
     if code := exit_code_of(gates):
         raise typer.Exit(code)
+
+
+def _baseline_in(folder: Path, others: Sequence[Path]) -> Path:
+    """Return the folder of the baseline: that one, or of a folder of runs the last one that is not compared with it."""
+    from graphrag_eval_lc.run_folder import RESULTS_FILE
+    from graphrag_eval_lc.run_store import latest_run
+
+    if (folder / RUN_FILE).is_file() or (folder / RESULTS_FILE).is_file():
+        return folder
+    found: Path = latest_run(folder, but=others).path
+    typer.echo(f"The baseline is {found}, the last run in {folder} that came to its end.")
+    return found
 
 
 def _gates_of_config(comparison: "RunComparison", path: Path | None, config: "EvaluationConfig | None") -> "list[Gate]":

@@ -136,7 +136,7 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
         return _of_folder(Path(source))
     if hasattr(source, "iter_results"):
         folder = getattr(source, "output_dir", None)
-        record = _record_in(Path(folder)) if folder else _record_of(config)
+        record = (read_run(Path(folder)) or {}) if folder else _record_of(config)
         return RunResults(Path(folder) if folder else None, record, source.iter_results)
     results = getattr(source, "results", source)
     if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
@@ -162,19 +162,7 @@ def _of_folder(folder: Path) -> RunResults:
     if not results.is_file():
         hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
-    return RunResults(folder, _record_in(folder), partial(iter_results, results))
-
-
-def _record_in(folder: Path) -> Mapping[str, Any]:
-    try:
-        return read_run(folder) or {}
-    except RunFolderError as problem:
-        if "--overwrite" not in (problem.hint or ""):
-            raise
-        # --overwrite is for commands that write into the folder; here it is only read.
-        raise RunFolderError(
-            "the record of the run cannot be read", path=problem.path, hint="Mend the file, or give another run."
-        ) from problem
+    return RunResults(folder, read_run(folder) or {}, partial(iter_results, results))
 
 
 def _is_nested(value: object, depth: int) -> bool:

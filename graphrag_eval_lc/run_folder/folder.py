@@ -63,7 +63,7 @@ class RunFolder:
             RunFolderError: It cannot be read, comes from a newer version of this package, or is missing beside other
                 files of a run.
         """
-        run = read_run(self.path)
+        run = read_run(self.path, otherwise=f"give another folder, or {_REPLACE}")
         if run is None:
             self._refuse_files_without_run()
         return run
@@ -140,8 +140,12 @@ class RunFolder:
                 )
 
 
-def read_run(folder: Path) -> dict[str, Any] | None:
+def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:
     """Return the run.json of a run's folder; None where there is none.
+
+    Args:
+        folder: The folder.
+        otherwise: What can be done where it cannot be read, beside mending it.
 
     Raises:
         RunFolderError: It cannot be read, or comes from a newer version of this package.
@@ -154,8 +158,8 @@ def read_run(folder: Path) -> dict[str, Any] | None:
     except OSError as problem:
         raise cannot_read(path, problem) from problem
     except UnicodeDecodeError as problem:
-        raise _broken(path) from problem
-    return _checked_run(path, text)
+        raise _broken(path, otherwise) from problem
+    return _checked_run(path, text, otherwise)
 
 
 def read_aggregates(folder: Path) -> dict[str, Any]:
@@ -178,14 +182,14 @@ def read_aggregates(folder: Path) -> dict[str, Any]:
     return aggregates if isinstance(aggregates, dict) else {}
 
 
-def _checked_run(path: Path, text: str) -> dict[str, Any]:
+def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
     try:
         run = parse_json(text)
     except (ValueError, RecursionError) as problem:
-        raise _broken(path) from problem
+        raise _broken(path, otherwise) from problem
     version = run.get("format_version") if isinstance(run, dict) else None
     if not isinstance(run, dict) or not isinstance(version, int):
-        raise _broken(path)
+        raise _broken(path, otherwise)
     if version > FORMAT_VERSION:
         raise RunFolderError(
             f"the run has format version {version}, and this version of graphrag-eval-lc reads {FORMAT_VERSION}",
@@ -195,9 +199,5 @@ def _checked_run(path: Path, text: str) -> dict[str, Any]:
     return run
 
 
-def _broken(path: Path) -> RunFolderError:
-    return RunFolderError(
-        "the record of the earlier run cannot be read",
-        path=path,
-        hint=f"Mend the file, give another folder, or {_REPLACE}.",
-    )
+def _broken(path: Path, otherwise: str) -> RunFolderError:
+    return RunFolderError("the record of the run cannot be read", path=path, hint=f"Mend the file, or {otherwise}.")

@@ -1,6 +1,6 @@
 """The runs in a folder, as their records tell of them; no result is read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -8,7 +8,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from graphrag_eval_lc.aggregation.score_means import ScoreMean, score_values
+from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    COST,
+    MAIN_METRIC,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_QUESTIONS,
+    NUMBER_OF_SUCCESS_SAMPLES,
+    TOTAL_TOKENS,
+    UPPER_BOUNDS,
+    metric_spec,
+)
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.folder import read_aggregates
 
@@ -60,6 +74,12 @@ class StoredRun:
         return None if digest is None else str(digest)
 
     @property
+    def tags(self) -> list[str]:
+        """The run's tags."""
+        tags = self.record.get("tags")
+        return [str(tag) for tag in tags] if isinstance(tags, list) else []
+
+    @property
     def is_finished(self) -> bool:
         """Whether the run was scored to its end."""
         return "totals" in self.record and (self.path / AGGREGATES_FILE).is_file()
@@ -72,6 +92,88 @@ class StoredRun:
             RunFolderError: The file cannot be read.
         """
         return read_aggregates(self.path)
+
+    def means(self, metrics: Iterable[str]) -> dict[str, ScoreMean]:
+        """Return the means of scores, as the report shows them: failed questions count as 0 in the first of each.
+
+        The results are read only where some questions failed, as the aggregates tell the means of the answered ones.
+
+        Args:
+            metrics: The scores; those that the run does not have are left out.
+
+        Raises:
+            RunFolderError: A file of the run cannot be read.
+        """
+        micro = _mapping(self.aggregates.get("micro"))
+        if not micro.get(NUMBER_OF_ERROR_SAMPLES):
+            known = ((metric, _mapping(micro.get(metric)).get("mean")) for metric in metrics)
+            return {metric: ScoreMean(mean, mean) for metric, mean in known if mean is not None}
+        named = list(metrics)
+        with recorded_only_here():
+            values = score_values(run_results(self.path).numbers(named))
+        return {metric: values[metric].mean() for metric in named if metric in values}
+
+    def metrics(self) -> list[str]:
+        """Return the scores that the run has."""
+        micro = _mapping(self.aggregates.get("micro"))
+        return [key for key, value in micro.items() if _is_score(key) and "mean" in _mapping(value)]
+
+    def row(self, metrics: Iterable[str] = (MAIN_METRIC,)) -> dict[str, Any]:
+        """Return what a list of runs shows of the run, as JSON has it; what is not known is None.
+
+        Args:
+            metrics: The scores; those that the run does not have are left out of ``scores``.
+
+        Returns:
+            ``path``, ``label``, ``tags``, ``started``, ``commit``, ``clean``, ``dataset``, ``dataset_sha256``,
+            ``finished``, ``questions``, ``errors`` (samples that failed), ``scores`` (by metric ``mean``, failed
+            questions as 0, and ``answered``), ``total_tokens`` and ``cost`` in USD, of agent and judges.
+
+        Raises:
+            RunFolderError: A file of the run cannot be read.
+        """
+        finished = self.is_finished
+        micro = _mapping(self.aggregates.get("micro")) if finished else {}
+        totals = _mapping(self.record.get("totals"))
+        dataset = _mapping(self.record.get("dataset"))
+        means = self.means(metrics) if finished else {}
+        return {
+            "path": str(self.path),
+            "label": self.label,
+            "tags": self.tags,
+            "started": None if self.started is None else self.started.isoformat(timespec="seconds"),
+            "commit": self.commit,
+            "clean": self.is_clean,
+            "dataset": dataset.get("path"),
+            "dataset_sha256": self.dataset_digest,
+            "finished": finished,
+            "questions": micro.get(NUMBER_OF_QUESTIONS, _samples(micro)),  # told only where questions have repeats
+            "errors": micro.get(NUMBER_OF_ERROR_SAMPLES),
+            "scores": {metric: {"mean": mean.every, "answered": mean.answered} for metric, mean in means.items()},
+            TOTAL_TOKENS: totals.get(TOTAL_TOKENS),
+            COST: totals.get(COST, totals.get(AGENT_COST)),
+        }
+
+
+def latest_run(folder: str | PathLike[str], *, but: Iterable[str | PathLike[str]] = ()) -> StoredRun:
+    """Return the run in a folder that began last, of those that came to their end.
+
+    Args:
+        folder: A folder of runs, or that of a single run.
+        but: The folders of runs that are not meant.
+
+    Raises:
+        RunFolderError: There is none.
+    """
+    others = {Path(path).resolve() for path in but}
+    known = list_runs(folder)
+    runs = [run for run in known if run.path.resolve() not in others]
+    finished = [run for run in runs if run.is_finished]
+    if not finished:
+        none = "the folder holds no other run" if known else "the folder holds no run"
+        what = "none of the runs in the folder came to its end" if runs else none
+        raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote, or one with such.")
+    return finished[-1]
 
 
 def list_runs(folder: str | PathLike[str]) -> list[StoredRun]:
@@ -103,6 +205,16 @@ def _folders(root: Path) -> Iterator[Path]:
     for path in sorted(root.iterdir()):
         if path.is_dir() and not path.name.startswith("."):
             yield from _folders(path)
+
+
+def _samples(micro: Mapping[str, Any]) -> int | None:
+    counts = [micro.get(key) for key in (NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_ERROR_SAMPLES)]
+    known = [count for count in counts if isinstance(count, int)]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _is_score(key: str) -> bool:
+    return metric_spec(key).kind == "score" and key not in UPPER_BOUNDS
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

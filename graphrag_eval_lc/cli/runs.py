@@ -1,0 +1,95 @@
+"""The command ``runs``: what is in a folder of runs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphrag_eval_lc.cli.options import output_console
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
+
+_SHORT = 8  # of a digest, as people see it
+
+
+@broken_plugins_left_out()
+def runs(
+    folder: Annotated[Path, typer.Argument(help="The folder in which runs are.", metavar="RUNS_DIR")] = Path("runs"),
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric", help=f"Show this score; may be repeated. Without it: {MAIN_METRIC}.", metavar="METRIC"
+        ),
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, help="Show only the last runs, this many.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a list with an object for each run.")] = False,
+) -> None:
+    """List the runs in a folder, the oldest first: when, of which commit and dataset, how good, at what cost.
+
+    Means of scores count failed questions as 0, as in the report. A * behind the commit says that files were changed
+    and not committed. Runs that did not come to their end are listed without scores.
+
+    For example:
+
+    `graphrag-eval-lc runs runs/`
+
+    `graphrag-eval-lc runs runs/ --metric answer_f1 --last 10`
+    """
+    # Imported here so that --help does not wait for what only the list needs.
+    from graphrag_eval_lc.config.base import named
+    from graphrag_eval_lc.json_values import json_text
+    from graphrag_eval_lc.run_store import list_runs
+
+    found = list_runs(folder)
+    if not found:
+        hint = "Write some with run, score or demo: --output RUNS_DIR/NAME."
+        raise OptionError("the folder holds no run", path=folder, hint=hint)
+    shown = metrics or [MAIN_METRIC]
+    rows = [run.row(shown) for run in (found if last is None else found[-last:])]
+    if unknown := [metric for metric in metrics or () if not any(metric in row["scores"] for row in rows)]:
+        known = list(dict.fromkeys(key for run in found for key in run.metrics()))
+        hint = f"{named(known, unknown[0])}." if known else "No run came to its end."
+        raise OptionError(f"none of the runs has the score {unknown[0]}", path=folder, hint=hint)
+    if as_json:
+        typer.echo(json_text(rows, indent=2))
+        return
+    _print(rows, shown, folder)
+
+
+def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = output_console()
+    caption = "scores are means over all questions, failed ones as 0" if any(row["errors"] for row in rows) else None
+    table = Table(show_edge=False, caption=caption, caption_justify="left")
+    for heading in ("Run", "Label", "Started (UTC)", "Commit", "Dataset"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("Questions", "Errors", *metrics, "Cost"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, _cells(row, metrics, folder)))
+    console.print(table)
+    if not all(row["finished"] for row in rows):
+        console.print("A run without scores did not come to its end.", style="dim")
+
+
+def _cells(row: dict[str, Any], metrics: Sequence[str], folder: Path) -> Iterator[str]:
+    from graphrag_eval_lc.prices import dollars
+
+    path = Path(row["path"])
+    yield str(path.relative_to(folder)) if path != folder else str(path)
+    yield "" if row["label"] == path.name else row["label"]
+    yield (row["started"] or "").replace("T", " ")[:16]
+    yield (row["commit"] or "")[:_SHORT] + ("*" if row["clean"] is False else "")
+    yield (row["dataset_sha256"] or "")[:_SHORT]
+    yield "" if row["questions"] is None else f"{row['questions']:,}"
+    yield f"{row['errors']:,}" if row["errors"] else ""
+    for metric in metrics:
+        score = row["scores"].get(metric)
+        yield "" if score is None else f"{score['mean']:.3f}"
+    yield "" if row["cost"] is None else dollars(row["cost"])

@@ -1,0 +1,98 @@
+"""The commit from which a run was started, as real git tells it."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark, score_responses, score_run
+from graphrag_eval_lc.benchmark.git_state import git_state
+
+DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?"}]}]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    named = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
+    said = subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return said.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "trunk")
+    folder.joinpath("agent.py").write_text("1\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "First")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(folder.joinpath("run.json").read_text())
+    return record
+
+
+def run_in(folder: Path, **options: Any) -> dict[str, Any]:
+    run_benchmark(lambda question: "1", DATASET, output_dir=folder, progress="off", **options)
+    return record_of(folder)
+
+
+def test_clean_tree_is_its_commit(repository: Path) -> None:
+    assert git_state() == {"commit": git(repository, "rev-parse", "HEAD"), "branch": "trunk", "clean": True}
+
+
+def test_changed_file_is_not_clean_and_an_unknown_one_is(repository: Path) -> None:
+    repository.joinpath("run.log").write_text("")
+    assert (git_state() or {})["clean"] is True
+    repository.joinpath("agent.py").write_text("2\n")
+    assert (git_state() or {})["clean"] is False
+
+
+def test_commit_without_a_branch_has_none(repository: Path) -> None:
+    git(repository, "checkout", "-q", "--detach")
+    assert (git_state() or {}).keys() == {"commit", "clean"}
+
+
+def test_folder_without_commits_or_git_has_none(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    git(new, "init", "-q")
+    assert git_state(new) is None
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    assert git_state(outside) is None
+    monkeypatch.setenv("PATH", "")
+    assert git_state(repository) is None
+
+
+def test_record_of_a_run_has_the_commit(repository: Path, tmp_path: Path) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    assert run_in(tmp_path / "run")["git"] == {"commit": commit, "branch": "trunk", "clean": True}
+    score_responses(DATASET, {"q": {"actual_answer": "1"}}, output_dir=tmp_path / "scored")
+    assert record_of(tmp_path / "scored")["git"]["commit"] == commit
+
+
+def test_run_that_is_scored_again_keeps_the_commit_at_which_it_was_asked(repository: Path, tmp_path: Path) -> None:
+    before = run_in(tmp_path / "run")["git"]
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
+    score_run(tmp_path / "run", dataset=DATASET)
+    assert record_of(tmp_path / "run")["git"] == before
+
+
+def test_run_that_goes_on_at_another_commit_tells_both(repository: Path, tmp_path: Path) -> None:
+    first = run_in(tmp_path / "run")["git"]
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
+    run = run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "run", progress="off", force=True)
+    told = [warning for warning in run.warnings if "commit" in warning]
+    second = git(repository, "rev-parse", "HEAD")
+    assert told == [f"the run began at the commit {first['commit'][:12]} and goes on at {second[:12]}"]
+    record = record_of(tmp_path / "run")
+    assert record["git"]["commit"] == second
+    assert [session.get("git") for session in record["times"]["sessions"]] == [first, None]

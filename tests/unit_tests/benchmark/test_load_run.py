@@ -1,0 +1,105 @@
+"""A finished run is opened again from its folder, without what made it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import compare_runs, load_run, run_benchmark, score_run
+from graphrag_eval_lc.errors import RunFolderError
+
+DATASET: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [
+            {"id": "q0", "question_text": "good", "reference_steps": [[{"name": "s", "output": "1"}]]},
+            {"id": "q1", "question_text": "bad"},
+        ],
+    }
+]
+
+
+def agent(question: str) -> str:
+    if question == "bad":
+        raise ValueError("no")
+    return "yes"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run_benchmark(
+        agent, DATASET, output_dir=tmp_path / "run", config={"gates": [{"metric": "steps_score", "under": 1}]}
+    )
+    return tmp_path / "run"
+
+
+def change(folder: Path, **values: Any) -> None:
+    path = folder / "run.json"
+    record = {**json.loads(path.read_text()), **values}
+    path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
+
+
+def test_loaded_run_is_the_run_that_was_made(tmp_path: Path) -> None:
+    made = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", repeats=2, progress="off")
+    loaded = load_run(tmp_path / "run")
+    assert loaded.aggregates == made.aggregates
+    assert loaded.results == made.results
+    assert loaded.responses == made.responses
+    assert repr(loaded) == repr(made)
+    assert loaded.to_pandas("steps").equals(made.to_pandas("steps"))
+    assert (loaded.judges, loaded.stopped, list(loaded.warnings)) == (made.judges, made.stopped, [])
+
+
+def test_gates_of_the_config_are_checked_again(folder: Path) -> None:
+    (gate,) = load_run(folder).gate_results()
+    assert not gate.has_passed
+
+
+def test_loaded_run_is_compared_like_its_folder(folder: Path) -> None:
+    loaded = load_run(folder)
+    assert compare_runs(loaded, loaded).to_dict()["pairs"] == compare_runs(folder, folder).to_dict()["pairs"]
+
+
+def test_nothing_in_the_folder_is_touched(folder: Path) -> None:
+    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
+    run = load_run(folder)
+    assert run.results
+    assert run.responses
+    assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()} == before
+
+
+def test_keys_that_were_masked_are_not_needed(folder: Path) -> None:
+    llm = {"generation": {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "name": "m", "api_key": "***"}}
+    change(folder, config={"llm": llm, "judges": {}})
+    assert len(load_run(folder).to_pandas()) == 2
+    assert load_run(folder).plot_scores() is not None
+
+
+def test_plugin_of_the_run_is_not_needed(folder: Path) -> None:
+    change(folder, config={"plugins": ["no_such_module"], "repeats": {"metric": "of_the_plugin"}})
+    assert load_run(folder).result("q0")["steps_score"] == 0
+
+
+def test_folder_without_a_finished_run_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"absent: there is no such folder"):
+        load_run(tmp_path / "absent")
+    with pytest.raises(RunFolderError, match=r"this is a file"):
+        load_run(folder / "run.json")
+    with pytest.raises(RunFolderError, match=r"holds no run\.json.*list_runs"):
+        load_run(tmp_path)
+    (folder / "aggregates.yaml").unlink()
+    with pytest.raises(RunFolderError, match=r"did not come to its end.*graphrag-eval-lc score"):
+        load_run(folder)
+
+
+def test_run_that_was_gone_on_with_and_killed_says_so(folder: Path) -> None:
+    change(folder, totals=None)
+    assert "the scores are those of before" in load_run(folder).warnings[0]
+
+
+def test_part_that_was_scored_again_says_so(folder: Path) -> None:
+    score_run(folder, dataset=DATASET, question_ids=["q0"])
+    loaded = load_run(folder)
+    assert loaded.notes == ["a selection of the 2 questions of the run was scored; all numbers are of these alone"]
+    assert len(loaded.results) == 1

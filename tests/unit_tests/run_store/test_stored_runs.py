@@ -1,0 +1,103 @@
+"""What a folder of runs is told to hold."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_eval_lc import list_runs, load_run
+from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.report.summary import score_values
+from graphrag_eval_lc.run_store import latest_run
+
+Change = Callable[..., None]
+
+
+def test_runs_are_listed_by_their_starts_wherever_they_are(runs: Path) -> None:
+    assert [run.path for run in list_runs(runs)] == [runs / "killed", runs / "a", runs / "nightly/b"]
+    assert [run.label for run in list_runs(runs)] == ["killed", "a", "the second"]
+    assert [run.is_finished for run in list_runs(runs)] == [False, True, True]
+    assert [run.path for run in list_runs(runs / "a")] == [runs / "a"]
+
+
+def test_folder_without_runs_has_none(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "run.json").write_text("{")
+    assert list_runs(tmp_path) == []
+
+
+def test_run_whose_start_is_not_known_comes_last(runs: Path, change: Change) -> None:
+    change(runs / "killed", times={"started": "yesterday"})
+    assert list_runs(runs)[-1].path == runs / "killed"
+    assert list_runs(runs)[-1].started is None
+
+
+def test_time_without_a_zone_is_utc(runs: Path, change: Change) -> None:
+    change(runs / "killed", times={"started": "2020-01-01T00:00:00"})
+    assert list_runs(runs)[0].path == runs / "killed"
+
+
+@pytest.mark.parametrize("name", ["a", "nightly/b"])
+def test_means_are_those_of_the_report_where_questions_failed(runs: Path, name: str) -> None:
+    (run,) = list_runs(runs / name)
+    expected = {key: each.mean() for key, each in score_values(run_results(runs / name).numbers(["right"])).items()}
+    assert run.means(["right", "steps_score", "answer_f1"]) == {key: expected[key] for key in ("right", "steps_score")}
+    assert expected["right"].every == 0.5
+    assert expected["right"].answered == pytest.approx(2 / 3)
+
+
+def test_row_has_what_a_list_shows(runs: Path, change: Change) -> None:
+    change(runs / "nightly/b", git={"commit": "a" * 40, "clean": False})
+    row = list_runs(runs)[-1].row(["right"])
+    assert row["path"] == str(runs / "nightly/b")
+    assert (row["label"], row["tags"], row["commit"], row["clean"]) == ("the second", ["x"], "a" * 40, False)
+    assert (row["questions"], row["errors"], row["finished"]) == (4, 1, True)
+    assert row["scores"] == {"right": {"mean": 0.5, "answered": pytest.approx(2 / 3)}}
+    assert len(row["dataset_sha256"]) == 64
+    row = list_runs(runs)[0].row()
+    assert (row["finished"], row["questions"], row["scores"]) == (False, None, {})
+
+
+def test_questions_with_repeats_are_counted_once(runs: Path) -> None:
+    (run,) = list_runs(runs / "a")
+    assert (run.row()["questions"], run.row()["errors"]) == (4, 2)
+
+
+def test_record_with_other_types_is_told_as_unknown(runs: Path, change: Change) -> None:
+    change(runs / "a", git=1, times=[], dataset="qa.yaml", tags="x", totals=None)
+    (run,) = list_runs(runs / "a")
+    assert (run.commit, run.is_clean, run.started, run.dataset_digest, run.tags) == (None, None, None, None, [])
+    assert run.row()["dataset"] is None
+
+
+def test_latest_run_is_the_last_that_came_to_its_end(runs: Path, change: Change) -> None:
+    change(runs / "killed", times={"started": "2999-01-01T00:00:00+00:00"})
+    assert latest_run(runs).path == runs / "nightly/b"
+    assert latest_run(runs, but=[runs / "nightly/../nightly/b"]).path == runs / "a"
+
+
+def test_folder_without_a_run_that_ended_is_refused(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="none of the runs in the folder came to its end"):
+        latest_run(runs / "killed")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(RunFolderError, match="the folder holds no run"):
+        latest_run(tmp_path / "none")
+    with pytest.raises(RunFolderError, match="the folder holds no other run"):
+        latest_run(runs / "a", but=[runs / "a"])
+    with pytest.raises(RunFolderError, match="there is no such folder"):
+        list_runs(tmp_path / "absent")
+
+
+def test_broken_record_is_told_with_its_file(runs: Path) -> None:
+    (runs / "a" / "run.json").write_text("{")
+    with pytest.raises(RunFolderError, match=r"a/run\.json: the record of the run cannot be read\. Mend the file, or"):
+        list_runs(runs)
+
+
+def test_broken_aggregates_are_told_with_their_file(runs: Path) -> None:
+    (runs / "a" / "aggregates.yaml").write_text("{")
+    with pytest.raises(RunFolderError, match=r"aggregates\.yaml: the aggregates of the run cannot be read\. Write it"):
+        list_runs(runs / "a")[0].row()
+    with pytest.raises(RunFolderError, match=r"aggregates\.yaml"):
+        load_run(runs / "a")
