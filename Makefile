@@ -53,6 +53,7 @@ notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
 
 schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
 	$(BIN)/python -c 'from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, format_schema_text; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
+	$(BIN)/python -c 'from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, document_schema_text; [path.write_text(document_schema_text(name), encoding="utf-8") for name, path in DOCUMENT_SCHEMA_PATHS.items()]'
 
 metrics-table: $(VENV)/.test  ## Write README's table of all metrics anew
 	$(BIN)/python tests/metrics_table.py

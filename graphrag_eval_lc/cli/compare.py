@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import GATES
-from graphrag_eval_lc.cli.options import FailUnder
+from graphrag_eval_lc.cli.options import AsJson, FailUnder
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
@@ -131,6 +131,7 @@ def compare(
         ),
     ] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
+    as_json: AsJson = False,
 ) -> None:
     """Compare runs, question by question, and tell whether a difference is more than chance.
 
@@ -149,14 +150,16 @@ def compare(
     """
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, tell_gates_beside
+    from graphrag_eval_lc.cli.json_printing import print_document
     from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, compare_runs
     from graphrag_eval_lc.compare.baseline_texts import gates_of_drops, gates_of_drops_per_template, gates_of_lost
     from graphrag_eval_lc.compare.gate_names import check_direction
     from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
     from graphrag_eval_lc.config import load_config
+    from graphrag_eval_lc.report.json_documents import comparison_document
 
     if baseline is not None:
-        runs = [_baseline_in(baseline, runs), *runs]
+        runs = [_baseline_in(baseline, runs, is_told=not as_json), *runs]
     if len(runs) < 2:
         hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A one is enough."
         raise OptionError("there is only one run to compare", hint=hint)
@@ -189,21 +192,26 @@ def compare(
     gates: list[Gate] = [*comparison.gate_results(given), *_gates_of_config(comparison, config, configured)]
     if fail_on_regression:
         gates += comparison.comparable_regression_gates(allowed, confident=confident)
-    print_comparison(comparison, show=show)
+    if not as_json:
+        print_comparison(comparison, show=show)
     for warning in comparison.warnings:
         typer.echo(f"Warning: {warning}", err=True)
-    if csv is not None:
-        typer.echo(f"Written to {comparison.to_csv(csv)}.")
+    written = [] if csv is None else [comparison.to_csv(csv)]
     if html is not None:
-        _write_page(comparison, html, gates)
-    for line in _origins(comparison, config, configured):
-        typer.echo(line)
-    tell_gates_beside(gates)
+        written.append(_page(comparison, html, gates))
+    if as_json:
+        print_document(comparison_document(comparison, gates))
+    else:
+        for path in written:
+            typer.echo(f"Written to {path}.")
+        for line in _origins(comparison, config, configured):
+            typer.echo(line)
+        tell_gates_beside(gates)
     if code := exit_code_of(gates):
         raise typer.Exit(code)
 
 
-def _baseline_in(folder: Path, others: Sequence[Path]) -> Path:
+def _baseline_in(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
     """Return the folder of the baseline: that one, or of a folder of runs the last one that is not compared with it."""
     from graphrag_eval_lc.run_folder import RESULTS_FILE
     from graphrag_eval_lc.run_store import latest_run
@@ -211,7 +219,7 @@ def _baseline_in(folder: Path, others: Sequence[Path]) -> Path:
     if (folder / RUN_FILE).is_file() or (folder / RESULTS_FILE).is_file():
         return folder
     found: Path = latest_run(folder, but=others).path
-    typer.echo(f"The baseline is {found}, the last run in {folder} that came to its end.")
+    typer.echo(f"The baseline is {found}, the last run in {folder} that came to its end.", err=not is_told)
     return found
 
 
@@ -248,10 +256,10 @@ def _checked(number: int, source: str) -> str:
     return f"{counted(number, 'gate')} of {source} {'is' if number == 1 else 'are'} checked"
 
 
-def _write_page(comparison: "RunComparison", path: Path, gates: "Sequence[Gate]") -> None:
+def _page(comparison: "RunComparison", path: Path, gates: "Sequence[Gate]") -> Path:
     from graphrag_eval_lc.report.comparison_page import write_comparison
 
-    typer.echo(f"Written to {write_comparison(comparison, path, gates)}.")
+    return write_comparison(comparison, path, gates)
 
 
 def _check_target(path: Path | None) -> None:

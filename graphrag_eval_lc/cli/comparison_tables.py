@@ -168,14 +168,14 @@ def _side(score: float, side: QuestionSide) -> str:
     return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"
 
 
-def tell_gates(gates: Sequence[GateResult]) -> bool:
-    """Print the gates of a run and return whether it fails one; those that are not passed go to standard error.
+def fails(gate: GateResult) -> bool:
+    """Return whether a run fails a gate; one about a template of which it has no question is only not checked."""
+    return not gate.has_passed and (gate.has_questions or gate.template is None)
 
-    A gate about a template of which the run has no question is neither passed nor failed.
-    """
-    failed = [not gate.has_passed and (gate.has_questions or gate.template is None) for gate in gates]
-    _tell((("failed" if fails else state_of(gate)), gate) for gate, fails in zip(gates, failed, strict=True))
-    return any(failed)
+
+def tell_gates(gates: Iterable[GateResult]) -> None:
+    """Print the gates of a run; those that are not passed go to standard error."""
+    _tell((("failed" if fails(gate) else state_of(gate)), gate) for gate in gates)
 
 
 def tell_gates_beside(gates: Iterable[Gate]) -> None:

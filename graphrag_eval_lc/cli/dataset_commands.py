@@ -1,13 +1,17 @@
 """The commands for datasets: validate and draft-dataset."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.dataset.validation import Problem
 
 # Of more unanswered questions only the first are shown.
 _MOST_UNANSWERED = 10
@@ -28,6 +32,7 @@ def validate(
     ] = None,
     config: Config = None,
     plugins: Plugins = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document in place of the lines.")] = False,
     **options: Any,
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
@@ -56,11 +61,25 @@ def validate(
     `graphrag-eval-lc validate qa.yaml --plugin my_package.step_kinds`
     """
     # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.cli.json_printing import print_document
     from graphrag_eval_lc.dataset.selection import Selection
-    from graphrag_eval_lc.dataset.validation import UNANSWERED, validated
+    from graphrag_eval_lc.dataset.validation import validated
+    from graphrag_eval_lc.report.json_documents import validation_document
 
     load_named_plugins(plugins)
     problems, note = validated(dataset, responses, config, Selection(**keywords(selection_options()[0], options)))
+    errors = sum(problem.severity == "error" for problem in problems)
+    if as_json:
+        print_document(validation_document(problems, note))
+    else:
+        _print_problems(problems, note)
+    if errors:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _print_problems(problems: "Sequence[Problem]", note: str | None) -> None:
+    from graphrag_eval_lc.dataset.validation import UNANSWERED
+
     unanswered = [problem for problem in problems if problem.what == UNANSWERED]
     left_out = unanswered[_FIRST_UNANSWERED:] if len(unanswered) > _MOST_UNANSWERED else []
     hidden = set(map(id, left_out))
@@ -78,8 +97,6 @@ def validate(
     typer.echo(f"{gap}{' and '.join(found) or 'No problems'} found.")
     if left_out:
         typer.echo(f"{len(unanswered):,} questions have no response; --answered-only checks only the others.")
-    if errors:
-        raise typer.Exit(EXIT_FINDINGS)
 
 
 def draft_dataset(

@@ -68,6 +68,16 @@ Plugins = Annotated[
     ),
     After("evaluators"),
 ]
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print one JSON document in place of the tables. Warnings, progress and what the agent prints go to "
+        "standard error.",
+        rich_help_panel=DISPLAY,
+    ),
+    After("worst"),
+]
 Quiet = Annotated[bool, option(QUIET)]
 Worst = Annotated[
     int,

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from rich.console import Console
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
-from graphrag_eval_lc.cli.comparison_tables import tell_gates
+from graphrag_eval_lc.cli.comparison_tables import fails, tell_gates
+from graphrag_eval_lc.cli.json_printing import print_document
 from graphrag_eval_lc.cli.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -22,12 +24,14 @@ from graphrag_eval_lc.cli.options import (
     tell,
 )
 from graphrag_eval_lc.cli.report import written_report
+from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
+from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.texts import counted, listed
@@ -60,6 +64,7 @@ def run_and_show(
     worst: int,
     measures: Sequence[str] = (),
     has_report: bool = True,
+    as_json: bool = False,
     **options: Any,
 ) -> None:
     """Run a benchmark and print its results; where it was interrupted, also the command that goes on.
@@ -70,6 +75,7 @@ def run_and_show(
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
         has_report: Whether its report is written into its folder.
+        as_json: Whether a JSON document is printed in place of the tables.
         **options: The options of ``run_benchmark``.
 
     Raises:
@@ -77,12 +83,14 @@ def run_and_show(
             where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
     """
     try:
-        run = run_benchmark(agent, dataset, **options)
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():  # agents print what they like
+            run = run_benchmark(agent, dataset, **options)
         show_run(
             run,
             worst=worst,
             measures=measures,
             has_report=has_report,
+            as_json=as_json,
             is_quiet=options.get("progress") == "off",
         )
     except KeyboardInterrupt as signal:
@@ -96,6 +104,7 @@ def show_run(
     worst: int,
     measures: Sequence[str] = (),
     has_report: bool = True,
+    as_json: bool = False,
     is_quiet: bool = False,
     is_scored_again: bool = False,
 ) -> None:
@@ -106,6 +115,7 @@ def show_run(
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
         has_report: Whether its report is written into its folder.
+        as_json: Whether a JSON document is printed in place of the tables.
         is_quiet: Whether the warnings of the run are still to be printed.
         is_scored_again: Whether the run was only scored now, so that this command does not go on with it.
 
@@ -113,19 +123,14 @@ def show_run(
         typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
             where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
     """
-    console = output_console()
-    shown = [parse_measure(name) for name in measures]
-    for note in run.notes:
-        console.print(f"{note}.\n", markup=False, highlight=False, soft_wrap=True)
-    config = run_results(run).config()
-    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
-    if run.output_dir:
-        _show_files(console, run.output_dir, has_report=has_report)
-    if "generation" not in (run.judges or {}):
-        console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
+    gates = run.gate_results()
+    if as_json:
+        _print_json(run, gates, has_report=has_report)
+    else:
+        _print_run(run, worst=worst, measures=measures, has_report=has_report)
     for warning in run.warnings if is_quiet else ():
         tell(f"Warning: {warning}")
-    code = _tell_gates(console, run)
+    code = _exit_code_of(gates) if as_json else _tell_gates(run, gates)
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]
@@ -138,19 +143,42 @@ def show_run(
         raise typer.Exit(code)
 
 
-def _tell_gates(console: Console, run: BenchmarkRun) -> int:
+def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_report: bool) -> None:
+    console = output_console()
+    shown = [parse_measure(name) for name in measures]
+    for note in run.notes:
+        console.print(f"{note}.\n", markup=False, highlight=False, soft_wrap=True)
+    config = run_results(run).config()
+    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
+    if run.output_dir:
+        _show_files(console, run.output_dir, has_report=has_report)
+    if "generation" not in (run.judges or {}):
+        console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
+
+
+def _print_json(run: BenchmarkRun, gates: Sequence[GateResult], *, has_report: bool) -> None:
+    _, problem = written_report(run.output_dir) if run.output_dir and has_report else (None, None)
+    print_document(run_document(run, gates))
+    if problem is not None:
+        tell(problem)
+
+
+def _tell_gates(run: BenchmarkRun, gates: Sequence[GateResult]) -> int:
     """Print the gates of a run, and return the exit code that they ask for."""
-    gates = run.gate_results()
-    has_failed = tell_gates(gates)
+    tell_gates(gates)
     if with_baseline := sum(gate.needs_baseline for gate in run.gates):
         need = counted(with_baseline, "gate of the config needs", "gates of the config need")
-        console.print(
+        output_console().print(
             f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}",
             markup=False,
             highlight=False,
             soft_wrap=True,
         )
-    if has_failed:
+    return _exit_code_of(gates)
+
+
+def _exit_code_of(gates: Sequence[GateResult]) -> int:
+    if any(map(fails, gates)):
         return EXIT_FINDINGS
     return 0 if all(gate.has_passed for gate in gates) else EXIT_NOTHING
 

@@ -10,6 +10,7 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
+    AsJson,
     Config,
     FailOver,
     FailUnder,
@@ -112,6 +113,7 @@ def run(
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
     worst: Worst = 5,
+    as_json: AsJson = False,
     **options: Any,
 ) -> None:
     """Put the questions of a dataset through an agent and score the responses.
@@ -137,6 +139,8 @@ def run(
     from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, run_and_show, show_plan
 
+    if dry_run and as_json:
+        raise OptionError("--json prints a run, and --dry-run makes none", hint="Leave one of them out.")
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
@@ -157,6 +161,7 @@ def run(
             worst=worst,
             measures=names or (),
             has_report=not no_report,
+            as_json=as_json,
             **given,
         )
 

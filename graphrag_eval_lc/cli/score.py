@@ -10,6 +10,7 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import cli_options
 from graphrag_eval_lc.cli.model_options import keywords, option_name, with_fields_of
 from graphrag_eval_lc.cli.options import (
+    AsJson,
     Config,
     FailOver,
     FailUnder,
@@ -67,6 +68,7 @@ def score(
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
     worst: Worst = 5,
+    as_json: AsJson = False,
     **options: Any,
 ) -> None:
     """Score recorded responses; no agent is asked.
@@ -106,6 +108,7 @@ def score(
         worst=worst,
         measures=names or (),
         has_report=not no_report,
+        as_json=as_json,
         is_quiet=True,
         is_scored_again=True,
     )

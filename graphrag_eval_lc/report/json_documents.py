@@ -1,0 +1,459 @@
+"""What ``--json`` prints: a run, a comparison or the problems of a dataset as one JSON document with a schema."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
+from graphrag_eval_lc.compare.gates import Gate, GateResult, state_of
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison
+from graphrag_eval_lc.compare.run_comparison import RunSummary, verdict_word
+from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.dataset.validation import Problem
+from graphrag_eval_lc.masking import masked_values
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.metrics import (
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_SUCCESS_SAMPLES,
+    own_metrics,
+)
+from graphrag_eval_lc.report.scores import score_records, shown_scores
+from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class GateDocument(_Document):
+    """A gate: whether it was passed, and what was found."""
+
+    state: Literal["passed", "failed", "not checked"]
+    """``not checked``: there was nothing to check it on."""
+    text: str
+    """What was found, for people."""
+    run: str | None = None
+    """The letter of the run, in a comparison."""
+    metric: str | None = None
+    """What is bounded."""
+    template: str | None = None
+    """The template that the gate is about; null: all."""
+
+
+class ScoreDocument(_Document):
+    """A score over all questions that have it."""
+
+    mean: float
+    """The mean over all questions, failed ones as 0 (where less is better as the greatest value)."""
+    mean_answered: float | None
+    """The mean over the questions that were answered."""
+    mean_of_templates: float
+    """The mean of the templates' means, failed questions as in ``mean``."""
+    upper: float | None
+    """The mean if all undecided steps fitted; null where none is undecided."""
+    low: float | None
+    """The lower end of the 95 % interval of ``mean``; null where it cannot be told."""
+    high: float | None
+    """The upper end."""
+    interval_note: str | None
+    """Why there is no interval, or why it may be too narrow."""
+    questions: int
+    """How many questions have the score."""
+
+
+class TemplateDocument(_Document):
+    """A template of a run."""
+
+    questions: int
+    """How many of its questions the run has."""
+    errors: int
+    """How many samples of these failed."""
+    scores: dict[str, float]
+    """The mean of each score, failed questions as 0."""
+
+
+class RunDocument(_Document):
+    """A run that was scored."""
+
+    format_version: Literal[1] = 1
+    """Raised where a key goes or means something else; new keys may come at any time."""
+    kind: Literal["run"] = "run"
+    """What the document is of."""
+    path: str | None
+    """The run's folder."""
+    run_id: str | None
+    """The run's id."""
+    label: str | None
+    """Its label."""
+    files: list[str]
+    """The files in its folder."""
+    questions: int
+    """How many questions it has."""
+    answered: int
+    """How many samples were answered."""
+    errors: int
+    """How many samples failed."""
+    scores: dict[str, ScoreDocument]
+    """By score, the main one first."""
+    templates: dict[str, TemplateDocument]
+    """By template id, in the dataset's order."""
+    totals: dict[str, Any]
+    """What the run spent, as in aggregates.yaml."""
+    gates: list[GateDocument]
+    """The gates that were checked."""
+    passed: bool
+    """Whether no gate failed, all could be checked, and the run was not stopped."""
+    stopped: dict[str, Any] | None
+    """``reason``, ``message`` and ``left_out`` of a run that ended before its time."""
+    judges: dict[str, Any] | None
+    """The judges' models and metrics, as in run.json."""
+    warnings: list[str]
+    """What the user should know of the run."""
+    notes: list[str]
+    """Which questions were scored, where these are not all."""
+
+
+class ComparedRunDocument(_Document):
+    """A run of a comparison."""
+
+    letter: str
+    """What it is called there; A is the baseline."""
+    label: str
+    """Its label, else the name of its folder."""
+    path: str | None
+    """Its folder."""
+    number_of_questions: int
+    """How many questions it has."""
+    number_of_samples: int
+    """How many results it has."""
+    number_of_errors: int
+    """How many of these failed."""
+
+
+class MetricDocument(_Document):
+    """A metric of a run beside the baseline."""
+
+    metric: str
+    """The metric."""
+    unit: str
+    """Its unit."""
+    is_main: bool
+    """Whether it is the main metric, which was chosen beforehand."""
+    is_spent: bool
+    """Whether it says what was spent."""
+    lower_is_better: bool
+    """Whether less of it is better."""
+    number_of_questions: int
+    """How many questions have it in both runs."""
+    number_of_templates: int
+    """How many templates these have."""
+    left_out: int
+    """How many questions have it in one run alone."""
+    mean_a: float
+    """The mean in A, failed questions as 0."""
+    mean_b: float
+    """The mean in the other run."""
+    difference: float
+    """The other run's mean less that of A."""
+    low: float | None
+    """The lower end of the difference's interval."""
+    high: float | None
+    """The upper end."""
+    confidence: float
+    """The level of the interval; of metrics that are adjusted together it is higher than 0.95."""
+    p_value: float
+    """The p-value of its own."""
+    adjusted_p_value: float
+    """The p-value by which the verdict goes."""
+    can_tell: bool
+    """Whether enough templates differ for a p-value below 0.05."""
+    effect_size: float | None
+    """The mean difference in standard deviations of the differences."""
+    wins: int
+    """How many questions are better in the other run."""
+    ties: int
+    """How many are the same."""
+    losses: int
+    """How many are worse."""
+    verdict: Literal["better", "worse", "the same", "no evidence", "cannot tell"]
+    """What can be said of the other run."""
+    power: float | None
+    """In which share of such comparisons a drop of 0.05 would be seen."""
+    questions_needed_low: int | None
+    """How many questions would tell the difference: the lower end of the range."""
+    questions_needed_high: int | None
+    """The upper end; null: more than can be said."""
+    sentence: str
+    """The same as a sentence."""
+
+
+class FlipDocument(_Document):
+    """A question of which the main metric changed."""
+
+    question_id: str
+    """The question."""
+    template_id: str
+    """Its template, as A has it."""
+    direction: str
+    """``now wrong``, ``now right``, ``worse`` or ``better``."""
+    score_a: float
+    """Its score in A, with repeats their mean."""
+    score_b: float
+    """Its score in the other run."""
+    reason: str | None
+    """Why it did not score in full in the other run."""
+
+
+class PairDocument(_Document):
+    """A run beside the baseline A."""
+
+    run: str
+    """The letter of the run."""
+    number_of_questions: int
+    """How many questions both have; no others are compared."""
+    number_of_templates: int
+    """How many templates these have."""
+    left_out_a: int
+    """How many questions only A has."""
+    left_out_b: int
+    """How many only the other run has."""
+    metrics: list[MetricDocument]
+    """The metrics that both have."""
+    flips: list[FlipDocument]
+    """The questions of which the main metric changed, those that are wrong now first."""
+
+
+class ComparisonDocument(_Document):
+    """Runs beside a baseline."""
+
+    format_version: Literal[1] = 1
+    """Raised where a key goes or means something else; new keys may come at any time."""
+    kind: Literal["comparison"] = "comparison"
+    """What the document is of."""
+    metric: str | None
+    """The main metric."""
+    runs: list[ComparedRunDocument]
+    """The runs, the baseline first."""
+    pairs: list[PairDocument]
+    """Each other run beside the baseline."""
+    gates: list[GateDocument]
+    """The gates that were checked."""
+    passed: bool
+    """Whether no gate failed and all could be checked."""
+    warnings: list[str]
+    """What may make the runs hard to compare."""
+
+
+class ProblemDocument(_Document):
+    """A mistake in a dataset or in responses."""
+
+    severity: Literal["error", "warning"]
+    """``error`` where what is meant cannot be evaluated, ``warning`` where it can."""
+    what: str
+    """What is wrong."""
+    hint: str
+    """How to put it right."""
+    path: str | None
+    """The file."""
+    line: int | None
+    """The line, from 1."""
+    question_id: str | None
+    """The question."""
+    key: str | None
+    """The key, such as ``[0].questions[2].id``."""
+
+
+class ValidationDocument(_Document):
+    """What is wrong with a dataset, and with responses to it."""
+
+    format_version: Literal[1] = 1
+    """Raised where a key goes or means something else; new keys may come at any time."""
+    kind: Literal["validation"] = "validation"
+    """What the document is of."""
+    errors: int
+    """How many problems there are."""
+    warnings: int
+    """How many warnings."""
+    problems: list[ProblemDocument]
+    """All of them, in the order of the files."""
+    note: str | None
+    """Which questions were checked, where these are not all."""
+
+
+_DOCUMENTS: Mapping[str, type[_Document]] = {
+    "run": RunDocument,
+    "comparison": ComparisonDocument,
+    "validation": ValidationDocument,
+}
+DOCUMENT_SCHEMA_PATHS = {name: Path(__file__).parent / "schemas" / f"{name}.schema.json" for name in _DOCUMENTS}
+
+
+@recorded_only_here()
+def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> RunDocument:
+    """Return a run as ``run --json`` and ``score --json`` print it.
+
+    Args:
+        run: The run.
+        gates: Its gates, as they were checked.
+
+    Raises:
+        RunFolderError: The run's files cannot be read.
+    """
+    results = run_results(run)
+    numbers = RunValues(results.config(), own_metrics(run.aggregates["micro"]))
+    for result in run.iter_results():
+        numbers.add(result)
+    scores = shown_scores(numbers)
+    micro = run.aggregates["micro"]
+    checked = [_gate(gate) for gate in gates]
+    return RunDocument(
+        path=None if run.output_dir is None else str(run.output_dir),
+        run_id=_text(results.record.get("run_id")),
+        label=_text(results.record.get("label")),
+        files=_files(run.output_dir),
+        questions=len(numbers.questions),
+        answered=micro[NUMBER_OF_SUCCESS_SAMPLES],
+        errors=micro[NUMBER_OF_ERROR_SAMPLES],
+        scores={
+            record["metric"]: ScoreDocument(
+                mean=record["mean_all"],
+                mean_answered=record["mean_answered"],
+                mean_of_templates=record["macro"],
+                upper=record.get("upper"),
+                low=record["low"],
+                high=record["high"],
+                interval_note=record["interval_note"] or None,
+                questions=record["n_all"],
+            )
+            for record in score_records(scores, len(numbers.questions))
+        },
+        templates=_templates(numbers, scores),
+        totals=dict(run.aggregates.get("totals", {})),
+        gates=checked,
+        passed=_all_passed(checked) and run.stopped is None,
+        stopped=None if run.stopped is None else dict(run.stopped),
+        judges=None if run.judges is None else masked_values(dict(run.judges)),
+        warnings=list(run.warnings),
+        notes=list(run.notes),
+    )
+
+
+def comparison_document(comparison: RunComparison, gates: Sequence[Gate] = ()) -> ComparisonDocument:
+    """Return a comparison as ``compare --json`` prints it.
+
+    Args:
+        comparison: The comparison.
+        gates: Its gates, as they were checked.
+    """
+    checked = [_gate(gate) for gate in gates]
+    return ComparisonDocument(
+        metric=comparison.metric,
+        runs=[_compared_run(run) for run in comparison.runs],
+        pairs=[_pair(pair) for pair in comparison.pairs],
+        gates=checked,
+        passed=_all_passed(checked),
+        warnings=list(comparison.warnings),
+    )
+
+
+def validation_document(problems: Iterable[Problem], note: str | None = None) -> ValidationDocument:
+    """Return what ``validate --json`` prints.
+
+    Args:
+        problems: What was found.
+        note: Which questions were checked, where these are not all.
+    """
+    found = [ProblemDocument(**asdict(problem)) for problem in problems]
+    warnings = sum(problem.severity == "warning" for problem in found)
+    return ValidationDocument(errors=len(found) - warnings, warnings=warnings, problems=found, note=note)
+
+
+def document_schema_text(name: str) -> str:
+    """Return the JSON Schema (draft 2020-12) of a document as the text of its file.
+
+    Args:
+        name: ``run``, ``comparison`` or ``validation``.
+
+    Example:
+        >>> '"title": "RunDocument"' in document_schema_text("run")
+        True
+    """
+    schema = _DOCUMENTS[name].model_json_schema(mode="serialization")
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _gate(gate: Gate) -> GateDocument:
+    metric, letter, template = (getattr(gate, name, None) for name in ("metric", "letter", "template"))
+    name = metric.metric if isinstance(metric, MetricComparison) else metric
+    return GateDocument(
+        state=state_of(gate), text=str(gate), run=_text(letter), metric=_text(name), template=_text(template)
+    )
+
+
+def _all_passed(gates: Iterable[GateDocument]) -> bool:
+    return all(gate.state == "passed" for gate in gates)
+
+
+def _files(folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    names = (RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, "report.html")
+    return [name for name in names if (folder / name).is_file()]
+
+
+def _templates(numbers: RunValues, scores: Mapping[str, Any]) -> dict[str, TemplateDocument]:
+    templates: dict[str, TemplateDocument] = {}
+    for question in numbers.questions.values():
+        template = templates.setdefault(question.template_id, TemplateDocument(questions=0, errors=0, scores={}))
+        template.questions += 1
+        template.errors += question.errors
+    for metric, values in scores.items():
+        for template_id in values.every:
+            mean = values.of_template(template_id).mean().every
+            if mean is not None:
+                templates[template_id].scores[metric] = mean
+    return templates
+
+
+def _compared_run(run: RunSummary) -> ComparedRunDocument:
+    return ComparedRunDocument(**asdict(run))
+
+
+def _pair(pair: PairComparison) -> PairDocument:
+    return PairDocument(
+        run=pair.run.letter,
+        number_of_questions=pair.number_of_questions,
+        number_of_templates=pair.number_of_templates,
+        left_out_a=pair.left_out_a,
+        left_out_b=pair.left_out_b,
+        metrics=[_metric(metric) for metric in pair.metrics],
+        flips=[_flip(flip) for flip in pair.flips],
+    )
+
+
+def _metric(metric: MetricComparison) -> MetricDocument:
+    low, high = metric.interval or (None, None)
+    told = {name: getattr(metric, name) for name in MetricDocument.model_fields if hasattr(metric, name)}
+    return MetricDocument.model_validate({**told, "low": low, "high": high, "verdict": verdict_word(metric)})
+
+
+def _flip(flip: Flip) -> FlipDocument:
+    return FlipDocument(
+        question_id=flip.question_id,
+        template_id=flip.template_id,
+        direction=flip.direction,
+        score_a=flip.score_a,
+        score_b=flip.score_b,
+        reason=flip.b.reason or None,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
