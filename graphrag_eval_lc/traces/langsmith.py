@@ -1,0 +1,358 @@
+"""LangSmith's runs read as calls: those that it exports, one by one, and trees of them with ``child_runs``."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, Generation, LLMResult
+from pydantic import BaseModel
+
+from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
+from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message, question_in
+from graphrag_eval_lc.capture.outputs import message_text, output_text, to_plain
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.registry.metrics import TOKENS
+from graphrag_eval_lc.traces.traced_calls import AskedCall, CallKind, TracedCall
+
+SOURCE = "langsmith"
+_KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}
+# Of older exports: counts of a run beside its outputs.
+_RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), TOKENS, strict=True))
+# What LangChain, LangGraph and LangSmith put into the metadata of each run.
+_OWN_METADATA = ("ls_", "lc_", "langgraph_", "checkpoint_ns", "thread_id", "run_attempt", "revision_id", "LANGSMITH_")
+_QUESTION_ID = "question_id"
+_CONSTRUCTED = {"lc", "type", "id", "kwargs"}
+_OUTPUT = "output"
+_EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\((?P<text>.*)\)", re.DOTALL)
+
+
+def is_run(record: object) -> bool:
+    """Return whether a record is a run of LangSmith."""
+    return isinstance(record, Mapping) and "run_type" in record and "id" in record
+
+
+def langsmith_calls(run: object) -> Iterator[TracedCall]:
+    """Yield the calls of a run: itself, and those of the runs inside it, where it holds them.
+
+    Args:
+        run: A run as LangSmith's client gives it, or as the dict of its JSON.
+
+    Raises:
+        ResponsesError: It is no run, or lacks its start.
+
+    Example:
+        >>> run = {"id": "r", "run_type": "tool", "name": "now", "start_time": "2026-01-31T12:00:00", "inputs": {}}
+        >>> [(call.kind, call.name) for call in langsmith_calls(run)]
+        [('tool', 'now')]
+    """
+    pending: list[tuple[object, str | None, str | None]] = [(run, None, None)]
+    while pending:
+        each, parent, trace = pending.pop()
+        record = _record(each)
+        call = _call(record, parent, trace)
+        yield call
+        inner = record.get("child_runs")
+        children = inner if isinstance(inner, Sequence) and not isinstance(inner, str) else ()
+        pending += [(child, call.id, call.trace_id) for child in reversed(children)]
+
+
+def _record(run: object) -> Mapping[str, Any]:
+    """Return a run's fields; those of an object of LangSmith's client without what it keeps for itself."""
+    if isinstance(run, BaseModel):
+        return {name: getattr(run, name, None) for name in (*type(run).model_fields, "child_runs")}
+    if not is_run(run):
+        what = f"a run of LangSmith is an object with id and run_type, not {to_plain(run)!r:.80}"
+        raise ResponsesError(what, hint="Give the runs as LangSmith exports them.")
+    assert isinstance(run, Mapping)
+    return run
+
+
+def _call(record: Mapping[str, Any], parent: str | None, trace: str | None) -> TracedCall:
+    identifier = str(record["id"])
+    parent_id = parent or _text(record.get("parent_run_id"))
+    kind: CallKind = _KINDS.get(str(record.get("run_type")), "other")
+    extra = _mapping(record.get("extra"))
+    metadata = _mapping(extra.get("metadata"))
+    started = _seconds(record.get("start_time"))
+    if started is None:
+        raise ResponsesError(
+            f"the run {identifier} of LangSmith has no start_time", hint="Export runs with all their fields."
+        )
+    inputs, outputs = record.get("inputs"), _loaded(record.get("outputs"))
+    error = _error_text(record.get("error"))
+    known: dict[str, Any] = {}
+    if kind == "model":
+        known = _model(record, outputs, metadata, extra)
+    elif kind == "tool":
+        known = _tool(inputs, outputs, extra, error)
+    elif kind == "retriever":
+        known = {"args": _arguments(inputs), _OUTPUT: None if outputs is None else _documents(outputs)}
+    if parent_id is None:
+        known |= _first(record, kind, inputs, outputs, metadata)
+    return TracedCall(
+        **{
+            "trace_id": trace or _text(record.get("trace_id")) or identifier,
+            "id": identifier,
+            "parent_id": parent_id,
+            "kind": kind,
+            "name": str(record.get("name") or kind),
+            "started": started,
+            "ended": _seconds(record.get("end_time")),
+            "error": error,
+            "question_id": _text(metadata.get(_QUESTION_ID)),
+            "source": SOURCE,
+            **known,
+        }
+    )
+
+
+def _first(
+    record: Mapping[str, Any], kind: CallKind, inputs: object, outputs: object, metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the first run of a trace tells: question and answer, metadata and tags."""
+    tags = record.get("tags")
+    own = {key: value for key, value in metadata.items() if not str(key).startswith(_OWN_METADATA)}
+    told = {key: to_plain(value) for key, value in own.items() if key != _QUESTION_ID}
+    if isinstance(tags, Sequence) and not isinstance(tags, str):
+        told["tags"] = [str(tag) for tag in tags]
+    return {
+        "kind": "agent" if kind == "other" else kind,
+        "question": question_in(_question_parts(inputs)),
+        "answer": None if outputs is None else _answer(outputs),
+        "metadata": told,
+    }
+
+
+def _question_parts(inputs: object) -> object:
+    """Return the inputs of a run with their messages as such; those of a function may have one input of any name."""
+    loaded = _loaded(inputs)
+    if isinstance(loaded, Mapping) and question_in(loaded) is None:
+        texts = [value for value in loaded.values() if isinstance(value, str)]
+        return texts[0] if len(texts) == 1 else loaded
+    return loaded
+
+
+def _answer(outputs: object) -> str | None:
+    answer = answer_in(outputs)
+    if answer is None and isinstance(outputs, Mapping) and len(outputs) == 1:
+        answer = answer_in(next(iter(outputs.values())))
+    return answer
+
+
+# --- models ---
+
+
+def _model(
+    record: Mapping[str, Any], outputs: object, metadata: Mapping[str, Any], extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    result = _result(outputs)
+    message = _message_of(result)
+    tokens = {key: value for key, value in model_usage(result).items() if isinstance(value, int)}
+    if not tokens:
+        known = {name: record.get(key) for key, name in _RUN_TOKENS.items()}
+        tokens = {name: count for name, count in known.items() if isinstance(count, int) and count}
+    parameters = _mapping(extra.get("invocation_params"))
+    model = (
+        result_model_name(result)
+        or metadata.get("ls_model_name")
+        or parameters.get("model")
+        or parameters.get("model_name")
+    )
+    return {
+        "model": _text(model),
+        "tokens": tokens,
+        "asked": () if message is None else [_asked(call) for call in message.tool_calls],
+        "answer": None if message is None else answer_text(message),
+        "question": question_in(_question_parts(record.get("inputs"))),
+    }
+
+
+def _asked(call: Mapping[str, Any]) -> AskedCall:
+    return AskedCall(id=call.get("id"), name=str(call.get("name")), args=call.get("args"))
+
+
+def _result(outputs: object) -> LLMResult:
+    """Return a model's outputs as LangChain has them, those of OpenAI's own client too."""
+    given = _mapping(outputs)
+    generation = next(iter(_nested(given.get("generations"))), None)
+    usage = next((given[key] for key in ("usage", "usage_metadata") if isinstance(given.get(key), Mapping)), None)
+    llm_output = {**_mapping(given.get("llm_output")), **({} if usage is None else {"usage": usage})}
+    if isinstance(given.get("model"), str):
+        llm_output["model_name"] = given["model"]
+    if isinstance(generation, Mapping):
+        message = as_message(generation.get("message"))
+        info = _mapping(generation.get("generation_info"))
+        if isinstance(message, AIMessage):
+            # The token counts of the info would be taken for the message's, were they in both.
+            return LLMResult(
+                generations=[[ChatGeneration(message=message, generation_info=dict(info))]], llm_output=llm_output
+            )
+        text = generation.get("text")
+        return LLMResult(
+            generations=[[Generation(text=text if isinstance(text, str) else "", generation_info=dict(info))]],
+            llm_output=llm_output,
+        )
+    places = [outputs, *_messages(given)]
+    message = next((found for found in map(as_message, places) if isinstance(found, AIMessage)), None)
+    if message is None:
+        return LLMResult(generations=[], llm_output=llm_output)
+    return LLMResult(generations=[[ChatGeneration(message=message)]], llm_output=llm_output)
+
+
+def _messages(outputs: Mapping[str, Any]) -> Iterator[object]:
+    """Yield where in outputs a model's message may stand: a choice of OpenAI's, or a key of its own."""
+    choices = outputs.get("choices")
+    if isinstance(choices, Sequence) and choices:
+        yield _mapping(choices[0]).get("message")
+    yield outputs.get("message")
+    yield outputs.get(_OUTPUT)
+
+
+def _nested(generations: object) -> Iterator[object]:
+    if isinstance(generations, Sequence) and not isinstance(generations, str):
+        for each in generations:
+            if isinstance(each, Sequence) and not isinstance(each, str):
+                yield from each
+            else:
+                yield each
+
+
+def _message_of(result: LLMResult) -> AIMessage | None:
+    generation = next((each for group in result.generations for each in group), None)
+    message = getattr(generation, "message", None)
+    return message if isinstance(message, AIMessage) else None
+
+
+# --- tools and retrievers ---
+
+
+def _tool(inputs: object, outputs: object, extra: Mapping[str, Any], error: str | None) -> dict[str, Any]:
+    given = outputs
+    if isinstance(outputs, Mapping) and outputs.keys() == {_OUTPUT}:
+        given = outputs[_OUTPUT]
+    message = given if isinstance(given, BaseMessage) else None
+    is_error = isinstance(message, ToolMessage) and message.status == "error"
+    text = None if given is None else output_text(given)
+    return {
+        "args": _arguments(inputs),
+        "tool_call_id": _text(extra.get("tool_call_id")) or _text(getattr(message, "tool_call_id", None)),
+        **({"error": message_text(message)} if is_error and message is not None and not error else {_OUTPUT: text}),
+    }
+
+
+def _arguments(inputs: object) -> object:
+    """Return the arguments of a call; older tracers have them as the text of a dict of Python under ``input``."""
+    given = _mapping(inputs)
+    if given.keys() == {"input"}:
+        if isinstance(given["input"], Mapping):
+            return to_plain(given["input"])
+        read = _literal(given["input"]) if isinstance(given["input"], str) else None
+        if isinstance(read, Mapping):
+            return to_plain(read)
+    return to_plain(given)
+
+
+def _literal(text: str) -> object:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    try:
+        return parse_json(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _documents(outputs: object) -> str:
+    """Return a retriever's documents as the capture handler has them: a JSON array of ``{id, text}``."""
+    documents = outputs.get("documents") if isinstance(outputs, Mapping) else outputs
+    if not isinstance(documents, Sequence) or isinstance(documents, str):
+        return output_text(outputs)
+    return output_text([_document(each) for each in documents])
+
+
+def _document(given: object) -> object:
+    known = _mapping(given)
+    if "page_content" not in known:
+        return given
+    identifier = known.get("id")
+    if identifier is None:
+        identifier = _mapping(known.get("metadata")).get("id")
+    text = {"text": known["page_content"]}
+    return text if identifier is None else {"id": identifier, **text}
+
+
+# --- values ---
+
+
+def _error_text(value: object) -> str | None:
+    """Return an error as the capture handler tells it: ``ValueError: no`` of ``ValueError('no')Traceback (…``."""
+    text = str(value).partition("Traceback (most recent call last)")[0].strip() if value else ""
+    if not text:
+        return str(value) if value else None
+    if found := _EXCEPTION.fullmatch(text):
+        said = _literal_text(found["text"])
+        return f"{found['name']}: {said}" if said else found["name"]
+    return text
+
+
+def _literal_text(text: str) -> str:
+    """Return what a literal of Python says, else the literal; of several the first."""
+    try:
+        said = ast.literal_eval(f"({text},)" if text else "('',)")[0]
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return said if isinstance(said, str) else text
+
+
+def _loaded(value: Any) -> Any:
+    """Return a value with its messages as LangChain's, also those that were written as constructors."""
+    if isinstance(value, Mapping):
+        if value.keys() >= _CONSTRUCTED and isinstance(value["kwargs"], Mapping):
+            return _constructed(value)
+        if "content" in value and (message := as_message(dict(value))) is not None:
+            return message
+        return {key: _loaded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_loaded(each) for each in value]
+    return value
+
+
+def _constructed(value: Mapping[str, Any]) -> Any:
+    """Return what LangChain wrote as a constructor: a message, else its arguments; nothing is imported for it."""
+    arguments = {key: _loaded(each) for key, each in value["kwargs"].items()}
+    if "content" in arguments and "type" not in arguments:
+        names = value["id"] if isinstance(value["id"], list) else []
+        kind = str(names[-1] if names else "").removesuffix("Chunk").removesuffix("Message").lower()
+        arguments["type"] = {"chat": "human", "function": "tool"}.get(kind, kind)
+    if "content" in arguments and (message := as_message(arguments)) is not None:
+        return message
+    return arguments
+
+
+def _seconds(value: object) -> float | None:
+    """Return a time in seconds since 1970; one without a zone is UTC."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value / 1000 if value > 1e11 else float(value)  # milliseconds, as some exports have
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

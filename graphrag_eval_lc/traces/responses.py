@@ -1,0 +1,277 @@
+"""From the calls of a trace to the response of one question, as the capture handler would have made it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, cast
+
+from graphrag_eval_lc.capture.outputs import output_text, to_plain
+from graphrag_eval_lc.capture.redaction import shown_config
+from graphrag_eval_lc.capture.responses import utc_timestamp
+from graphrag_eval_lc.records import ActualStep, ModelCall, Response
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
+from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+
+_UNFINISHED = "Unfinished: the trace does not tell how the call ended"
+_STEPS = ("tool", "retriever")
+
+
+def responses_of(calls: Sequence[TracedCall]) -> Iterator[Response]:
+    """Yield the responses in a trace: one, or where several of its calls have question ids of their own, one for each.
+
+    Args:
+        calls: The calls of one trace.
+
+    Example:
+        >>> calls = [
+        ...     TracedCall(trace_id="t", id="1", parent_id=None, kind="agent", name="a", started=0, question="1 + 1?"),
+        ...     TracedCall(trace_id="t", id="2", parent_id="1", kind="tool", name="add", started=1, args={"a": 1}),
+        ... ]
+        >>> (response,) = responses_of(calls)
+        >>> response["question_text"], [step["name"] for step in response["actual_steps"]]
+        ('1 + 1?', ['add'])
+    """
+    tree = _Tree(calls)
+    heads = tree.heads()
+    if len({head.question_id for head in heads}) > 1:
+        for head in heads:
+            yield _Trace(head, _Tree([head, *tree.inside(head)])).response()
+    elif calls:
+        yield _Trace(heads[0] if heads else tree.first, tree).response()
+
+
+class _Tree:
+    """The calls of a trace by the calls in which they happened, in the order of their starts."""
+
+    def __init__(self, calls: Iterable[TracedCall]) -> None:
+        self.calls = sorted(calls, key=lambda call: call.started)
+        self.by_id = {call.id: call for call in self.calls}
+        self._children: dict[str | None, list[TracedCall]] = {}
+        for call in self.calls:
+            self._children.setdefault(self._parent_id(call), []).append(call)
+
+    @property
+    def first(self) -> TracedCall:
+        """The first call that happened in no other."""
+        return self._children[None][0]
+
+    def _parent_id(self, call: TracedCall) -> str | None:
+        # A parent may stand in a trace that was not exported, as that of a web server.
+        return call.parent_id if call.parent_id in self.by_id and call.parent_id != call.id else None
+
+    def outer(self, call: TracedCall) -> Iterator[TracedCall]:
+        """Yield the calls in which a call happened, the nearest first."""
+        seen = {call.id}
+        while (parent := self._parent_id(call)) is not None and parent not in seen:
+            seen.add(parent)
+            call = self.by_id[parent]
+            yield call
+
+    def inside(self, call: TracedCall) -> Iterator[TracedCall]:
+        """Yield the calls that happened in a call."""
+        pending = list(self._children.get(call.id, ()))
+        seen = {call.id}
+        while pending:
+            each = pending.pop()
+            if each.id not in seen:
+                seen.add(each.id)
+                yield each
+                pending += self._children.get(each.id, ())
+
+    def heads(self) -> list[TracedCall]:
+        """Return the outermost calls with a question id."""
+        named = [call for call in self.calls if call.question_id is not None]
+        return [call for call in named if not any(each.question_id is not None for each in self.outer(call))]
+
+
+class _Trace:
+    """The calls of one question.
+
+    Args:
+        head: The call that has its question.
+        tree: All its calls.
+    """
+
+    def __init__(self, head: TracedCall, tree: _Tree) -> None:
+        self._head = head
+        self._tree = tree
+        self._models = [call for call in tree.calls if call.kind == "model" and not self._is_in(call, ("model",))]
+        self._steps = [
+            call
+            for call in tree.calls
+            if call.kind == "tool" or (call.kind == "retriever" and not self._is_in(call, _STEPS))
+        ]
+        steps = {call.id for call in self._steps}
+        self._around = {
+            call.id: next((each.id for each in tree.outer(call) if each.id in steps), None) for call in self._steps
+        }
+
+    def response(self) -> Response:
+        """Return the response."""
+        head, outermost = self._head, self._outermost()
+        response: Response = {} if head.question_id is None else {"question_id": head.question_id}
+        if (question := self._question()) is not None:
+            response["question_text"] = question
+        error = next((call.error for call in (head, *outermost) if call.error is not None), None)
+        response["status"] = "success" if error is None else "error"
+        if error is not None:
+            response["error"] = error
+        elif (answer := self._answer()) is not None:
+            response["actual_answer"] = answer
+        steps = self._ordered()
+        response["actual_steps"] = [self._actual_step(step) for step in steps]
+        warnings = [*self._unfinished(), *self._unanswered(), *self._add_tokens(response)]
+        ends = [call.ended for call in self._tree.calls if call.ended is not None]
+        ended = head.ended if head.ended is not None else max(ends, default=None)
+        if ended is not None:
+            response[ELAPSED_SEC] = max(0.0, ended - head.started)
+        response["started_at"] = utc_timestamp(head.started)
+        response["run_id"] = head.trace_id
+        self._add_config(response, outermost)
+        response["llm_calls"] = [_model_call(call) for call in self._models]
+        if warnings:
+            response["capture_warnings"] = warnings
+        return response
+
+    def _outermost(self) -> list[TracedCall]:
+        """Return the calls around the head, the outermost first."""
+        return list(reversed(list(self._tree.outer(self._head))))
+
+    def _is_in(self, call: TracedCall, kinds: Sequence[str]) -> bool:
+        return any(each.kind in kinds for each in self._tree.outer(call))
+
+    def _question(self) -> str | None:
+        calls = (self._head, *self._outermost(), *self._tree.calls)
+        return next((call.question for call in calls if call.question is not None), None)
+
+    def _answer(self) -> str | None:
+        """Return the answer of the head, of the agent, or of the last model that asked for no tool."""
+        for call in (self._head, *self._outermost()):
+            if call.answer is not None:
+                return call.answer
+        agents = [call for call in self._tree.calls if call.kind == "agent" and not self._is_in(call, _STEPS)]
+        outer = [call for call in agents if not self._is_in(call, ("agent",))]
+        for call in (*reversed(outer), *reversed(agents)):
+            if call.answer is not None:
+                return call.answer
+        models = [call for call in self._models if not call.asked and not self._is_in(call, _STEPS)]
+        return next((call.answer for call in reversed(models) if call.answer is not None), None)
+
+    # --- steps ---
+
+    def _ordered(self) -> list[TracedCall]:
+        """Return the steps as models asked for them, each followed by those that happened in it."""
+        inner: dict[str | None, list[TracedCall]] = {}
+        for step in self._steps:
+            inner.setdefault(self._around[step.id], []).append(step)
+        ordered: list[TracedCall] = []
+        pending = sorted(inner.get(None, ()), key=self._place, reverse=True)
+        while pending:
+            step = pending.pop()
+            ordered.append(step)
+            pending += sorted(inner.get(step.id, ()), key=self._place, reverse=True)
+        return ordered
+
+    def _place(self, step: TracedCall) -> tuple[float, float, float]:
+        """Return where a step stands: after which model's answer, as which of its calls, and when."""
+        before = [(number, model) for number, model in enumerate(self._models) if model.started <= step.started]
+        for number, model in reversed(before):
+            if (position := _position(step, model.asked)) is not None:
+                return number, position, step.started
+        return (before[-1][0] if before else -1), inf, step.started
+
+    def _asked(self, step: TracedCall) -> AskedCall | None:
+        """Return how a model asked for a step by its id."""
+        if step.tool_call_id is None:
+            return None
+        before = (model for model in reversed(self._models) if model.started <= step.started)
+        asked = (each for model in before for each in model.asked if each.id == step.tool_call_id)
+        return next((each for each in asked if each.name == step.name), None)
+
+    def _actual_step(self, call: TracedCall) -> ActualStep:
+        asked = self._asked(call) if call.args is None else None
+        args = to_plain(call.args if asked is None else asked.args)
+        step: dict[str, Any] = {
+            "name": call.name,
+            "args": args if isinstance(args, dict) else {} if args is None else {"input": args},
+            "id": call.tool_call_id or call.id,
+            "status": "success",
+        }
+        if call.error is not None or (call.ended is None and call.output is None):
+            step |= {"status": "error", "error": _UNFINISHED if call.error is None else call.error}
+        else:
+            step["output"] = output_text(call.output)
+        step["execution_timestamp"] = utc_timestamp(call.started)
+        if call.ended is not None:
+            step[ELAPSED_SEC] = max(0.0, call.ended - call.started)
+        if (around := self._around[call.id]) is not None:
+            outer = self._tree.by_id[around]
+            step["parent_id"] = outer.tool_call_id or outer.id
+        return cast("ActualStep", step)
+
+    # --- tokens, tags, warnings ---
+
+    def _add_tokens(self, response: Response) -> Iterator[str]:
+        """Add the sums of tokens, where every model call tells them."""
+        failed = [call for call in self._models if call.error is not None and not any(map(call.tokens.get, TOKENS))]
+        told = [call for call in self._models if call not in failed]
+        number = len(self._models)
+        for key in TOKENS:
+            if told and all(key in call.tokens for call in told):
+                response[key] = sum(call.tokens[key] for call in told)
+        unknown = sum(any(key not in call.tokens for key in TOKENS) for call in told)
+        if unknown:
+            yield f"{unknown} of {number} model calls did not report all token counts, so the sums are left out"
+        if failed:
+            yield f"{len(failed)} of {number} model calls failed; what tokens they used is not known and not counted"
+
+    def _add_config(self, response: Response, outermost: Iterable[TracedCall]) -> None:
+        metadata: dict[str, Any] = {}
+        for call in (*outermost, self._head):
+            metadata |= call.metadata
+        tags = metadata.pop("tags", None)
+        names = [str(tag) for tag in tags] if isinstance(tags, Sequence) and not isinstance(tags, str) else []
+        response["tags"], response["metadata"] = shown_config(names, metadata)
+
+    def _unfinished(self) -> Iterator[str]:
+        open_steps = [step for step in self._steps if step.ended is None and step.error is None and step.output is None]
+        if open_steps:
+            names = listed([step.name for step in open_steps])
+            yield f"the trace does not tell how these ended, and they count as errors: {names}"
+
+    def _unanswered(self) -> Iterator[str]:
+        """Tell of calls for which models asked and of which the trace has nothing."""
+        taken = {step.tool_call_id for step in self._steps} - {None}
+        missing = [
+            asked for model in self._models for asked in model.asked if asked.id is not None and asked.id not in taken
+        ]
+        if missing and taken:
+            names = listed([f"{asked.name} ({asked.id})" for asked in missing])
+            yield f"asked for by a model and never answered, so that what they gave is not known: {names}"
+        elif missing and not self._steps:
+            yield (
+                f"models asked for {counted(len(missing), 'tool call')} and the trace has none: "
+                "was the tracer told to leave tools out?"
+            )
+
+
+def _position(step: TracedCall, asked: Sequence[AskedCall]) -> int | None:
+    if step.tool_call_id is None:
+        return None
+    return next((place for place, each in enumerate(asked) if each.id == step.tool_call_id), None)
+
+
+def _model_call(call: TracedCall) -> ModelCall:
+    record: dict[str, Any] = {} if call.model is None else {"model": call.model}
+    record |= _tokens(call.tokens)
+    if call.ended is not None:
+        record[ELAPSED_SEC] = max(0.0, call.ended - call.started)
+    if call.error is not None:
+        record["error"] = call.error
+    record["started_at"] = utc_timestamp(call.started)
+    return cast("ModelCall", record)
+
+
+def _tokens(tokens: Mapping[str, int]) -> dict[str, int]:
+    known = ModelCall.__annotations__
+    return {key: count for key, count in tokens.items() if key in known}

@@ -1,0 +1,187 @@
+"""From the calls of a trace to the responses in it."""
+
+from typing import Any
+
+from graphrag_eval_lc.records import Response
+from graphrag_eval_lc.traces.responses import responses_of
+from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+
+
+def call(identifier: str, kind: Any, started: float, parent: str | None = "a", **fields: Any) -> TracedCall:
+    base = {"ended": started + 0.5, "name": fields.pop("name", kind)}
+    return TracedCall(trace_id="t", id=identifier, kind=kind, started=started, parent_id=parent, **{**base, **fields})
+
+
+def agent(**fields: Any) -> TracedCall:
+    return call("a", "agent", 0.0, None, **{"ended": 9.0, "question": "Why?", "answer": "So", **fields})
+
+
+def model(identifier: str, started: float, *asked: tuple[str, str], **fields: Any) -> TracedCall:
+    tokens = {"input_tokens": 2, "output_tokens": 1, "total_tokens": 3}
+    calls = [AskedCall(id=key, name=name, args={"asked": key}) for key, name in asked]
+    return call(identifier, "model", started, **{"asked": calls, "tokens": tokens, "model": "m", **fields})
+
+
+def tool(identifier: str, started: float, **fields: Any) -> TracedCall:
+    return call(identifier, "tool", started, **{"name": "find", "args": {"q": 1}, "output": "x", **fields})
+
+
+def response(*calls: TracedCall) -> Response:
+    (found,) = responses_of(calls)
+    return found
+
+
+def names(found: Response) -> list[str]:
+    return [step["id"] for step in found["actual_steps"]]
+
+
+def test_response_has_what_the_handler_would_have_kept() -> None:
+    found = response(
+        agent(metadata={"team": "x", "tags": ["y"]}), model("m", 1.0, ("c1", "find")), tool("s", 2.0, tool_call_id="c1")
+    )
+    assert found == {
+        "question_text": "Why?",
+        "status": "success",
+        "actual_answer": "So",
+        "actual_steps": [
+            {
+                "name": "find",
+                "args": {"q": 1},
+                "id": "c1",
+                "status": "success",
+                "output": "x",
+                "execution_timestamp": "1970-01-01T00:00:02.000000Z",
+                "elapsed_sec": 0.5,
+            }
+        ],
+        "input_tokens": 2,
+        "output_tokens": 1,
+        "total_tokens": 3,
+        "elapsed_sec": 9.0,
+        "started_at": "1970-01-01T00:00:00.000000Z",
+        "run_id": "t",
+        "tags": ["y"],
+        "metadata": {"team": "x"},
+        "llm_calls": [
+            {
+                "model": "m",
+                "input_tokens": 2,
+                "output_tokens": 1,
+                "total_tokens": 3,
+                "elapsed_sec": 0.5,
+                "started_at": "1970-01-01T00:00:01.000000Z",
+            }
+        ],
+    }
+
+
+def test_steps_stand_as_models_asked_for_them_not_as_they_began() -> None:
+    asked = model("m", 1.0, ("c1", "find"), ("c2", "find"))
+    later = model("n", 4.0, ("c1", "find"))
+    steps = (tool("s1", 2.2, tool_call_id="c1"), tool("s2", 2.1, tool_call_id="c2"), tool("s3", 5.0, tool_call_id="c1"))
+    assert names(response(agent(), asked, later, *steps)) == ["c1", "c2", "c1"]
+    assert names(response(agent(), tool("x", 2.0), tool("y", 1.0))) == ["y", "x"]
+
+
+def test_steps_inside_a_step_follow_it_and_name_it() -> None:
+    outer = tool("outer", 2.0, tool_call_id="c1", ended=5.0)
+    inner = tool("inner", 3.0, parent="outer")
+    found = response(
+        agent(), model("m", 1.0, ("c1", "find"), ("c2", "find")), outer, inner, tool("s", 2.1, tool_call_id="c2")
+    )
+    assert names(found) == ["c1", "inner", "c2"]
+    assert found["actual_steps"][1]["parent_id"] == "c1"
+
+
+def test_arguments_that_a_tool_does_not_tell_are_those_that_the_model_asked_with() -> None:
+    found = response(agent(), model("m", 1.0, ("c1", "find")), tool("s", 2.0, tool_call_id="c1", args=None))
+    assert found["actual_steps"][0]["args"] == {"asked": "c1"}
+    unknown = response(agent(), tool("s", 2.0, args=None))
+    assert unknown["actual_steps"][0]["args"] == {}
+    text = response(agent(), tool("s", 2.0, args="plain"))
+    assert text["actual_steps"][0]["args"] == {"input": "plain"}
+
+
+def test_failed_and_unfinished_calls_are_errors() -> None:
+    found = response(agent(), tool("s", 1.0, error="no", output=None), tool("u", 2.0, ended=None, output=None))
+    assert [(step["status"], step["error"]) for step in found["actual_steps"]] == [
+        ("error", "no"),
+        ("error", "Unfinished: the trace does not tell how the call ended"),
+    ]
+    assert found["capture_warnings"] == ["the trace does not tell how these ended, and they count as errors: find"]
+
+
+def test_tool_that_gave_nothing_gave_null() -> None:
+    assert response(agent(), tool("s", 1.0, output=None))["actual_steps"][0]["output"] == "null"
+
+
+def test_agent_that_failed_is_an_error_with_its_steps() -> None:
+    found = response(agent(error="ValueError: no", answer=None), tool("s", 1.0))
+    assert (found["status"], found["error"], names(found)) == ("error", "ValueError: no", ["s"])
+    assert "actual_answer" not in found
+
+
+def test_retriever_counts_where_no_tool_called_it() -> None:
+    retriever = call("r", "retriever", 1.0, name="documents", args={"query": "q"}, output="[]")
+    assert names(response(agent(), retriever)) == ["r"]
+    inside = call("r", "retriever", 1.2, parent="s", output="[]")
+    assert names(response(agent(), tool("s", 1.0), inside)) == ["s"]
+
+
+def test_model_inside_a_model_is_the_same_call() -> None:
+    found = response(agent(), model("m", 1.0), model("http", 1.1, parent="m"))
+    assert (found["total_tokens"], len(found["llm_calls"])) == (3, 1)
+
+
+def test_tokens_are_left_out_where_a_model_tells_none() -> None:
+    found = response(agent(), model("m", 1.0), model("n", 2.0, tokens={"output_tokens": 4}))
+    assert found["output_tokens"] == 5
+    assert "total_tokens" not in found
+    assert "1 of 2 model calls did not report all token counts" in found["capture_warnings"][0]
+    failed = response(agent(), model("m", 1.0), model("n", 2.0, tokens={}, error="429"))
+    assert failed["total_tokens"] == 3
+    assert "1 of 2 model calls failed" in failed["capture_warnings"][0]
+
+
+def test_answer_of_the_last_model_counts_where_the_agent_tells_none() -> None:
+    models = model("m", 1.0, ("c1", "find"), answer="I look"), model("n", 3.0, answer="So it is")
+    assert response(agent(answer=None), *models, tool("s", 2.0, tool_call_id="c1"))["actual_answer"] == "So it is"
+    nested = model("n", 3.0, answer="inner", parent="s")
+    assert "actual_answer" not in response(agent(answer=None), tool("s", 2.0, ended=4.0), nested)
+
+
+def test_calls_of_a_model_that_nobody_answered_are_told() -> None:
+    found = response(agent(), model("m", 1.0, ("c1", "find"), ("c2", "hand_over")), tool("s", 2.0, tool_call_id="c1"))
+    assert "never answered, so that what they gave is not known: hand_over (c2)" in found["capture_warnings"][0]
+    without = response(agent(), model("m", 1.0, ("c1", "find")))
+    assert "models asked for 1 tool call and the trace has none" in without["capture_warnings"][0]
+
+
+def test_trace_of_several_questions_has_a_response_for_each() -> None:
+    script = call("script", "other", 0.0, None, ended=9.0)
+    heads = [
+        call(f"a{n}", "agent", float(n), "script", question=f"{n}?", question_id=f"q{n}", answer=str(n)) for n in (1, 2)
+    ]
+    steps = [tool("s1", 1.1, parent="a1"), tool("s2", 2.1, parent="a2", question_id="q2")]
+    found = list(responses_of([script, *heads, *steps]))
+    assert [(each["question_id"], each["actual_answer"], names(each)) for each in found] == [
+        ("q1", "1", ["s1"]),
+        ("q2", "2", ["s2"]),
+    ]
+
+
+def test_question_of_an_agent_inside_a_web_request_is_found() -> None:
+    server = call("server", "other", 0.0, None, ended=9.0)
+    found = response(server, call("a", "agent", 0.1, "server", question="Why?", answer="So", ended=8.0), tool("s", 1.0))
+    assert (found["question_text"], found["actual_answer"], names(found)) == ("Why?", "So", ["s"])
+    elsewhere = response(call("a", "agent", 0.1, "not exported", question="Why?", answer="So"), tool("s", 1.0))
+    assert elsewhere["question_text"] == "Why?"
+
+
+def test_secrets_in_metadata_are_masked() -> None:
+    assert response(agent(metadata={"api_key": "abc"}))["metadata"] == {"api_key": "***"}
+
+
+def test_calls_that_name_each_other_as_parents_end() -> None:
+    one, two = call("1", "tool", 0.0, "2", output="x"), call("2", "tool", 1.0, "1", output="x")
+    assert len(list(responses_of([agent(), one, two]))) == 1
