@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.run_report import report_html, write_report
-    from graphrag_eval_lc.run_store import StoredRun, list_runs
+    from graphrag_eval_lc.run_store import RunTrend, StoredRun, list_runs, trend
 
 __version__ = "0.1.0"
 
@@ -38,6 +38,7 @@ __all__ = [
     "GraphRAGEvalWarning",
     "MetricSpec",
     "RunComparison",
+    "RunTrend",
     "StepKind",
     "StoredRun",
     "arun_benchmark",
@@ -62,6 +63,7 @@ __all__ = [
     "run_evaluation",
     "score_responses",
     "score_run",
+    "trend",
     "validate_dataset",
     "write_report",
 ]
@@ -75,6 +77,7 @@ _ROOM_OF = {
     "GraphRAGEvalWarning": "errors",
     "MetricSpec": "registry",
     "StepKind": "matching",
+    "RunTrend": "run_store",
     "StoredRun": "run_store",
     "arun_benchmark": "benchmark.run_benchmark",
     "arun_evaluation": "evaluation",
@@ -98,6 +101,7 @@ _ROOM_OF = {
     "run_evaluation": "evaluation",
     "score_responses": "benchmark.score_responses",
     "score_run": "benchmark.score_responses",
+    "trend": "run_store",
     "validate_dataset": "dataset.validation",
     "write_report": "report.run_report",
 }

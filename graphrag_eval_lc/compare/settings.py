@@ -39,6 +39,11 @@ def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> list[s
     ]
 
 
+def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the settings that score otherwise, such as ``steps.grading``, between the configs of two run.json."""
+    return [name for key in _SECTIONS for name in _differing(before, after, key)]
+
+
 def _config_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
     """Name the settings that differ; those that touch the same metrics stand in one sentence."""
     sections = [run.results.section("config") for run in (a, b)]

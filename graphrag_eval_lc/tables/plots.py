@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-__all__ = ["plot_differences", "plot_questions", "plot_scores", "plot_templates", "plot_times"]
+__all__ = ["plot_differences", "plot_questions", "plot_scores", "plot_templates", "plot_times", "plot_trend"]
 
 
 # A picture of more rows cannot be read.
@@ -191,6 +191,34 @@ def plot_templates(
     ax.set_xlabel(f"mean {metric} with 95 % interval", parse_math=False)
     ax.set_ylabel("template · questions")
     ax.set_title(f"{metric} by template{more_rows(len(order) - len(drawn), 'templates')}", parse_math=False)
+    return ax
+
+
+def plot_trend(rows: Sequence[Row], metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw a score's means over runs with their 95 % intervals, the first run on top.
+
+    Args:
+        rows: The rows of a trend: ``label``, ``metric``, ``mean``, and where they are known ``low`` and ``high``.
+        metric: The score.
+        ax: Where to draw; new axes by default.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OptionError: No run has the score.
+    """
+    drawn = [row for row in rows if row["metric"] == metric][-MOST_ROWS:]
+    if not drawn:
+        raise _no_values(metric)
+    means = [float(row["mean"]) for row in drawn]
+    ax = rows_axes([label_of(str(row["label"])) for row in drawn], ax)
+    for place, row in enumerate(drawn):
+        if "low" in row and "high" in row:
+            ax.plot([row["low"], row["high"]], [place, place], color=BETTER, linewidth=2, alpha=0.6, clip_on=False)
+    ax.plot(means, range(len(drawn)), "o-", color=BETTER, linewidth=0.8, clip_on=False)
+    _limit_to_range(ax, metric_spec(metric), means)
+    ax.set_xlabel(f"mean {metric} with 95 % interval", parse_math=False)
+    ax.set_ylabel("run")
+    ax.set_title(f"{metric} from run to run", parse_math=False)
     return ax
 
 

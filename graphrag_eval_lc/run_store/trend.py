@@ -1,0 +1,358 @@
+"""How scores and costs changed from run to run: each run's means with their intervals, and the difference to the last.
+
+Results are read one run after the other, and of each only the values of the shown metrics are kept.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.score_means import ScoreValues, score_values
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison
+from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
+from graphrag_eval_lc.compare.run_comparison import verdict_word
+from graphrag_eval_lc.compare.runs import NamedRun, Pairing, run_results
+from graphrag_eval_lc.config.base import named
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, MAIN_METRIC, TOTAL_TOKENS, metric_spec
+from graphrag_eval_lc.run_store.run_changes import changes_between
+from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
+from graphrag_eval_lc.stats import mean_interval
+from graphrag_eval_lc.tables import Table
+from graphrag_eval_lc.tables.plots import plot_trend
+from graphrag_eval_lc.texts import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Kind = Literal["runs", "templates"]
+SPENT = (TOTAL_TOKENS, AGENT_COST, ELAPSED_SEC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendValue:
+    """A score in one run, over all questions or those of a template.
+
+    Attributes:
+        mean: The mean, failed questions as 0 (where less is better as the greatest value).
+        answered: The mean over the questions that were answered; None where there is none.
+        low: The lower end of the 95 % interval of ``mean``; None where it cannot be told.
+        high: The upper end.
+        note: Why the interval is too narrow; None where it is not.
+        number_of_questions: How many questions have the score.
+    """
+
+    mean: float
+    answered: float | None
+    low: float | None
+    high: float | None
+    note: str | None
+    number_of_questions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """A run in a trend.
+
+    Attributes:
+        run: The run.
+        number_of_questions: How many questions it has.
+        number_of_errors: How many of its samples failed.
+        values: The scores over all questions, by metric; a metric that the run does not have is absent.
+        templates: The scores by metric, then by template.
+        spent: The means of tokens, cost in USD and seconds a question, by metric; absent where not known.
+        changes: What else changed since the run before, as short sentences.
+        differences: How the run differs from the one before, by metric; absent where they cannot be compared.
+    """
+
+    run: StoredRun
+    number_of_questions: int
+    number_of_errors: int
+    values: Mapping[str, TrendValue]
+    templates: Mapping[str, Mapping[str, TrendValue]]
+    spent: Mapping[str, float]
+    changes: Sequence[str] = ()
+    differences: Mapping[str, MetricComparison] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunTrend:
+    """Runs in the order in which they began.
+
+    Attributes:
+        folder: Where they are.
+        metrics: The scores that are shown, the main one first.
+        points: The runs.
+        warnings: What is to be known, such as runs that are left out.
+    """
+
+    folder: Path
+    metrics: tuple[str, ...]
+    points: tuple[TrendPoint, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<RunTrend of {counted(len(self.points), 'run')} in {self.folder}: {', '.join(self.metrics)}>"
+
+    def templates(self, metric: str) -> list[str]:
+        """Return the templates that have a score in some run, the first seen first."""
+        return list(dict.fromkeys(each for point in self.points for each in point.templates.get(metric, ())))
+
+    def rows(self, kind: Kind = "runs") -> list[dict[str, Any]]:
+        """Return the trend as rows.
+
+        Args:
+            kind: ``runs``: one for each run and metric. ``templates``: one for each run, metric and template.
+
+        Raises:
+            OptionError: There is no such kind.
+        """
+        if kind not in ("runs", "templates"):
+            raise OptionError(f"there are no rows of kind {kind!r}", key="kind", hint="Give runs or templates.")
+        return list(self._run_rows() if kind == "runs" else self._template_rows())
+
+    def to_pandas(self, kind: Kind = "runs") -> "pd.DataFrame":
+        """Return the rows as a frame.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+            OptionError: There is no such kind.
+        """
+        return Table.of(self.rows(kind)).to_pandas()
+
+    def to_csv(self, path: str | PathLike[str], kind: Kind = "runs") -> Path:
+        """Write the rows as comma-separated values.
+
+        Raises:
+            RunFolderError: The file cannot be written.
+            OptionError: There is no such kind.
+        """
+        return Table.of(self.rows(kind)).to_csv(path)
+
+    def plot(self, metric: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw a score's means over the runs with their 95 % intervals.
+
+        Args:
+            metric: The score; the first one by default.
+            ax: Where to draw; new axes by default.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No run has the score.
+        """
+        return plot_trend(self.rows(), metric or self.metrics[0], ax=ax)
+
+    def _run_rows(self) -> Iterator[dict[str, Any]]:
+        for point in self.points:
+            for metric, value in point.values.items():
+                difference = point.differences.get(metric)
+                compared = (
+                    {
+                        "difference": difference.difference,
+                        "p_value": difference.p_value,
+                        "verdict": verdict_word(difference),
+                    }
+                    if difference is not None
+                    else {}
+                )
+                yield {
+                    **_run_cells(point),
+                    "metric": metric,
+                    **_value_cells(value),
+                    "number_of_errors": point.number_of_errors,
+                    **point.spent,
+                    **compared,
+                    "changes": "; ".join(point.changes),
+                }
+
+    def _template_rows(self) -> Iterator[dict[str, Any]]:
+        for point in self.points:
+            for metric, templates in point.templates.items():
+                for template_id, value in templates.items():
+                    yield {**_run_cells(point), "metric": metric, "template_id": template_id, **_value_cells(value)}
+
+
+@recorded_only_here()
+def trend(
+    folder: str | PathLike[str],
+    metrics: Sequence[str] | None = None,
+    *,
+    template_ids: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    last: int | None = None,
+) -> RunTrend:
+    """Return how scores and costs changed over the runs in a folder.
+
+    Runs are ordered by when they began; those that did not come to their end are left out. Each is compared with the
+    one before it, by the questions that both have, as ``compare_runs`` does.
+
+    Args:
+        folder: The folder of the runs.
+        metrics: The scores, the main one first; None: steps_score, or what is the first score of the last run.
+        template_ids: Only the questions of these templates.
+        tags: Only the runs that have all these tags.
+        last: Only the last runs, this many.
+
+    Raises:
+        RunFolderError: There is no such folder, or a file of a run cannot be read.
+        OptionError: The folder has no such run that came to its end; or none of the runs has a score or a template that
+            is named; or a metric says what was spent.
+        MissingExtraError: scipy is not installed.
+
+    Example:
+        >>> trend("runs/").to_pandas()[["label", "mean", "low", "high", "verdict"]]  # doctest: +SKIP
+    """
+    found = list_runs(folder)
+    chosen = [run for run in found if set(tags) <= set(run.tags)]
+    runs = [run for run in chosen if run.is_finished]
+    unfinished = [str(run.path) for run in chosen if not run.is_finished]
+    warnings = []
+    if unfinished:
+        have = (
+            "run that did not come to its end is" if len(unfinished) == 1 else "runs that did not come to their end are"
+        )
+        warnings.append(f"{len(unfinished)} {have} left out: {listed(unfinished, 3)}")
+    if last is not None:
+        runs = runs[-last:] if last > 0 else []
+    if not runs:
+        what = "none of the runs has these tags" if found and not chosen else "no run in the folder came to its end"
+        raise OptionError(what, path=folder, hint="Give the folder that run, score or demo wrote runs to.")
+    wanted = tuple(dict.fromkeys(metrics)) if metrics else (_main_metric(runs),)
+    _refuse_unknown(wanted, runs)
+    points = tuple(_points(runs, wanted, frozenset(template_ids)))
+    _refuse_unknown_templates(template_ids, points)
+    return RunTrend(Path(folder), wanted, points, tuple(warnings))
+
+
+def _main_metric(runs: Sequence[StoredRun]) -> str:
+    known = [metric for run in runs for metric in run.metrics()]
+    return MAIN_METRIC if MAIN_METRIC in known or not known else next(iter(runs[-1].metrics()), known[-1])
+
+
+def _refuse_unknown(metrics: Iterable[str], runs: Sequence[StoredRun]) -> None:
+    known = list(dict.fromkeys(metric for run in runs for metric in run.metrics()))
+    for metric in metrics:
+        if metric in known:
+            continue
+        if metric_spec(metric).is_spent:
+            hint = "Name a score. What was spent stands beside it: tokens, cost and seconds."
+            raise OptionError(f"{metric} says what was spent, and is no score", hint=hint)
+        hint = f"{named(known, metric)}." if known else "Score the runs with references."
+        raise OptionError(f"none of the runs has the score {metric}", hint=hint)
+
+
+def _refuse_unknown_templates(template_ids: Sequence[str], points: Sequence[TrendPoint]) -> None:
+    known = {template_id for point in points for by in point.templates.values() for template_id in by}
+    for template_id in template_ids:
+        if template_id not in known:
+            hint = f"{named(sorted(known), template_id)}." if known else "Give others, or all."
+            raise OptionError(f"none of the runs has the template {template_id}", hint=hint)
+
+
+def _points(runs: Iterable[StoredRun], metrics: Sequence[str], template_ids: frozenset[str]) -> Iterator[TrendPoint]:
+    before: tuple[StoredRun, NamedRun] | None = None
+    for run in runs:
+        results = run_results(run.path)
+        numbers = RunValues(results.config(), metrics)
+        for result in results:
+            if not template_ids or str(result.get("template_id")) in template_ids:
+                numbers.add(result)
+        this = run, NamedRun("B", results, numbers)
+        yield _point(before, this, metrics)
+        before = run, NamedRun("A", results, numbers)
+
+
+def _point(
+    before: tuple[StoredRun, NamedRun] | None, this: tuple[StoredRun, NamedRun], metrics: Sequence[str]
+) -> TrendPoint:
+    run, known = this
+    scores = score_values(known.numbers)
+    questions = known.numbers.questions.values()
+    values = {metric: value for metric in metrics if metric in scores and (value := _value(metric, scores[metric]))}
+    return TrendPoint(
+        run=run,
+        number_of_questions=len(questions),
+        number_of_errors=sum(question.errors for question in questions),
+        values=values,
+        templates={metric: dict(_by_template(metric, scores[metric])) for metric in values},
+        spent={metric: mean for metric in SPENT if (mean := _mean_spent(known.numbers, metric)) is not None},
+        changes=() if before is None else changes_between(before[0], run),
+        differences={} if before is None else _differences(before[1], known, list(values)),
+    )
+
+
+def _value(metric: str, values: ScoreValues, *, is_of_template: bool = False) -> TrendValue | None:
+    every = values.all_values()
+    if not every:
+        return None
+    mean = values.mean()
+    assert mean.every is not None
+    # The questions of one template count each for itself.
+    clusters: Sequence[Any] = (
+        range(len(every)) if is_of_template else [key for key, group in values.every.items() for _ in group]
+    )
+    interval = mean_interval(every, clusters, bounds=metric_spec(metric).bounds_of(every))
+    return TrendValue(
+        mean=mean.every,
+        answered=mean.answered,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        note=None if interval is None else interval.note,
+        number_of_questions=len(every),
+    )
+
+
+def _by_template(metric: str, values: ScoreValues) -> Iterator[tuple[str, TrendValue]]:
+    for template_id in values.every:
+        value = _value(metric, values.of_template(template_id), is_of_template=True)
+        if value is not None:
+            yield template_id, value
+
+
+def _mean_spent(numbers: RunValues, metric: str) -> float | None:
+    spent = [value for question in numbers.questions.values() if (value := question.spent(metric)) is not None]
+    return fsum(spent) / len(spent) if spent else None
+
+
+def _differences(before: NamedRun, this: NamedRun, metrics: Sequence[str]) -> dict[str, MetricComparison]:
+    """Compare two runs in each metric by itself, as the main one of ``compare_runs``."""
+    pairing = Pairing.of(before, this)
+    if not pairing.common or pairing.texts_that_differ() == len(pairing.common):
+        return {}
+    number = len(set(pairing.template_ids().values()))
+    found = {}
+    for metric in metrics:
+        if pairing.can_compare(metric) and (pairs := pairing.values(metric)):
+            values = MetricValues(metric_spec(metric), pairing.by_template(pairs), pairing.left_out(metric))
+            (found[metric],) = compared_metrics([values], main=metric, number_of_templates=number, letter=this.letter)
+    return found
+
+
+def _run_cells(point: TrendPoint) -> dict[str, Any]:
+    run = point.run
+    cells = {
+        "path": str(run.path),
+        "label": run.label,
+        "started": None if run.started is None else run.started.isoformat(timespec="seconds"),
+        "commit": run.commit,
+        "clean": run.is_clean,
+        "dataset_sha256": run.dataset_digest,
+    }
+    return {key: value for key, value in cells.items() if value is not None}
+
+
+def _value_cells(value: TrendValue) -> dict[str, Any]:
+    cells = {
+        "mean": value.mean,
+        "mean_answered": value.answered,
+        "low": value.low,
+        "high": value.high,
+        "number_of_questions": value.number_of_questions,
+    }
+    return {key: each for key, each in cells.items() if each is not None}
