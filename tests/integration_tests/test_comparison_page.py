@@ -183,7 +183,7 @@ def test_headings_sort_the_list_both_ways(open_page: Open) -> None:
 def test_another_run_has_rows_and_details_of_its_own(comparison: RunComparison, open_page: Open) -> None:
     opened = open_page()
     opened.rows.first.locator(".question-button").click()
-    opened.page.get_by_label("A beside").select_option("C")
+    opened.page.get_by_label("Run beside A").select_option("C")
     flips = [flip.question_id for flip in comparison.pairs[1].flips]
     assert opened.keys()[: len(flips)] == flips
     assert opened.page.locator(".detail").count() == 0
@@ -247,6 +247,8 @@ def test_an_address_opens_a_question_of_its_run(comparison: RunComparison, page_
     opened.page.goto(f"{page_path.as_uri()}#run=C&q={flip.question_id}")
     expect(opened.page.locator(".detail .sides h4").last).to_contain_text("C")
     assert opened.page.evaluate("document.activeElement.textContent") == flip.question_text
+    assert opened.page.url.endswith(f"#run=C&q={flip.question_id}")
+    assert opened.page.get_by_label("Run beside A").input_value() == "C"
     opened.page.goto(f"{page_path.as_uri()}#q=nobody")
     expect(opened.page.get_by_role("status").first).to_have_text("There is no question nobody in this comparison.")
 
@@ -265,7 +267,7 @@ def test_rows_link_to_their_places_in_the_reports_that_are_there(
         assert comparison.pairs[0].flips[0].question_text in there.page.locator("tr.question:focus-within").inner_text()
         assert there.complaints == []
         there.close()
-    opened.page.get_by_label("A beside").select_option("C")  # without a report
+    opened.page.get_by_label("Run beside A").select_option("C")  # without a report
     assert set(opened.rows.first.locator("a").all_inner_texts()) == {"Report A"}
 
 

@@ -98,7 +98,7 @@ class ComparedList extends FilteredList {
     const turns = [["", "all"], [CHANGED, "all that changed"], ...TURNS.map(([name]) => plain(name))];
     return element("form", { class: "filters", role: "search", "aria-label": "Questions" }, [
       field("Search text, id", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
-      runs.length > 1 ? field("A beside", choice("run", runs.map(({ letter, label }) => [letter, `${letter}: ${label}`]))) : [],
+      runs.length > 1 ? field("Run beside A", choice("run", runs.map(({ letter, label }) => [letter, `${letter}: ${label}`]))) : [],
       field("Change", choice("turn", turns)),
       field("Template", choice("template", [["", "all"], ...templates.map(plain)])),
       field("Sort by", choice("sort", comparedSorts("B"))),
@@ -121,9 +121,12 @@ class ComparedList extends FilteredList {
     super.change(filters, section);
   }
 
-  // Show another run, if there is such a one, and is it not shown already.
+  // Show all of a run, if there is such a one and another is shown; the address stays as it is.
   chooseRun(run) {
-    if (run !== this.filters.run && this.rows.has(run)) this.change({ run });
+    if (run === this.filters.run || !this.rows.has(run)) return;
+    this.openRows.clear();
+    this.filters = { ...NO_CHOICE, run };
+    this.render();
   }
 
   chosenRows() {
