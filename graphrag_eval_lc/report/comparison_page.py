@@ -1,21 +1,42 @@
 """Writing the comparison of runs as one HTML page."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import metric_comparison
 from graphrag_eval_lc.compare.gates import Gate, state_of
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
 from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
+from graphrag_eval_lc.compare.template_differences import TemplateDifference, template_differences
 from graphrag_eval_lc.files.writing import replace_file
-from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.report.formats import args_text, shown_value, visible
-from graphrag_eval_lc.report.page import render_page
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.report.compared_questions import ComparedList, compared_list, main_metric_of
+from graphrag_eval_lc.report.formats import one_line
+from graphrag_eval_lc.report.page import inert_json, render_page
 
-_SCRIPTS = ("scroll_boxes.js", "comparison.js")
+_SCRIPTS = (
+    "elements.js",
+    "formats.js",
+    "scroll_boxes.js",
+    "sorting.js",
+    "records.js",
+    "address.js",
+    "opened.js",
+    "filtered_list.js",
+    "comparison_details.js",
+    "comparison_list.js",
+    "comparison.js",
+)
+# So many templates are shown; of more those that differ most.
+_MOST_TEMPLATES = 200
+_LABEL = 60
 
 # A difference and the ends of its interval in percent of the chart's width; 50 is no difference.
 Place = dict[str, float | None]
@@ -23,6 +44,8 @@ Place = dict[str, float | None]
 
 def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates: Sequence[Gate] = ()) -> Path:
     """Write a comparison as one HTML file that needs nothing else.
+
+    Where a run's folder has its ``report.html``, the page links to it, from each question to its place there.
 
     Args:
         comparison: What ``compare_runs`` returned.
@@ -34,15 +57,16 @@ def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
-        RunFolderError: The file cannot be written.
+        RunFolderError: The file cannot be written, or the results of a run are not there any more.
     """
     target = Path(path)
-    replace_file(target, [comparison_html(comparison, gates).encode("utf-8")])
+    html = _page(comparison, gates, _report_addresses(comparison, target.parent))
+    replace_file(target, [html.encode("utf-8")])
     return target
 
 
 def comparison_html(comparison: RunComparison, gates: Sequence[Gate] = ()) -> str:
-    """Return a comparison as the text of an HTML page.
+    """Return a comparison as the text of an HTML page, without links to the runs' reports.
 
     Args:
         comparison: What ``compare_runs`` returned.
@@ -50,7 +74,19 @@ def comparison_html(comparison: RunComparison, gates: Sequence[Gate] = ()) -> st
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
+        RunFolderError: The results of a run are not there any more.
     """
+    return _page(comparison, gates, {})
+
+
+def _page(comparison: RunComparison, gates: Sequence[Gate], reports: Mapping[str, str]) -> str:
+    listed = compared_list(comparison)
+    main = {pair.run.letter: main_metric_of(comparison, pair) for pair in comparison.pairs}
+    templates = {
+        pair.run.letter: _shown_templates(template_differences(pair, metric), metric)
+        for pair in comparison.pairs
+        if (metric := main[pair.run.letter]) is not None
+    }
     return render_page(
         "comparison.html.j2",
         _SCRIPTS,
@@ -63,23 +99,69 @@ def comparison_html(comparison: RunComparison, gates: Sequence[Gate] = ()) -> st
         texts=metric_comparison,
         failures=failures_text(metric for pair in comparison.pairs for metric in pair.metrics),
         has_flips=lambda pair: _has_flips(pair, comparison.metric),
-        args_text=_args_text,
-        output_text=shown_value,
+        main=main,
+        templates=templates,
+        counts=listed.counts,
+        reports=reports,
+        chunks=listed.chunks,
+        index_json=inert_json(json_text(listed.index, is_compact=True)),
+        lists_json=inert_json(json_text(_lists(comparison, listed, main, reports), is_compact=True)),
     )
+
+
+def _report_addresses(comparison: RunComparison, folder: Path) -> dict[str, str]:
+    """Return by letter the addresses of the reports that are there, relative to the page's folder."""
+    found = {}
+    for run in comparison.runs:
+        report = None if run.path is None else Path(run.path) / exporter(REPORT).file_name
+        if report is not None and report.is_file():
+            found[run.letter] = _relative_address(report, folder)
+    return found
+
+
+def _relative_address(file: Path, folder: Path) -> str:
+    try:
+        # Links are not followed: the page is opened where it was said to be.
+        relative = Path(os.path.relpath(file, folder))
+    except ValueError:  # on another drive of Windows
+        return file.absolute().as_uri()
+    return quote(os.fsencode(relative.as_posix()))
+
+
+def _lists(
+    comparison: RunComparison,
+    listed: ComparedList,
+    main: Mapping[str, MetricComparison | None],
+    reports: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return what can be chosen in the list, and how its values are shown."""
+    compared = [pair.run for pair in comparison.pairs if main[pair.run.letter] is not None]
+    return {
+        "runs": [{"letter": run.letter, "label": one_line(run.label, _LABEL)} for run in compared],
+        "templates": listed.templates,
+        "unit": next((metric.unit for metric in main.values() if metric is not None), "score"),
+        "reports": dict(reports),
+    }
+
+
+def _shown_templates(found: Sequence[TemplateDifference], metric: MetricComparison) -> dict[str, Any]:
+    """Return the templates that are shown, of many those that differ most, and the places of their differences."""
+    most = sorted(found, key=lambda each: -abs(each.difference))[:_MOST_TEMPLATES]
+    kept = {each.template_id for each in most}
+    widest = max((abs(each.difference) for each in most), default=0.0)
+    return {
+        "rows": [each for each in found if each.template_id in kept],
+        "left_out": len(found) - len(most),
+        "metric": metric,
+        "places": {each.template_id: _place([each.difference], widest) for each in most},
+        "has_others": any(each.worse or each.better for each in found),
+    }
 
 
 def _has_flips(pair: PairComparison, main: str | None) -> bool:
     """Return whether flips are shown: not of what was spent, where nearly every question differs."""
     metric = None if main is None else pair.metric(main)
     return metric is not None and not metric.is_spent
-
-
-def _args_text(text: str) -> str:
-    """Return a call's arguments line by line; unchanged where they were cut and are no JSON any more."""
-    try:
-        return args_text(parse_json(text))
-    except (ValueError, RecursionError):
-        return visible(text)
 
 
 def _places(metrics: Iterable[MetricComparison]) -> dict[str, Place | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.formats import amount_text, score_display, unbroken_amount_text, visible
+from graphrag_eval_lc.report.formats import amount_text, score_display, shown_name, unbroken_amount_text, visible
 
 if TYPE_CHECKING:
     import jinja2
@@ -20,6 +20,9 @@ _REPORT_SCRIPTS = (
     "scroll_boxes.js",
     "sorting.js",
     "records.js",
+    "address.js",
+    "opened.js",
+    "filtered_list.js",
     "timeline.js",
     "transcript.js",
     "steps.js",
@@ -62,9 +65,9 @@ def render_report(context: Mapping[str, Any]) -> str:
         report=context,
         ranges=ranges,
         displays=displays,
-        index_json=_inert_json(context["index_json"]),
-        lists_json=_inert_json(json_text(lists, is_compact=True)),
-        sets_json=_inert_json(json_text(_sets(context), is_compact=True)),
+        index_json=inert_json(context["index_json"]),
+        lists_json=inert_json(json_text(lists, is_compact=True)),
+        sets_json=inert_json(json_text(_sets(context), is_compact=True)),
     )
 
 
@@ -109,7 +112,12 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"amount": amount_text, "unbroken_amount": unbroken_amount_text, "visible": visible}
+    environment.filters |= {
+        "amount": amount_text,
+        "shown_name": shown_name,
+        "unbroken_amount": unbroken_amount_text,
+        "visible": visible,
+    }
     environment.globals["matrix_labels"] = _MATRIX_LABELS
     return environment
 
@@ -127,7 +135,7 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def _inert_json(text: str) -> str:
+def inert_json(text: str) -> str:
     """Return JSON that cannot end its script element."""
     return text.replace("<", "\\u003c")
 

@@ -218,7 +218,7 @@ def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> 
     taken: set[str] = set()
     for result in results:
         yield ReportedSample(
-            key=_unique_key(result, taken),
+            key=sample_key(result, taken),
             template_id=shown_name(result.get("template_id")),
             result=result,
             scores=_scores(result, metrics),
@@ -226,7 +226,13 @@ def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> 
         )
 
 
-def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
+def sample_key(result: Mapping[str, Any], taken: set[str]) -> str:
+    """Return the key by which a report lists and links a sample, and note it as taken.
+
+    Args:
+        result: The sample's result.
+        taken: The keys of the samples before it.
+    """
     repeat = result.get("repeat")
     name = shown_name(result.get("question_id"))
     key = wanted = f"{name} #{repeat}" if isinstance(repeat, int) and repeat > 1 else name

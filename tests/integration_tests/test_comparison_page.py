@@ -4,26 +4,52 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from browsing import LAPTOP, PHONE, OpenedPage
 from demo_runs import demo_run
 from hostile_runs import hostile_run
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Locator, expect
 
-from graphrag_eval_lc import compare_runs
+from graphrag_eval_lc import compare_runs, write_report
 from graphrag_eval_lc.compare import RunComparison
 from graphrag_eval_lc.report.comparison_page import write_comparison
 
 pytestmark = pytest.mark.full
 
-Open = Callable[..., OpenedPage]
+Open = Callable[..., "ComparisonPage"]
+
+
+class ComparisonPage(OpenedPage):
+    """A comparison, and the parts of it that the tests speak of."""
+
+    @property
+    def rows(self) -> Locator:
+        """The questions in the list."""
+        return self.page.locator("table.list tr.question")
+
+    def keys(self) -> list[str]:
+        """Give the keys of the questions that are shown."""
+        return self.rows.locator(".question-id > bdi:first-child").all_inner_texts()
+
+    def changes(self) -> set[str]:
+        """Give what became of the questions that are shown."""
+        return {text.split(" ", 1)[1].partition("\n")[0] for text in self.rows.locator("td.turn").all_inner_texts()}
+
+    def open_questions(self) -> None:
+        """Open all questions that are shown, and their steps, once they are unpacked."""
+        for _ in range(2):
+            self.open_everything()
+            expect(self.page.get_by_text("Unpacking …")).to_have_count(0)
 
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
     folder = tmp_path_factory.mktemp("runs")
     runs = [demo_run(folder / f"{mistakes}", mistakes=mistakes) for mistakes in (8, 19, 0)]
+    for run in runs[:2]:
+        write_report(run)
     return compare_runs(*runs, labels=["some", "all", "none"])
 
 
@@ -38,6 +64,7 @@ def page_path(comparison: RunComparison, tmp_path_factory: pytest.TempPathFactor
 def hostile_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     worse, better = (hostile_run(folder / f"{is_better}", is_better=is_better) for is_better in (False, True))
+    write_report(better)
     write_comparison(compare_runs(worse, better), folder / "comparison.html")
     return folder / "comparison.html"
 
@@ -45,10 +72,10 @@ def hostile_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def open_page(browser: Browser, page_path: Path) -> Iterator[Open]:
     """Open the demo's comparison; whatever a test does with it, it must not complain."""
-    opened: list[OpenedPage] = []
+    opened: list[ComparisonPage] = []
 
-    def open_it(path: Path = page_path, **options: Any) -> OpenedPage:
-        opened.append(OpenedPage(browser, path, **options))
+    def open_it(path: Path = page_path, **options: Any) -> ComparisonPage:
+        opened.append(ComparisonPage(browser, path, **options))
         return opened[-1]
 
     yield open_it
@@ -68,18 +95,183 @@ def test_says_what_came_out_of_each_comparison(comparison: RunComparison, open_p
     assert all(warning in text for warning in comparison.warnings)
 
 
-def test_questions_that_flipped_are_shown_with_their_steps_side_by_side(
+# --- the list --------------------------------------------------------------------------------------------------------
+
+
+def test_all_questions_of_the_first_run_are_listed_what_flipped_first(
     comparison: RunComparison, open_page: Open
 ) -> None:
     opened = open_page()
-    opened.open_everything()
-    text = opened.page.locator("main").inner_text()
-    flips = [question for pair in comparison.pairs for question in pair.flips]
-    assert len(flips) > 10
-    for question in flips:
-        assert question.question_text in text
-    first = flips[0].steps[0]
-    assert (first.a or first.b).name in text  # type: ignore[union-attr]
+    pair = comparison.pairs[0]
+    flipped = [flip.question_id for flip in pair.flips]
+    assert opened.keys()[: len(flipped)] == flipped
+    assert sorted(opened.keys()) == sorted(question.question_id for question in pair.questions)
+
+
+def test_a_question_that_flipped_opens_to_both_answers_and_its_steps_side_by_side(
+    comparison: RunComparison, open_page: Open
+) -> None:
+    opened = open_page()
+    flip = comparison.pairs[0].flips[0]
+    opened.rows.first.locator(".question-button").click()
+    detail = opened.page.locator(".detail")
+    expect(detail.get_by_role("heading", name="Steps side by side")).to_be_visible()
+    opened.open_everything(".detail")
+    text = detail.inner_text()
+    for side in (flip.a, flip.b):
+        assert side.answer is not None
+        assert side.answer in text
+    steps = [step for pair in flip.steps for step in (pair.a, pair.b) if step is not None]
+    assert detail.locator("pre").count() == sum(bool(step.args) + bool(step.output) for step in steps)
+    assert all(step.name in text for step in steps)
+    assert detail.locator(".step-pairs > li").count() == len(flip.steps)
+    opened.rows.first.locator(".question-button").click()
+    expect(detail).to_have_count(0)
+
+
+def test_a_question_that_did_not_flip_has_nothing_to_open(comparison: RunComparison, open_page: Open) -> None:
+    opened = open_page()
+    assert opened.rows.locator(".question-button").count() == len(comparison.pairs[0].flips)
+    assert opened.rows.last.locator(".question-button").count() == 0
+    assert opened.rows.last.locator("td.turn").inner_text() == "= same"
+
+
+def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(
+    comparison: RunComparison, open_page: Open
+) -> None:
+    opened = open_page()
+    search = opened.page.get_by_role("search")
+    flips = {flip.question_id: flip for flip in comparison.pairs[0].flips}
+    questions = comparison.pairs[0].questions
+    template = next(iter(flips.values())).template_id
+
+    def check(left: set[str]) -> None:
+        assert 0 < len(left) < len(questions)
+        expect(opened.rows).to_have_count(len(left))
+        assert set(opened.keys()) == left
+        opened.page.reload()
+        expect(opened.rows).to_have_count(len(left))
+        opened.page.get_by_role("button", name="Clear all filters").click()
+        expect(opened.rows).to_have_count(len(questions))
+
+    search.get_by_label("Change").select_option("now wrong")
+    check({name for name, flip in flips.items() if flip.direction == "now wrong"})
+    search.get_by_label("Change").select_option("all that changed")
+    check(set(flips))
+    search.get_by_label("Change").select_option("same")
+    check({question.question_id for question in questions} - set(flips))
+    search.get_by_label("Template").select_option(template)
+    check({question.question_id for question in questions if question.template_id == template})
+    one = questions[5].question_id
+    search.get_by_label("Search text, id").fill(one.upper())
+    check({question.question_id for question in questions if one in question.question_id})
+    search.get_by_label("Search text, id").fill(next(iter(flips.values())).question_text)
+    check({name for name, flip in flips.items() if flip.question_text == next(iter(flips.values())).question_text})
+
+
+def test_headings_sort_the_list_both_ways(open_page: Open) -> None:
+    opened = open_page()
+    for order, is_first_worst in (("descending", False), ("ascending", True)):
+        opened.page.locator("table.list thead").get_by_role("button", name="Difference").click()
+        expect(opened.page.locator("table.list th[aria-sort]")).to_have_attribute("aria-sort", order)
+        texts = opened.rows.locator("td:nth-child(5)").all_inner_texts()
+        values = [float(text.replace("−", "-")) for text in texts]
+        assert values == sorted(values, reverse=not is_first_worst)
+        assert len(set(values)) > 1
+
+
+def test_another_run_has_rows_and_details_of_its_own(comparison: RunComparison, open_page: Open) -> None:
+    opened = open_page()
+    opened.rows.first.locator(".question-button").click()
+    opened.page.get_by_label("Run beside A").select_option("C")
+    flips = [flip.question_id for flip in comparison.pairs[1].flips]
+    assert opened.keys()[: len(flips)] == flips
+    assert opened.page.locator(".detail").count() == 0
+    opened.rows.first.locator(".question-button").click()
+    expect(opened.page.locator(".detail .sides h4").last).to_contain_text("C")
+    expect(opened.page.locator("table.list thead")).to_contain_text("C")
+
+
+def test_buttons_of_changes_and_templates_show_their_questions(comparison: RunComparison, open_page: Open) -> None:
+    opened = open_page()
+    for pair in comparison.pairs:
+        for direction in sorted({flip.direction for flip in pair.flips}):
+            section = opened.page.locator(f"#flips-{pair.run.letter}")
+            section.locator("li", has_text=direction).get_by_role("button").click()
+            expect(opened.rows).to_have_count(sum(flip.direction == direction for flip in pair.flips))
+            assert opened.changes() == {direction}
+        row = opened.page.locator(f"#templates-{pair.run.letter} tbody tr").first
+        template = row.locator("th").inner_text()
+        row.get_by_role("button").click()
+        expect(opened.rows).to_have_count(sum(question.template_id == template for question in pair.questions))
+
+
+def test_templates_are_sorted_by_their_headings(open_page: Open) -> None:
+    table = open_page().page.locator("#templates-B table")
+    worst = table.locator("tbody th").first.inner_text()
+    table.get_by_role("button", name="Lost").click()
+    lost = [int(text.strip("✗ ")) for text in table.locator("tbody td:nth-child(6)").all_inner_texts()]
+    assert lost == sorted(lost, reverse=True)
+    assert len(set(lost)) > 1
+    table.get_by_role("button", name="Difference").click()
+    table.get_by_role("button", name="Difference").click()
+    assert table.locator("tbody th").first.inner_text() == worst
+
+
+def test_the_list_and_its_details_are_used_by_the_keyboard(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.page
+    page.get_by_label("Search text, id").focus()
+    page.keyboard.type("zzz")
+    expect(opened.rows).to_have_count(0)
+    page.keyboard.press("Tab")  # the run
+    page.keyboard.press("Tab")  # the change
+    page.keyboard.press("Tab")  # the template
+    page.keyboard.press("Tab")  # the order
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Clear all filters"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.name") == "text"
+    opened.rows.first.locator(".question-button").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".detail h3")).to_be_visible()
+    assert opened.rows.first.locator(".question-button").get_attribute("aria-expanded") == "true"
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+def test_an_address_opens_a_question_of_its_run(comparison: RunComparison, page_path: Path, open_page: Open) -> None:
+    opened = open_page()
+    flip = comparison.pairs[1].flips[-1]
+    opened.page.goto(f"{page_path.as_uri()}#run=C&q={flip.question_id}")
+    expect(opened.page.locator(".detail .sides h4").last).to_contain_text("C")
+    assert opened.page.evaluate("document.activeElement.textContent") == flip.question_text
+    assert opened.page.url.endswith(f"#run=C&q={flip.question_id}")
+    assert opened.page.get_by_label("Run beside A").input_value() == "C"
+    opened.page.goto(f"{page_path.as_uri()}#q=nobody")
+    expect(opened.page.get_by_role("status").first).to_have_text("There is no question nobody in this comparison.")
+
+
+def test_rows_link_to_their_places_in_the_reports_that_are_there(
+    comparison: RunComparison, page_path: Path, browser: Browser, open_page: Open
+) -> None:
+    opened = open_page()
+    assert opened.page.locator(".runs a").all_inner_texts() == ["Report A", "Report B"]
+    links = opened.rows.first.locator("a")
+    assert links.all_inner_texts() == ["Report A", "Report B"]
+    for link in links.all():
+        report, _, key = str(link.get_attribute("href")).partition("#q=")
+        there = OpenedPage(browser, (page_path.parent / unquote(report)).resolve(), question=unquote(key))
+        expect(there.page.locator(".detail h3").first).to_be_visible()
+        assert comparison.pairs[0].flips[0].question_text in there.page.locator("tr.question:focus-within").inner_text()
+        assert there.complaints == []
+        there.close()
+    opened.page.get_by_label("Run beside A").select_option("C")  # without a report
+    assert set(opened.rows.first.locator("a").all_inner_texts()) == {"Report A"}
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
 
 
 def test_colours_follow_the_system_until_they_are_chosen(open_page: Open) -> None:
@@ -101,7 +293,7 @@ def test_print_is_on_white_paper(open_page: Open) -> None:
 def test_page_never_scrolls_sideways(size: tuple[int, int], open_page: Open) -> None:
     opened = open_page(size=size)
     assert not opened.is_wider_than_the_window()
-    opened.open_everything()
+    opened.open_questions()
     assert not opened.is_wider_than_the_window()
 
 
@@ -110,24 +302,32 @@ def test_without_scripts_the_metrics_are_there(comparison: RunComparison, open_p
     metrics = {metric.metric for pair in comparison.pairs for metric in pair.metrics}
     text = page.locator("main").inner_text()
     assert [metric for metric in metrics if metric not in text] == []
+    for pair in comparison.pairs:
+        for direction in {flip.direction for flip in pair.flips}:
+            assert f"{sum(flip.direction == direction for flip in pair.flips)} {direction}" in text
+        table = page.locator(f"#templates-{pair.run.letter} tbody tr")
+        assert table.count() == pair.number_of_templates
+    assert page.locator("noscript").inner_text() != ""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(scheme: str, open_page: Open) -> None:
     for size in (LAPTOP, PHONE):
         opened = open_page(color_scheme=scheme, size=size)
-        opened.open_everything()
+        opened.open_questions()
         assert opened.serious_violations() == []
 
 
 @pytest.mark.parametrize("bypass_csp", [False, True], ids=["with the policy", "without the policy"])
 def test_texts_stay_texts(bypass_csp: bool, hostile_path: Path, open_page: Open) -> None:
     opened = open_page(hostile_path, bypass_csp=bypass_csp, size=PHONE)
-    opened.open_everything()
+    opened.open_questions()
     page = opened.page
     assert page.evaluate("window.injected") is None
     assert page.locator(".injected, iframe, object, embed, base, [onload], [onerror], [onfocus], img").count() == 0
-    assert page.locator("a:not([href^='#'])").count() == 0
+    links = page.locator("a:not([href^='#'])")
+    assert links.count() == 7
+    assert {str(link.get_attribute("href")).partition("#")[0] for link in links.all()} == {"True/report.html"}
     text = page.locator("main").inner_text()
     places = ("label", "text of 0.1", "query", "error of a step", "wrong output", "metric", "answer", "kind of error")
     assert [place for place in places if f"{place} </script>" not in text] == []

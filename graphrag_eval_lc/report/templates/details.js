@@ -1,13 +1,5 @@
 // What a question's row shows when it is opened.
 
-function section(title, notes, ...content) {
-  return element("section", {}, element("h3", {}, title, " ", notes), content);
-}
-
-function labelled(label, content, kind = "") {
-  return element("div", { class: `labelled ${kind}` }, element("span", { class: "label" }, label), content);
-}
-
 function measureTable(measures, caption) {
   const rows = measures.map((measure) => {
     const cost = isNumber(measure.usd) ? element("span", { class: "muted small" }, ` ${dollarsText(measure.usd)}`) : [];
@@ -80,21 +72,6 @@ function warningsSection(detail) {
   return parts.length ? section("Warnings", [], parts) : [];
 }
 
-function linkLine(key) {
-  const link = element("a", { href: `#q=${encodeURIComponent(key)}` }, "Link to this question");
-  const copy = element("button", { type: "button" }, "Copy link");
-  const said = element("span", { role: "status", class: "muted" });
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(link.href);
-      said.textContent = "Copied.";
-    } catch {
-      said.textContent = "The browser does not allow it; copy the address of the link.";
-    }
-  });
-  return element("p", { class: "link-line" }, link, copy, said);
-}
-
 // By what LangSmith and others find the run.
 function traceLine(detail) {
   if (!detail.run_id) return [];
@@ -115,15 +92,4 @@ function detailParts(detail, row) {
     detail.measures?.length ? section("Measures", [], measureTable(detail.measures, "Measures of the question")) : [],
     warningsSection(detail),
   ].flat();
-}
-
-// Fill a place with a question's details, or with why they cannot be shown.
-async function fillDetail(place, row) {
-  try {
-    const detail = await detailsOf(row);
-    if (!detail) throw new Error("The details of this question are not in this file.");
-    place.replaceChildren(...detailParts(detail, row));
-  } catch (problem) {
-    place.replaceChildren(element("p", { class: "bad" }, icon("✗"), ` ${problem.message}`));
-  }
 }

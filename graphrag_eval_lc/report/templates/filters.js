@@ -2,27 +2,6 @@
 
 const NO_FILTERS = { text: "", template: "", status: "", metric: "", min: "", max: "", tool: "", set: "", sort: "" };
 
-// Parts of the address after "#"; one that cannot be read is left out.
-function hashParts() {
-  const parts = {};
-  for (const part of location.hash.slice(1).split("&")) {
-    const equals = part.indexOf("=");
-    if (equals < 1) continue; // the name of a section
-    try {
-      parts[part.slice(0, equals)] = decodeURIComponent(part.slice(equals + 1));
-    } catch {
-      // a broken address shows all questions
-    }
-  }
-  return parts;
-}
-
-// The section that the address names before its filters; "" where it names none.
-function hashSection() {
-  const first = location.hash.slice(1).split("&")[0];
-  return !first.includes("=") && document.getElementById(first) ? first : "";
-}
-
 // What this report does not have cannot be chosen, and so is left out.
 function filtersFromHash(lists) {
   const parts = hashParts();
@@ -44,16 +23,7 @@ function filtersFromHash(lists) {
 }
 
 function keepFiltersInHash(filters, lists, section = "") {
-  const named = Object.entries(filters)
-    .filter(([name, value]) => value !== "" && !(name === "metric" && value === lists.metrics[0]))
-    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  const parts = section ? [section, ...named] : named;
-  const address = parts.length ? `#${parts.join("&")}` : location.pathname + location.search;
-  try {
-    history.replaceState(null, "", address);
-  } catch {
-    // the address then stays as it is
-  }
+  keepInHash(filters, section, { metric: lists.metrics[0] });
 }
 
 // What is to be known of a score beside its name; nothing of most.
@@ -86,7 +56,7 @@ function rangeOf(metric, lists) {
 
 // Give the function that says whether a row is shown.
 function rowFilter(filters, lists) {
-  const words = filters.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(filters.text);
   const keys = filters.set ? new Set(lists.sets[filters.set].keys) : null;
   const tool = filters.tool === "" ? null : lists.tools.indexOf(filters.tool);
   const min = filters.min === "" ? -Infinity : Number(filters.min);
@@ -124,22 +94,9 @@ function sortedRows(rows, sort, lists) {
   return [...rows].sort((one, other) => compareValues(value(one), value(other), descending));
 }
 
-function field(label, control) {
-  control.id = `filter-${control.name}`;
-  return element("div", { class: `field field-${control.name}` }, element("label", { for: control.id }, label), control);
-}
-
-function choice(name, options) {
-  const made = element("select", { name });
-  for (const [value, text, title] of options) made.append(element("option", { value, title }, text));
-  return made;
-}
-
 // Let the fields of the form say what the filters are, and which scores the chosen metric can have.
 function fillForm(form, filters, lists) {
-  for (const control of form.elements) {
-    if (Object.hasOwn(filters, control.name) && control.value !== filters[control.name]) control.value = filters[control.name];
-  }
+  fillFields(form, filters);
   const { min, max } = form.elements;
   if (!min) return;
   const [low, high] = rangeOf(filters.metric, lists);

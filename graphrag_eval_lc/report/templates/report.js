@@ -12,7 +12,8 @@ function showQuestions(list, filters) {
 
 function start() {
   const rows = storedJson("index");
-  const list = new QuestionList(document.getElementById("list"), rows, reportLists(rows));
+  const lists = reportLists(rows);
+  const list = new QuestionList(document.getElementById("list"), rows, lists, { noun: lists.hasRepeats ? "sample" : "question", page: "report" });
   document.documentElement.classList.add("scripted");
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   watchScrollBoxes();

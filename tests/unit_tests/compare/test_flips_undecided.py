@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from page_data import compared_rows
 from uncertain_steps import results_of
 
 from graphrag_eval_lc import compare_runs
@@ -54,9 +55,9 @@ def test_terminal_and_page_mark_them(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setenv("COLUMNS", "150")
     print_comparison(comparison, show=5)
     assert capsys.readouterr().out.count("(undecided)") == 1
-    page = comparison_html(comparison)
-    assert page.count('<span class="badge undecided">') == 1
-    assert page.count(", undecided steps</span>") == 1
+    rows = {row["k"]: row for row in compared_rows(comparison_html(comparison))}
+    assert [name for name, row in rows.items() if "u" in row] == ["t_1"]
+    assert [side.get("undecided") for side in rows["t_1"]["detail"]["sides"]] == [None, True]
 
 
 def test_gate_that_fails_says_what_the_mean_would_be() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_data import compared_rows
 
 from graphrag_eval_lc.compare import compare_runs
 from graphrag_eval_lc.errors import MissingExtraError
@@ -88,8 +89,47 @@ def test_questions_that_flipped_are_there_with_their_steps() -> None:
     html = page()
     assert "1 now wrong" in html
     assert "1 now right" in html
-    assert html.count('class="flip"') == 2
-    assert html.count("= the same call") == 2
+    details = [row["detail"] for row in compared_rows(html) if "detail" in row]
+    assert [[step.get("same") for step in detail["steps"]] for detail in details] == [[True], [True]]
+
+
+def templates(html: str, letter: str = "B") -> str:
+    section = html[html.index(f'<section id="templates-{letter}"') :]
+    return section[: section.index("</section>")]
+
+
+def test_differences_by_template_are_there_without_scripts_the_largest_drop_first() -> None:
+    section = templates(page())
+    assert section.index("text-1") < section.index("text-0")
+    row = section[section.index('data-value="text-1"') :]
+    assert '<td class="number nowrap" data-value="0.75">0.750</td>' in row
+    assert '<span aria-hidden="true">▼ </span>−0.500</td>' in row
+    assert '<span class="bad"><span aria-hidden="true">✗ </span>1</span>' in row
+    assert '<span class="good"><span aria-hidden="true">✓ </span>1</span>' in section[section.index("text-0") :]
+
+
+def test_no_single_template_is_said_to_be_significant() -> None:
+    section = templates(page())
+    assert "Single templates are not tested" in section
+    assert "p = " not in section
+    assert 'class="forest better"' not in section
+    assert 'class="forest worse"' not in section
+
+
+def test_of_many_templates_those_that_differ_most_are_shown() -> None:
+    runs = [[{**result(n, 1.0), "template_id": f"t{n:03}"} for n in range(250)] for _ in range(2)]
+    runs[1] = [{**each, "steps_score": 0.0} if n in (3, 249) else each for n, each in enumerate(runs[1])]
+    section = templates(comparison_html(compare_runs(*runs)))
+    assert section.count('<tr><th scope="row"') == 200
+    assert section.index(">t003<") < section.index(">t249<") < section.index(">t000<")
+    assert "Of 250 templates these differ most; the list of questions has all." in section
+
+
+def test_a_spent_main_metric_has_templates_without_lost_questions() -> None:
+    runs = run([1.0, 1.0]), run([1.0, 0.0])
+    section = templates(comparison_html(compare_runs(*runs, metrics=["total_tokens"])))
+    assert "Mean B" in section
+    assert "Lost" not in section
 
 
 def test_markup_in_texts_stays_text() -> None:

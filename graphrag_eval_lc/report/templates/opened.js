@@ -1,0 +1,36 @@
+// What opens beneath a question of a list: its parts, of which each page has its own (detailParts).
+
+function section(title, notes, ...content) {
+  return element("section", {}, element("h3", {}, title, " ", notes), content);
+}
+
+function labelled(label, content, kind = "") {
+  return element("div", { class: `labelled ${kind}` }, element("span", { class: "label" }, label), content);
+}
+
+// A link to a question, whose address may say more before its key.
+function linkLine(key, before = "") {
+  const link = element("a", { href: `#${before}q=${encodeURIComponent(key)}` }, "Link to this question");
+  const copy = element("button", { type: "button" }, "Copy link");
+  const said = element("span", { role: "status", class: "muted" });
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(link.href);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = "The browser does not allow it; copy the address of the link.";
+    }
+  });
+  return element("p", { class: "link-line" }, link, copy, said);
+}
+
+// Fill a place with a question's details, or with why they cannot be shown.
+async function fillDetail(place, row) {
+  try {
+    const detail = await detailsOf(row);
+    if (!detail) throw new Error("The details of this question are not in this file.");
+    place.replaceChildren(...detailParts(detail, row));
+  } catch (problem) {
+    place.replaceChildren(element("p", { class: "bad" }, icon("✗"), ` ${problem.message}`));
+  }
+}

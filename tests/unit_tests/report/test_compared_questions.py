@@ -1,0 +1,193 @@
+"""The list of a comparison's page: which questions it has, in which order, and what became of each."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from page_data import compared_rows, page_data
+
+from graphrag_eval_lc.compare import RunComparison, compare_runs
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.report.compared_questions import TURNS
+from graphrag_eval_lc.report.comparison_page import comparison_html, write_comparison
+
+HOSTILE = "</script><script>alert(1)</script> \u202e#?&%"
+
+
+def result(name: str, score: float | None, **more: Any) -> dict[str, Any]:
+    template = more.pop("template", "t")
+    scores = {} if score is None else {"steps_score": score}
+    return {
+        "question_id": name,
+        "template_id": template,
+        "question_text": f"What is {name}?",
+        "actual_answer": f"It is {name}.",
+        "status": "success",
+        "reference_steps": [],
+        "actual_steps": [{"name": "search", "args": {"of": name}, "id": "1", "status": "success", "output": "found"}],
+        "total_tokens": 100,
+        **scores,
+        **more,
+    }
+
+
+def run(**scores: float | None) -> list[dict[str, Any]]:
+    return [result(name, score) for name, score in scores.items()]
+
+
+def turns(html: str, letter: str = "B") -> dict[str, str]:
+    return {row["k"]: TURNS[row["w"]] for row in compared_rows(html, letter)}
+
+
+def test_each_question_has_a_row_that_says_what_became_of_it() -> None:
+    a = run(lost=1.0, fixed=0.0, down=0.5, up=0.25, same=0.5, half=0.5, gone=1.0)
+    b = run(lost=0.5, fixed=1.0, down=0.25, up=0.5, same=0.5, half=None, new=1.0)
+    html = comparison_html(compare_runs(a, b))
+    assert turns(html) == {
+        "lost": "now wrong",
+        "fixed": "now right",
+        "down": "worse",
+        "up": "better",
+        "same": "same",
+        "half": "not comparable",
+        "gone": "not comparable",
+        "new": "not comparable",
+    }
+    notes = {row["k"]: row["n"] for row in compared_rows(html) if "n" in row}
+    assert notes == {"half": "not measured in both", "gone": "only in A", "new": "only in B"}
+    rows = {row["k"]: row for row in compared_rows(html)}
+    assert (rows["lost"]["a"], rows["lost"]["b"]) == (1.0, 0.5)
+    assert "a" not in rows["gone"]
+
+
+def test_what_flipped_comes_first_and_what_is_the_same_last() -> None:
+    a = run(same=1.0, small=0.5, lost=1.0, fixed=0.0, large=0.75, gone=1.0)
+    b = run(same=1.0, small=0.25, lost=0.0, fixed=1.0, large=0.0)
+    html = comparison_html(compare_runs(a, b))
+    assert [row["k"] for row in compared_rows(html)] == ["lost", "fixed", "large", "small", "gone", "same"]
+
+
+def test_only_questions_that_flipped_have_details_with_both_answers_and_steps() -> None:
+    html = comparison_html(compare_runs(run(lost=1.0, same=1.0), run(lost=0.0, same=1.0)))
+    lost, same = compared_rows(html)
+    assert "detail" not in same
+    assert [side["letter"] for side in lost["detail"]["sides"]] == ["A", "B"]
+    assert [side["answer"] for side in lost["detail"]["sides"]] == ["It is lost."] * 2
+    (step,) = lost["detail"]["steps"]
+    assert step["same"]
+    assert (step["a"]["name"], step["a"]["args"], step["b"]["output"]) == ("search", "of: lost", "found")
+
+
+def test_the_static_page_counts_what_the_list_has() -> None:
+    html = comparison_html(compare_runs(run(a=1.0, b=0.5, c=0.5), run(a=0.0, b=0.5, d=1.0)))
+    for text in ("1 now wrong", "1 same", "2 not comparable"):
+        assert f"</span>{text}</span>" in html
+
+
+def test_runs_share_texts_and_keep_details_of_their_own() -> None:
+    html = comparison_html(compare_runs(run(q=1.0, r=0.0), run(q=0.0, r=0.0), run(q=0.5, r=1.0)))
+    assert len(page_data(html)["index"]["questions"]) == 2
+    assert turns(html, "B") == {"q": "now wrong", "r": "same"}
+    assert turns(html, "C") == {"q": "now wrong", "r": "now right"}
+    for letter in "BC":
+        letters = [side["letter"] for side in compared_rows(html, letter)[0]["detail"]["sides"]]
+        assert letters == ["A", letter]
+
+
+def test_a_run_without_the_main_metric_has_no_rows() -> None:
+    bare = [{key: value for key, value in each.items() if key != "steps_score"} for each in run(q=1.0)]
+    html = comparison_html(compare_runs(run(q=1.0), run(q=0.0), bare))
+    assert list(page_data(html)["index"]["pairs"]) == ["B"]
+    assert [each["letter"] for each in page_data(html)["lists"]["runs"]] == ["B"]
+    assert 'id="templates-B"' in html
+    assert 'id="templates-C"' not in html
+
+
+def test_of_what_was_spent_less_is_better_and_nothing_is_right_or_wrong() -> None:
+    tokens = [(100, 90), (100, 300), (100, 100), (0, 10)]
+    runs = [[result(f"q{n}", 1.0, total_tokens=pair[side]) for n, pair in enumerate(tokens)] for side in (0, 1)]
+    html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
+    assert list(turns(html).items()) == [("q1", "worse"), ("q3", "worse"), ("q0", "better"), ("q2", "same")]
+    assert page_data(html)["lists"]["unit"] == "tokens"
+    assert "Lost" not in html[html.index('id="templates-B"') :]
+
+
+def test_without_the_results_the_compared_questions_are_there() -> None:
+    made = compare_runs(run(q=1.0, r=1.0), run(q=0.0, r=1.0))
+    html = comparison_html(RunComparison(made.baseline, made.pairs, made.metric, ()))
+    assert turns(html) == {"q": "now wrong", "r": "same"}
+    assert [row["q"] for row in compared_rows(html)] == ["What is q?", ""]
+
+
+def test_ids_that_are_shown_alike_have_rows_of_their_own() -> None:
+    names = ["x\u202e", "x⟨U+202E⟩"]
+    runs = [[result(name, score) for name in names] for score in (1.0, 0.0)]
+    keys = [row["k"] for row in compared_rows(comparison_html(compare_runs(*runs)))]
+    assert keys == ["x⟨U+202E⟩", "x⟨U+202E⟩ (2)"]
+
+
+# --- links to reports ------------------------------------------------------------------------------------------------
+
+
+def folder_of(place: Path, results: list[dict[str, Any]], *, has_report: bool = True) -> Path:
+    place.mkdir(parents=True)
+    (place / "results.jsonl").write_text("".join(json_text(each) + "\n" for each in results), encoding="utf-8")
+    if has_report:
+        (place / "report.html").write_text("<!doctype html>", encoding="utf-8")
+    return place
+
+
+@pytest.mark.parametrize("name", ["b", "run:1", "javascript:alert(1)", 'a "b" <c> #?&%20', "ø ü"])
+def test_links_lead_from_the_page_to_the_reports_that_are_there(name: str, tmp_path: Path) -> None:
+    a = folder_of(tmp_path / "runs" / "a", run(q=1.0), has_report=False)
+    b = folder_of(tmp_path / name, run(q=0.0))
+    for page in (tmp_path / "page.html", tmp_path / "deep" / "down" / "page.html", b / "page.html"):
+        page.parent.mkdir(parents=True, exist_ok=True)
+        html = write_comparison(compare_runs(a, b), page).read_text(encoding="utf-8")
+        reports = page_data(html)["lists"]["reports"]
+        assert list(reports) == ["B"]
+        assert ":" not in reports["B"]
+        assert (page.parent / unquote(reports["B"])).resolve() == (b / "report.html").resolve()
+        assert html.count(f'<a href="{reports["B"]}">Report B</a>') == 1
+        assert ">Report A<" not in html
+
+
+def test_links_do_not_depend_on_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of(tmp_path / "runs" / "a", run(q=1.0))
+    folder_of(tmp_path / "runs" / "b", run(q=0.0))
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "runs")
+    html = write_comparison(compare_runs("a", "b"), "../out/page.html").read_text(encoding="utf-8")
+    assert page_data(html)["lists"]["reports"] == {"A": "../runs/a/report.html", "B": "../runs/b/report.html"}
+
+
+def test_the_text_of_a_page_has_no_links_as_it_has_no_place(tmp_path: Path) -> None:
+    runs = [folder_of(tmp_path / name, run(q=score)) for name, score in (("a", 1.0), ("b", 0.0))]
+    assert page_data(comparison_html(compare_runs(*runs)))["lists"]["reports"] == {}
+
+
+def test_a_question_that_a_run_does_not_have_is_not_linked_there() -> None:
+    html = comparison_html(compare_runs(run(q=1.0, gone=1.0), run(q=0.0, new=1.0)))
+    links = {row["k"]: row.get("l") for row in compared_rows(html)}
+    assert links == {"q": None, "gone": {"B": None}, "new": {"A": None}}
+
+
+def test_a_flip_is_linked_to_the_repeat_that_it_shows() -> None:
+    a = [result("q", 1.0, repeat=repeat) for repeat in (1, 2, 3)]
+    b = [result("q", score, repeat=repeat) for repeat, score in ((1, 1.0), (2, 0.5), (3, 0.0))]
+    (row,) = compared_rows(comparison_html(compare_runs(a, b)))
+    assert row["l"] == {"B": "q #3"}
+    assert row["detail"]["sides"][1]["repeat"] == 3
+
+
+def test_hostile_ids_and_texts_stay_inside_the_data() -> None:
+    def runs(text: str) -> list[list[dict[str, Any]]]:
+        each = {"template": text, "question_text": text, "actual_answer": text, "reference_answer": text}
+        return [[result(f"{text}{n}", score, **each) for n in range(2)] for score in (1.0, 0.0)]
+
+    plain, hostile = (comparison_html(compare_runs(*runs(text))) for text in ("plain", HOSTILE))
+    assert hostile.count("<script") == plain.count("<script")
+    assert "\u202e" not in hostile
+    assert "\u202e" not in json_text([page_data(hostile), compared_rows(hostile)])
+    assert compared_rows(hostile)[0]["q"].startswith("</script><script>alert(1)</script> ⟨U+202E⟩")
