@@ -185,7 +185,7 @@ def compare(
     for gate in given:
         check_direction(gate, only_declared=True)
     for path in (csv, html):
-        _check_target(path)
+        check_target(path)
     configured = None if config is None else load_config(config, has_llm=True, has_embeddings=True)
     comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None, config=configured)
     # Names are checked before anything is printed.
@@ -262,7 +262,7 @@ def _page(comparison: "RunComparison", path: Path, gates: "Sequence[Gate]") -> P
     return write_comparison(comparison, path, gates)
 
 
-def _check_target(path: Path | None) -> None:
+def check_target(path: Path | None) -> None:
     """Refuse a file that cannot be written, before there is anything to write."""
     if path is None:
         return

@@ -20,6 +20,7 @@ from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.runs import runs
 from graphrag_eval_lc.cli.score import score
+from graphrag_eval_lc.cli.trend import trend
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ app.command(cls=ModelCommand)(score)
 app.command(cls=ModelCommand)(report)
 app.command()(compare)
 app.command()(runs)
+app.command()(trend)
 app.command(cls=ModelCommand)(validate)
 app.command(name="draft-dataset")(draft_dataset)
 app.command(name="import-dataset")(import_dataset)

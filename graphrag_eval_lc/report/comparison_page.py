@@ -1,12 +1,10 @@
 """Writing the comparison of runs as one HTML page."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import metric_comparison
@@ -19,7 +17,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.report.compared_questions import ComparedList, compared_list, main_metric_of
 from graphrag_eval_lc.report.formats import one_line
-from graphrag_eval_lc.report.page import inert_json, render_page
+from graphrag_eval_lc.report.page import inert_json, relative_address, render_page
 
 _SCRIPTS = (
     "elements.js",
@@ -115,17 +113,8 @@ def _report_addresses(comparison: RunComparison, folder: Path) -> dict[str, str]
     for run in comparison.runs:
         report = None if run.path is None else Path(run.path) / exporter(REPORT).file_name
         if report is not None and report.is_file():
-            found[run.letter] = _relative_address(report, folder)
+            found[run.letter] = relative_address(report, folder)
     return found
-
-
-def _relative_address(file: Path, folder: Path) -> str:
-    try:
-        # Links are not followed: the page is opened where it was said to be.
-        relative = Path(os.path.relpath(file, folder))
-    except ValueError:  # on another drive of Windows
-        return file.absolute().as_uri()
-    return quote(os.fsencode(relative.as_posix()))
 
 
 def _lists(

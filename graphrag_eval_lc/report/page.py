@@ -2,9 +2,12 @@
 
 import base64
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
@@ -31,7 +34,7 @@ _REPORT_SCRIPTS = (
     "list.js",
     "report.js",
 )
-_STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "print.css")
+_STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "trend.css", "print.css")
 _MATRIX_LABELS = {
     "right_right": "Steps right, answer right",
     "right_wrong": "Steps right, answer wrong",
@@ -96,6 +99,21 @@ def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
         script=script,
         **context,
     )
+
+
+def relative_address(file: Path, folder: Path) -> str:
+    """Return the address of a file as a link on a page in a folder.
+
+    Example:
+        >>> relative_address(Path("runs/a b/report.html"), Path("runs"))
+        'a%20b/report.html'
+    """
+    try:
+        # Links are not followed: the page is opened where it was said to be.
+        relative = Path(os.path.relpath(file, folder))
+    except ValueError:  # on another drive of Windows
+        return file.absolute().as_uri()
+    return quote(os.fsencode(relative.as_posix()))
 
 
 def _environment() -> "jinja2.Environment":

@@ -225,8 +225,9 @@ def trend(
         raise OptionError(what, path=folder, hint="Give the folder that run, score or demo wrote runs to.")
     wanted = tuple(dict.fromkeys(metrics)) if metrics else (_main_metric(runs),)
     _refuse_unknown(wanted, runs)
-    points = tuple(_points(runs, wanted, frozenset(template_ids)))
-    _refuse_unknown_templates(template_ids, points)
+    seen: dict[str, None] = {}
+    points = tuple(_points(runs, wanted, frozenset(template_ids), seen))
+    _refuse_unknown_templates(template_ids, list(seen))
     return RunTrend(Path(folder), wanted, points, tuple(warnings))
 
 
@@ -247,21 +248,25 @@ def _refuse_unknown(metrics: Iterable[str], runs: Sequence[StoredRun]) -> None:
         raise OptionError(f"none of the runs has the score {metric}", hint=hint)
 
 
-def _refuse_unknown_templates(template_ids: Sequence[str], points: Sequence[TrendPoint]) -> None:
-    known = {template_id for point in points for by in point.templates.values() for template_id in by}
+def _refuse_unknown_templates(template_ids: Iterable[str], known: Sequence[str]) -> None:
     for template_id in template_ids:
         if template_id not in known:
-            hint = f"{named(sorted(known), template_id)}." if known else "Give others, or all."
-            raise OptionError(f"none of the runs has the template {template_id}", hint=hint)
+            what = f"none of the runs has the template {template_id}"
+            raise OptionError(what, hint=f"{named(known, template_id)}." if known else "Give no template.")
 
 
-def _points(runs: Iterable[StoredRun], metrics: Sequence[str], template_ids: frozenset[str]) -> Iterator[TrendPoint]:
+def _points(
+    runs: Iterable[StoredRun], metrics: Sequence[str], template_ids: frozenset[str], seen: dict[str, None]
+) -> Iterator[TrendPoint]:
+    """Yield the runs' points, and note the templates that were seen."""
     before: tuple[StoredRun, NamedRun] | None = None
     for run in runs:
         results = run_results(run.path)
         numbers = RunValues(results.config(), metrics)
         for result in results:
-            if not template_ids or str(result.get("template_id")) in template_ids:
+            template_id = str(result.get("template_id"))
+            seen[template_id] = None
+            if not template_ids or template_id in template_ids:
                 numbers.add(result)
         this = run, NamedRun("B", results, numbers)
         yield _point(before, this, metrics)

@@ -1,0 +1,238 @@
+"""Writing the trend of runs as one HTML page, and the comparisons of neighbouring runs to which it links."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from graphrag_eval_lc import __version__
+from graphrag_eval_lc.compare import compare_runs
+from graphrag_eval_lc.compare.metric_comparison import change_text
+from graphrag_eval_lc.compare.run_comparison import verdict_word
+from graphrag_eval_lc.errors import ComparisonError, cannot_write
+from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
+from graphrag_eval_lc.report.comparison_page import write_comparison
+from graphrag_eval_lc.report.formats import amount_text
+from graphrag_eval_lc.report.page import relative_address, render_page
+from graphrag_eval_lc.run_folder import RESULTS_FILE
+from graphrag_eval_lc.run_store.stored_runs import StoredRun
+from graphrag_eval_lc.run_store.trend import RunTrend, TrendPoint, TrendValue
+
+_SCRIPTS = ("scroll_boxes.js", "trend.js")
+_SHORT = 8  # of a digest, as people see it
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+# A point of a chart in percent of its width and height.
+Mark = dict[str, Any]
+
+
+@recorded_only_here()
+def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool = True) -> Path:
+    """Write a trend as one HTML file.
+
+    Args:
+        trend: What ``trend`` returned.
+        path: The file; an existing one is replaced as a whole.
+        comparisons: Whether the comparison of each run with the one before it is written, into a folder beside the
+            file that is called as it is and ``_comparisons``. Those that are there and newer than both runs stay.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtraError: Jinja2 or scipy is not installed.
+        RunFolderError: A run cannot be read, or a file cannot be written.
+    """
+    target = Path(path)
+    pages = dict(_comparison_pages(trend, target)) if comparisons else {}
+    replace_file(target, [_html(trend, target.parent, pages).encode("utf-8")])
+    return target
+
+
+def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Path]]:
+    """Write the comparisons that are missing or out of date; yield each with the folder of its later run."""
+    folder = target.parent / f"{target.stem}_comparisons"
+    for before, after in zip(trend.points, trend.points[1:], strict=False):
+        page = folder / _name(before.run, after.run)
+        if _is_newer(page, (before.run, after.run)):
+            yield after.run.path, page
+            continue
+        try:
+            comparison = compare_runs(before.run.path, after.run.path)
+        except ComparisonError:  # they have no question or no metric in common
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise cannot_write(folder, problem) from problem
+        yield after.run.path, write_comparison(comparison, page)
+
+
+def _name(before: StoredRun, after: StoredRun) -> str:
+    """Return the name of a comparison's file: those of both runs, told apart where others are called the same."""
+    names = [_NOT_IN_NAMES.sub("_", run.path.resolve().name)[:40] for run in (before, after)]
+    paths = "\0".join(str(run.path.resolve()) for run in (before, after))
+    return f"{'__'.join(names)}-{hashlib.sha256(paths.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.html"
+
+
+def _is_newer(page: Path, runs: Sequence[StoredRun]) -> bool:
+    try:
+        written = page.stat().st_mtime
+        return all((run.path / RESULTS_FILE).stat().st_mtime < written for run in runs)
+    except OSError:
+        return False
+
+
+def _html(trend: RunTrend, folder: Path, pages: Mapping[Path, Path]) -> str:
+    runs = [_run(number, point, folder) for number, point in enumerate(trend.points, 1)]
+    comparisons = {path: relative_address(page, folder) for path, page in pages.items()}
+    return render_page(
+        "trend.html.j2",
+        _SCRIPTS,
+        trend=trend,
+        runs=runs,
+        metrics=[_metric(trend, metric, runs, comparisons) for metric in trend.metrics],
+        version=__version__,
+        generated=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _run(number: int, point: TrendPoint, folder: Path) -> dict[str, Any]:
+    run = point.run
+    report = run.path / exporter(REPORT).file_name
+    return {
+        "number": number,
+        "label": run.label,
+        "path": str(run.path),
+        "report": relative_address(report, folder) if report.is_file() else None,
+        "started": "–" if run.started is None else f"{run.started.astimezone(UTC):%Y-%m-%d %H:%M}",
+        "commit": "–" if run.commit is None else run.commit[:_SHORT] + ("*" if run.is_clean is False else ""),
+        "dataset": (run.dataset_digest or "–")[:_SHORT],
+        "questions": f"{point.number_of_questions:,}",
+        "errors": f"{point.number_of_errors:,}",
+        "tokens": amount_text(point.spent.get(TOTAL_TOKENS), "tokens"),
+        "cost": amount_text(point.spent.get(AGENT_COST), "usd"),
+        "seconds": amount_text(point.spent.get(ELAPSED_SEC), "seconds"),
+        "changes": list(point.changes),
+    }
+
+
+def _metric(
+    trend: RunTrend, metric: str, runs: Sequence[Mapping[str, Any]], comparisons: Mapping[Path, str]
+) -> dict[str, Any]:
+    spec = metric_spec(metric)
+    values = [point.values.get(metric) for point in trend.points]
+    known = [value for value in values if value is not None]
+    ends = [end for value in known for end in (value.mean, value.low, value.high) if end is not None]
+    low, high = spec.shown_range(ends)
+    failure = spec.value_of_failure
+    notes = dict.fromkeys(value.note for value in known if value.note)
+    return {
+        "name": metric,
+        "direction": "Lower is better" if spec.lower_is_better else "Higher is better",
+        "failures": "left out" if failure is None else f"as {failure:g}",
+        "top": amount_text(high, spec.unit),
+        "bottom": amount_text(low, spec.unit),
+        "latest": _latest(trend, metric),
+        "has_changes": any(point.changes for point in trend.points),
+        "marks": list(_marks(trend, metric, values, low, high)),
+        "rows": [_row(metric, run, point, comparisons) for run, point in zip(runs, trend.points, strict=True)],
+        "notes": list(notes),
+        "templates": _templates(trend, metric),
+    }
+
+
+def _row(metric: str, run: Mapping[str, Any], point: TrendPoint, comparisons: Mapping[Path, str]) -> dict[str, Any]:
+    unit, value, difference = metric_spec(metric).unit, point.values.get(metric), point.differences.get(metric)
+    return {
+        "number": run["number"],
+        "label": run["label"],
+        "report": run["report"],
+        "mean": amount_text(None if value is None else value.mean, unit),
+        "interval": _interval(value, unit),
+        "note": None if value is None else value.note,
+        "answered": amount_text(None if value is None else value.answered, unit),
+        "questions": "–" if value is None else f"{value.number_of_questions:,}",
+        "difference": "–" if difference is None else change_text(difference.difference, unit),
+        "verdict": "–" if difference is None else verdict_word(difference),
+        "comparison": comparisons.get(point.run.path),
+    }
+
+
+def _latest(trend: RunTrend, metric: str) -> str | None:
+    """Say how the last run stands beside the one before."""
+    difference = trend.points[-1].differences.get(metric)
+    return None if difference is None else f"The last run (B) beside the one before (A): {difference.sentence}"
+
+
+def _interval(value: TrendValue | None, unit: str) -> str:
+    if value is None or value.low is None or value.high is None:
+        return "–"
+    return f"{amount_text(value.low, unit)} to {amount_text(value.high, unit)}"
+
+
+def _marks(
+    trend: RunTrend, metric: str, values: Sequence[TrendValue | None], low: float, high: float
+) -> Iterator[Mark]:
+    """Yield the points of a chart; runs without a value leave their place empty.
+
+    A line joins a run with the one before only where both have questions in common.
+    """
+    width = 100 / len(values)
+
+    def height(value: float) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(100 - 100 * min(max(share, 0.0), 1.0), 2)
+
+    at: tuple[float, float] | None = None
+    for index, (point, value) in enumerate(zip(trend.points, values, strict=True)):
+        if value is None:
+            at = None
+            continue
+        difference = point.differences.get(metric)
+        x = round((index + 0.5) * width, 2)
+        yield {
+            "x": x,
+            "between": round(index * width, 2),
+            "y": height(value.mean),
+            "low": None if value.low is None else height(value.low),
+            "high": None if value.high is None else height(value.high),
+            "from": None if difference is None else at,
+            "changed": bool(point.changes),
+            "verdict": "" if difference is None else difference.verdict if difference.can_tell else "",
+        }
+        at = x, height(value.mean)
+
+
+def _templates(trend: RunTrend, metric: str) -> list[dict[str, Any]]:
+    """Return the rows of the templates, the largest change for the worse of the last run first."""
+    spec = metric_spec(metric)
+    rows = []
+    for template_id in trend.templates(metric):
+        values = [point.templates.get(metric, {}).get(template_id) for point in trend.points]
+        known = [value for value in values if value is not None]
+        low, high = spec.shown_range([value.mean for value in known])
+        last, before = values[-1], values[-2] if len(values) > 1 else None
+        change = None if last is None or before is None else last.mean - before.mean
+        marks = [
+            {**mark, "low": None, "changed": False, "verdict": ""} for mark in _marks(trend, metric, values, low, high)
+        ]
+        row = {
+            "template": template_id,
+            "questions": "–" if last is None else f"{last.number_of_questions:,}",
+            "first": amount_text(known[0].mean, spec.unit),
+            "before": amount_text(None if before is None else before.mean, spec.unit),
+            "last": amount_text(None if last is None else last.mean, spec.unit),
+            "interval": _interval(last, spec.unit),
+            "change": "–" if change is None else change_text(change, spec.unit),
+            "marks": marks,
+        }
+        better = 0.0 if change is None else -change if spec.lower_is_better else change
+        rows.append(((change is None, better), row))
+    return [row for _, row in sorted(rows, key=lambda each: each[0])]

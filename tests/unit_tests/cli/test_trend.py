@@ -1,0 +1,70 @@
+"""The command `trend`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark
+
+Command = Callable[..., int]
+Output = pytest.CaptureFixture[str]
+DATASET: list[Any] = [
+    {
+        "template_id": f"t{index}",
+        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": [[{"name": "s"}]]}],
+    }
+    for index in range(3)
+]
+
+
+def one(question: str) -> str:
+    return "1"
+
+
+def two(question: str) -> str:
+    return "2"
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, agent in (("[a]", one), ("b", two)):
+        run_benchmark(agent, DATASET, output_dir=f"runs/{name}", progress="off")
+
+
+def test_table_has_a_row_for_each_run_and_tells_what_changed(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("trend", "--html", "trend.html", "--csv", "trend.csv") == 0
+    output = capsys.readouterr().out
+    first, second = (line for line in output.splitlines() if line.lstrip().startswith(("1 ", "2 ")))
+    assert "[a]" in first
+    assert "0.000 the same" in second
+    assert "2: the agent: " in output
+    assert output.endswith("Written to trend.csv.\nWritten to trend.html.\n")
+    assert Path("trend.html").is_file()
+    assert len(list(Path("trend_comparisons").iterdir())) == 1
+
+
+def test_rows_are_printed_as_json(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("trend", "runs", "--json", "--html", "trend.html", "--no-comparisons") == 0
+    output = capsys.readouterr()
+    assert [row["label"] for row in json.loads(output.out)] == ["[a]", "b"]
+    assert output.err == "Written to trend.html.\n"
+    assert not Path("trend_comparisons").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["absent"], "absent: there is no such folder"),
+        (["--metric", "step_score"], "none of the runs has the score step_score. Did you mean steps_score?"),
+        (["--html", "no/folder/x.html"], "there is no folder no/folder"),
+        (["--no-comparisons"], "--no-comparisons is of the page, and none is written"),
+        (["--tag", "x"], "none of the runs has these tags"),
+    ],
+)
+def test_wrong_usage_is_told(exit_code: Command, capsys: Output, arguments: list[str], told: str) -> None:
+    assert exit_code("trend", *arguments) == 2
+    assert told in capsys.readouterr().err
