@@ -222,9 +222,7 @@ def last_question(messages: Sequence[Message]) -> str | None:
 
 def last_answer(messages: Sequence[Message]) -> str | None:
     """Return the text of a model's last message that asks for no tool; None without one."""
-    texts = (
-        message.text for message in reversed(messages) if message.role == "assistant" and not message.asked
-    )
+    texts = (message.text for message in reversed(messages) if message.role == "assistant" and not message.asked)
     return next(texts, None)
 
 

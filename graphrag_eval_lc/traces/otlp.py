@@ -63,7 +63,7 @@ class SpanReader:
                 f"others: {limit}"
             )
         if self.without_start:
-            yield f"{counted(self.without_start, 'span')} without a start time: their place among the others is not known"
+            yield f"{counted(self.without_start, 'span')} without a start time: their order is not known"
 
     def _in_request(self, stream: JsonStream) -> Iterator[Span]:
         """Yield the spans of a request; a printed span is an object of its own."""

@@ -7,12 +7,12 @@ from typing import Any
 from graphrag_eval_lc.capture.messages import answer_in, question_in, value_text
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import text_of
-from graphrag_eval_lc.traces.conventions import CONVENTIONS, Convention, Keys
+from graphrag_eval_lc.traces.conventions import CONVENTIONS, Keys
 from graphrag_eval_lc.traces.messages import Message, last_answer, last_question, messages_in, nested, parsed
 from graphrag_eval_lc.traces.tool_values import ToolOutput, tool_args, tool_output
-from graphrag_eval_lc.traces.traced_calls import AskedCall, CallKind, TracedCall
+from graphrag_eval_lc.traces.traced_calls import CallKind, TracedCall
+from graphrag_eval_lc.traces.user_metadata import QUESTION_ID, user_metadata
 
-_QUESTION_ID = "question_id"
 _VERBS = ("execute_tool ", "running tool: ", "invoke_agent ", "agent run: ", "chat ")
 _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
 # Exceptions by which LangGraph hands over or waits; nothing failed.
@@ -55,8 +55,10 @@ def call_of(span: Span) -> TracedCall:
     """Return a span as a call; one that no convention knows is of the kind ``other``."""
     reader = _SpanReader(span)
     kind = reader.kind()
+    if kind == "other" and span.parent_id is None and reader.first("asked") is not None:
+        kind = "agent"  # the whole of a trace answers, whatever it is called: a graph, a function
     metadata = reader.metadata()
-    question_id = metadata.get(_QUESTION_ID, span.attributes.get(_QUESTION_ID))
+    question_id = metadata.get(QUESTION_ID, span.attributes.get(QUESTION_ID))
     asked = reader.asked() if kind in ("agent", "model") else []
     answered = reader.answered() if kind == "model" else []
     output = reader.output(kind) if kind in ("tool", "retriever") else ToolOutput(None)
@@ -72,14 +74,14 @@ def call_of(span: Span) -> TracedCall:
         error=reader.error(output),
         args=args,
         output=output.value,
-        tool_call_id=_text(reader.first("call_id")) or output.call_id or _call_id_in(span.attributes),
+        tool_call_id=_text(_unquoted(reader.first("call_id"))) or output.call_id or _call_id_in(span.attributes),
         model=reader.model() if kind == "model" else None,
         tokens=reader.tokens() if kind == "model" else {},
         asked=[call for message in answered for call in message.asked],
         question=reader.question(kind, asked),
         answer=reader.answer(kind, answered),
         question_id=None if question_id is None else text_of(question_id),
-        metadata=metadata,
+        metadata=user_metadata(metadata),
         source=span.scope or reader.source(),
     )
     return _without_final_answer(call)
@@ -163,7 +165,9 @@ class _SpanReader:
 
     def model(self) -> str | None:
         models = (text_of(model) for model in self._values("model"))
-        return next((model for model in models if model != _UNKNOWN), None) or _text(self.metadata().get("ls_model_name"))
+        return next((model for model in models if model != _UNKNOWN), None) or _text(
+            self.metadata().get("ls_model_name")
+        )
 
     def parameters(self) -> list[str]:
         """Return the names of a tool's parameters, of a JSON schema those of its properties."""
@@ -281,7 +285,7 @@ class _SpanReader:
             for key, value in self._attributes.items():
                 if key.startswith(beginning):
                     found.setdefault(key[len(beginning) :], _unquoted(value))
-        for tags in self._values("tags"):
+        for tags in (*self._values("tags"), _callback_tags(self._attributes)):
             tags = parsed(tags)
             if isinstance(tags, list):
                 found["tags"] = tags
@@ -318,6 +322,14 @@ def _document(item: Any) -> Any:
     if identifier is None and isinstance(metadata, Mapping):
         identifier = metadata.get("id")
     return {"text": text} if identifier is None else {"id": identifier, "text": text}
+
+
+def _callback_tags(attributes: Mapping[str, Any]) -> Any:
+    """Return the tags in what Traceloop writes of the callbacks' arguments, of the first call of a trace."""
+    if attributes.get("traceloop.span.kind") != "workflow":
+        return None
+    value = parsed(attributes.get("traceloop.entity.input"))
+    return value.get("tags") if isinstance(value, Mapping) else None
 
 
 def _call_id_in(attributes: Mapping[str, Any]) -> str | None:

@@ -52,9 +52,7 @@ class WholeTraces:
         ]
 
 
-def _pairs(
-    calls: Sequence[TracedCall], kept: str, left: str, taken: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def _pairs(calls: Sequence[TracedCall], kept: str, left: str, taken: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the ids of calls of one source, each with that of the same call as the other source recorded it."""
     free = [call for call in calls if call.source == kept and call.kind in _NEEDS and call.id not in taken]
     for call in calls:
@@ -71,8 +69,11 @@ def _are_one(one: TracedCall, other: TracedCall) -> bool:
     if one.kind != other.kind or not _overlap(one, other):
         return False
     if one.kind == "model":  # their names differ: of a class, or of the provider's model
-        return not one.tokens or not other.tokens or dict(one.tokens).items() >= dict(other.tokens).items() or (
-            one.tokens.get("output_tokens") == other.tokens.get("output_tokens")
+        return (
+            not one.tokens
+            or not other.tokens
+            or dict(one.tokens).items() >= dict(other.tokens).items()
+            or (one.tokens.get("output_tokens") == other.tokens.get("output_tokens"))
         )
     if one.tool_call_id and other.tool_call_id and one.tool_call_id != other.tool_call_id:
         return False
@@ -108,7 +109,9 @@ def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
 
 def _asked_for(call: TracedCall, asked: list[tuple[AskedCall, str]]) -> AskedCall | None:
     """Return what a model asked for last with a tool's id; of a call without an id, the first one of its name left."""
-    named = [(place, each) for place, (each, source) in enumerate(asked) if each.name == call.name and source == call.source]
+    named = [
+        (place, each) for place, (each, source) in enumerate(asked) if each.name == call.name and source == call.source
+    ]
     if call.tool_call_id is not None:
         for _, each in named:
             if each.id == call.tool_call_id:
@@ -122,7 +125,7 @@ def _asked_for(call: TracedCall, asked: list[tuple[AskedCall, str]]) -> AskedCal
 
 
 def _is_lacking(args: Any, asked: Any) -> bool:
-    """Return whether a span has no arguments by name: none, or the value of the only one, as OpenInference writes it."""
+    """Return whether a span has no arguments by name: none, or the value of the only one, as of OpenInference."""
     if not isinstance(args, Mapping):
         return isinstance(asked, Mapping)
     if not isinstance(asked, Mapping) or len(asked) != 1:
