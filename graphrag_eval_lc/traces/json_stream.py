@@ -11,6 +11,8 @@ _BLANKS = " \t\n\r"
 _DECODER = json.JSONDecoder()
 # A parser that fails this near to the end of what is read may only lack the rest: -Infinity, two escaped surrogates.
 _NEAR_THE_END = 12
+_SIGNS = frozenset(".eE+-")
+_LONGEST_SIGN = 2
 
 
 class JsonStream:
@@ -106,7 +108,9 @@ class JsonStream:
                 self._refuse(problem.msg, problem.pos)
             except (RecursionError, ValueError):  # ValueError: a number with more digits than Python reads
                 self._refuse("a value is nested too deeply or has a number with too many digits")
-            if end < len(self._text) or not self._read_more():  # a number may go on
+            following = self._text[end : end + _LONGEST_SIGN + 1]
+            may_go_on = len(following) <= _LONGEST_SIGN and _SIGNS.issuperset(following)  # a number, as 1 of 1e+5
+            if not may_go_on or not self._read_more():
                 self._at = end
                 return value
 

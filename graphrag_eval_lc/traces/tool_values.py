@@ -14,6 +14,8 @@ _BESIDE = frozenset(
     {"args", "kwargs", "input_str", "inputs", "tags", "metadata", "sanitize_inputs_outputs", "context", "ctx"}
 )
 
+_WRAPPED = ("tool_call_id", '"output"', '"raw_output"')  # in what wraps an output
+
 
 class ToolOutput(NamedTuple):
     """What a tool gave.
@@ -78,6 +80,8 @@ def tool_output(value: Any) -> ToolOutput:
         >>> tool_output('{"output": {"type": "tool", "content": "12 lines", "tool_call_id": "a", "status": "success"}}')
         ToolOutput(value='12 lines', error=None, call_id='a')
     """
+    if isinstance(value, str) and not any(mark in value for mark in _WRAPPED):
+        return ToolOutput(value)  # a plain output, which may be long and need not be parsed
     inner = parsed(value)
     if isinstance(inner, Mapping) and inner.keys() <= {"output", "kwargs"} and "output" in inner:
         inner = inner["output"]
