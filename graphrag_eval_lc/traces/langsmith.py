@@ -17,14 +17,12 @@ from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.registry.metrics import TOKENS
 from graphrag_eval_lc.traces.traced_calls import AskedCall, CallKind, TracedCall
+from graphrag_eval_lc.traces.user_metadata import QUESTION_ID, user_metadata
 
 SOURCE = "langsmith"
 _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}
 # Of older exports: counts of a run beside its outputs.
 _RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), TOKENS, strict=True))
-# What LangChain, LangGraph and LangSmith put into the metadata of each run.
-_OWN_METADATA = ("ls_", "lc_", "langgraph_", "checkpoint_ns", "thread_id", "run_attempt", "revision_id", "LANGSMITH_")
-_QUESTION_ID = "question_id"
 _CONSTRUCTED = {"lc", "type", "id", "kwargs"}
 _OUTPUT = "output"
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\((?P<text>.*)\)", re.DOTALL)
@@ -103,7 +101,7 @@ def _call(record: Mapping[str, Any], parent: str | None, trace: str | None) -> T
             "started": started,
             "ended": _seconds(record.get("end_time")),
             "error": error,
-            "question_id": _text(metadata.get(_QUESTION_ID)),
+            "question_id": _text(metadata.get(QUESTION_ID)),
             "source": SOURCE,
             **known,
         }
@@ -115,8 +113,7 @@ def _first(
 ) -> dict[str, Any]:
     """Return what the first run of a trace tells: question and answer, metadata and tags."""
     tags = record.get("tags")
-    own = {key: value for key, value in metadata.items() if not str(key).startswith(_OWN_METADATA)}
-    told = {key: to_plain(value) for key, value in own.items() if key != _QUESTION_ID}
+    told = user_metadata(metadata)
     if isinstance(tags, Sequence) and not isinstance(tags, str):
         told["tags"] = [str(tag) for tag in tags]
     return {

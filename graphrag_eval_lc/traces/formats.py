@@ -1,0 +1,143 @@
+"""Which format a file of traces has, and its calls, trace by trace."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, cast
+
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.texts import counted, listed, plural
+from graphrag_eval_lc.traces.conventions import CONVENTIONS
+from graphrag_eval_lc.traces.json_stream import JsonStream
+from graphrag_eval_lc.traces.langsmith import langsmith_calls
+from graphrag_eval_lc.traces.otlp import RESOURCES, SpanReader
+from graphrag_eval_lc.traces.spans import call_of
+from graphrag_eval_lc.traces.spool import Spool
+from graphrag_eval_lc.traces.traced_calls import TracedCall
+from graphrag_eval_lc.traces.whole_traces import WholeTraces
+
+_HINT = (
+    "Give OTLP/JSON (of the collector's file exporter: format: json), the spans that a ConsoleSpanExporter prints, or "
+    "runs of LangSmith as JSON or JSON Lines."
+)
+_PRINTED = "context"  # of spans that the SDK prints
+_RUNS = "runs"
+_RUN = "run_type"
+_ZIPPED = b"\x1f\x8b"
+
+
+def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iterator[list[TracedCall]]:
+    """Yield the calls of each trace in a file, in the order of their starts; the trace that began first comes first.
+
+    The spans of a trace may be scattered over the file, which is read once. Memory holds one trace at a time, and the
+    largest single span or run.
+
+    Args:
+        path: A file of OTLP/JSON, of printed spans, or of LangSmith's runs; it may be zipped by gzip.
+        warn: Is called with each thing to know of the file, when all its traces were given.
+
+    Raises:
+        ResponsesError: The file cannot be read, is no valid JSON, or has no traces.
+    """
+    spans, whole, others = SpanReader(), WholeTraces(), 0
+    with Spool() as spool:
+        is_empty = True
+        for call in _calls(path, spans):
+            spool.add(call)
+            is_empty = False
+        if is_empty:
+            raise ResponsesError("there are no traces in the file", path=path, hint=_HINT)
+        for calls in spool.traces():
+            if any(call.kind != "other" for call in calls):
+                yield whole.completed(calls)
+            else:
+                others += 1
+    for warning in (*_about_others(others), *spans.warnings(), *whole.warnings()):
+        warn(warning)
+
+
+def _calls(path: str | PathLike[str], spans: SpanReader) -> Iterator[TracedCall]:
+    with _opened(path) as file:
+        is_langsmith = _is_langsmith(JsonStream(file, str(path)), path)
+    with _opened(path) as file:
+        stream = JsonStream(file, str(path))
+        if is_langsmith:
+            for run in _runs(stream):
+                yield from langsmith_calls(run)
+        else:
+            yield from map(call_of, spans.spans(stream))
+
+
+def _about_others(traces: int) -> Iterator[str]:
+    """Yield a warning of traces, such as those of a web server, in which no call is of an agent, model or tool."""
+    if traces:
+        yield (
+            f"{counted(traces, 'trace')} without a call of an agent, a model or a tool, in the words of "
+            f"{listed([convention.name for convention in CONVENTIONS], 10)}, {plural(traces, 'is', 'are')} left out"
+        )
+
+
+def _opened(path: str | PathLike[str]) -> IO[str]:
+    """Open a file for reading as text; the byte order mark of other systems is no part of it."""
+    try:
+        with Path(path).open("rb") as file:
+            is_zipped = file.read(len(_ZIPPED)) == _ZIPPED
+        if is_zipped:
+            return cast("IO[str]", gzip.open(path, "rt", encoding="utf-8-sig"))
+        return Path(path).open(encoding="utf-8-sig")
+    except OSError as problem:
+        is_absent = isinstance(problem, FileNotFoundError)
+        raise ResponsesError(
+            f"the traces cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
+            path=path,
+            hint="Mend the path." if is_absent else "Check the path and the permissions.",
+        ) from problem
+
+
+def _is_langsmith(stream: JsonStream, path: str | PathLike[str]) -> bool:
+    """Return whether a file has runs of LangSmith, by the keys of its first object; else it has spans.
+
+    Raises:
+        ResponsesError: It has neither.
+    """
+    seen: list[str] = []
+    for _ in _objects(stream):
+        for key in stream.members():
+            if key in RESOURCES or key == _PRINTED:
+                return False
+            if key in (_RUN, _RUNS):
+                return True
+            seen.append(key)
+            stream.value()
+        break
+    if not seen:
+        raise ResponsesError("there are no traces in the file", path=path, hint=_HINT)
+    raise ResponsesError(
+        f"the file has no traces in a known format: its first object has the keys {listed(seen)}",
+        path=path,
+        hint=_HINT,
+    )
+
+
+def _objects(stream: JsonStream) -> Iterator[None]:
+    """Yield before each object at the top or in a list there; other values are passed over."""
+    for _ in stream.documents():
+        for _ in stream.items() if stream.peek() == "[" else [None]:
+            if stream.peek() == "{":
+                yield
+            else:
+                stream.value()
+
+
+def _runs(stream: JsonStream) -> Iterator[Any]:
+    for _ in _objects(stream):
+        record: dict[str, Any] = {}
+        for key in stream.members():
+            if key == _RUNS and stream.peek() == "[":
+                for _ in stream.items():
+                    yield stream.value()
+            else:
+                record[key] = stream.value()
+        if _RUN in record:
+            yield record

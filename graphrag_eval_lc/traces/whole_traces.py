@@ -1,0 +1,141 @@
+"""The calls of a whole trace: what one span tells of another, and spans that two instrumentations recorded both."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.traces.messages import parsed
+from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+
+_NEEDS = ("tool", "model", "retriever")
+_PREFERRED_SHARE = 0.5  # of the shorter call's time, in which both must have run
+
+
+class WholeTraces:
+    """Completes traces, and keeps what is to be known of them for messages."""
+
+    def __init__(self) -> None:
+        self._doubled: dict[tuple[str, str], list[str]] = {}
+
+    def completed(self, calls: Sequence[TracedCall]) -> list[TracedCall]:
+        """Return the calls of one trace with all that is known of each, each call once."""
+        return self._once(list(_with_asked_args(calls)))
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what is to be known of the traces that were completed."""
+        for (kept, left), traces in self._doubled.items():
+            yield (
+                f"{counted(len(traces), 'trace')} ({listed(traces, 3)}) with calls that two instrumentations recorded "
+                f"both: those of {kept} are kept, those of {left} left out"
+            )
+
+    def _once(self, calls: list[TracedCall]) -> list[TracedCall]:
+        """Leave out what a second instrumentation recorded of the same calls."""
+        sources = Counter(call.source for call in calls if call.kind in _NEEDS)
+        if len(sources) < 2:
+            return calls
+        tools = Counter(call.source for call in calls if call.kind == "tool")
+        ranked = sorted(sources, key=lambda source: (-tools[source], -sources[source]))
+        partners: dict[str, str] = {}  # by the id of what is left out, what stands for it
+        for rank, source in enumerate(ranked[1:], 1):
+            for kept_source in ranked[:rank]:
+                pairs = dict(_pairs(calls, kept_source, source, partners))
+                partners.update(pairs)
+                if pairs:
+                    self._doubled.setdefault((kept_source, source), []).append(calls[0].trace_id)
+        return [
+            replace(call, parent_id=partners[call.parent_id]) if call.parent_id in partners else call
+            for call in calls
+            if call.id not in partners
+        ]
+
+
+def _pairs(calls: Sequence[TracedCall], kept: str, left: str, taken: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the ids of calls of one source, each with that of the same call as the other source recorded it."""
+    free = [call for call in calls if call.source == kept and call.kind in _NEEDS and call.id not in taken]
+    for call in calls:
+        if call.source != left or call.kind not in _NEEDS or call.id in taken:
+            continue
+        found = next((other for other in free if _are_one(other, call)), None)
+        if found is not None:
+            free.remove(found)
+            yield call.id, found.id
+
+
+def _are_one(one: TracedCall, other: TracedCall) -> bool:
+    """Return whether two calls of different sources are the same one: what was called, with what, and when."""
+    if one.kind != other.kind or not _overlap(one, other):
+        return False
+    if one.kind == "model":  # their names differ: of a class, or of the provider's model
+        return (
+            not one.tokens
+            or not other.tokens
+            or dict(one.tokens).items() >= dict(other.tokens).items()
+            or (one.tokens.get("output_tokens") == other.tokens.get("output_tokens"))
+        )
+    if one.tool_call_id and other.tool_call_id and one.tool_call_id != other.tool_call_id:
+        return False
+    return one.name == other.name and (one.args == other.args or not one.args or not other.args)
+
+
+def _overlap(one: TracedCall, other: TracedCall) -> bool:
+    if one.ended is None or other.ended is None:
+        return abs(one.started - other.started) < 1
+    shared = min(one.ended, other.ended) - max(one.started, other.started)
+    return shared >= _PREFERRED_SHARE * min(one.ended - one.started, other.ended - other.started)
+
+
+def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
+    """Yield the calls, tools with the arguments of the model's call where their own span lacks them."""
+    asked: list[tuple[AskedCall, str]] = []  # the last ones first, each with the source that tells it
+    for call in calls:
+        if call.kind == "model":
+            asked[:0] = [(each, call.source) for each in reversed(call.asked)]
+        if call.kind != "tool":
+            yield call
+            continue
+        match = _asked_for(call, asked)
+        if match is None:
+            yield call if isinstance(call.args, Mapping) else replace(call, args=_mapping(call.args))
+            continue
+        yield replace(
+            call,
+            args=match.args if _is_lacking(call.args, match.args) else _mapping(call.args),
+            tool_call_id=call.tool_call_id or match.id,
+        )
+
+
+def _asked_for(call: TracedCall, asked: list[tuple[AskedCall, str]]) -> AskedCall | None:
+    """Return what a model asked for last with a tool's id; of a call without an id, the first one of its name left."""
+    named = [
+        (place, each) for place, (each, source) in enumerate(asked) if each.name == call.name and source == call.source
+    ]
+    if call.tool_call_id is not None:
+        for _, each in named:
+            if each.id == call.tool_call_id:
+                return each
+        return next((each for each, _ in asked if each.id == call.tool_call_id and each.name == call.name), None)
+    if not named:
+        return None
+    place, each = named[-1]
+    asked.pop(place)
+    return each
+
+
+def _is_lacking(args: Any, asked: Any) -> bool:
+    """Return whether a span has no arguments by name: none, or the value of the only one, as of OpenInference."""
+    if not isinstance(args, Mapping):
+        return isinstance(asked, Mapping)
+    if not isinstance(asked, Mapping) or len(asked) != 1:
+        return False
+    (value,) = asked.values()
+    return isinstance(value, str) and parsed(value) == args
+
+
+def _mapping(args: Any) -> Any:
+    """Return arguments by name, a bare value as ``input``, as LangChain names it."""
+    if args is None:
+        return {}
+    return args if isinstance(args, Mapping) else {"input": args}

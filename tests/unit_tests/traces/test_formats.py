@@ -1,0 +1,80 @@
+"""The format of a file of traces is found by itself, and what is no such file is an error that says so."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from span_files import request, span, traces_in
+
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.traces.formats import read_calls
+
+TOOL = {"openinference.span.kind": "TOOL", "tool.name": "now", "output.value": "12:00"}
+RUN = {"id": "r", "run_type": "tool", "name": "now", "start_time": "2026-01-31T12:00:00", "inputs": {}}
+
+
+def read(path: Path) -> list[Any]:
+    return list(read_calls(path, [].append))
+
+
+@pytest.mark.parametrize(
+    "documents", [[RUN, {**RUN, "id": "s"}], [[RUN, {**RUN, "id": "s"}]], [{"runs": [RUN, {**RUN, "id": "s"}]}]]
+)
+def test_runs_of_langsmith_are_read_as_lines_a_list_or_an_answer_of_its_api(tmp_path: Path, documents: Any) -> None:
+    traces = traces_in(tmp_path, *documents)
+    assert [call.name for calls in traces for call in calls] == ["now", "now"]
+
+
+def test_a_tree_of_runs_is_one_trace(tmp_path: Path) -> None:
+    (calls,) = traces_in(tmp_path, {**RUN, "run_type": "chain", "child_runs": [{**RUN, "id": "s"}]})
+    assert [(call.kind, call.parent_id) for call in calls] == [("agent", None), ("tool", "r")]
+
+
+def test_a_zipped_file_and_one_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+    text = json.dumps(request([span(0, TOOL)]))
+    zipped, marked = tmp_path / "a.json.gz", tmp_path / "b.json"
+    zipped.write_bytes(gzip.compress(text.encode()))
+    marked.write_text(text, encoding="utf-8-sig")
+    assert read(zipped) == read(marked)
+    assert len(read(zipped)) == 1
+
+
+def test_traces_of_other_services_are_left_out_and_counted(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    web = span(3, {"http.request.method": "GET"}, name="GET /", traceId="ab" * 16)
+    traces = traces_in(tmp_path, request([web, span(0, TOOL)]), warnings=warnings)
+    assert len(traces) == 1
+    assert len(warnings) == 1
+    assert warnings[0].startswith("1 trace without a call of an agent, a model or a tool")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "there are no traces"),
+        (b"[]", "there are no traces"),
+        (b'{"resourceSpans": []}', "there are no traces"),
+        (b'{"traceEvents": [], "displayTimeUnit": "ms"}', "the keys traceEvents, displayTimeUnit"),
+        (b'{"resourceSpans": [', "ends in the middle"),
+        (b"\x0a\xff\xfe\x00", "not UTF-8"),
+        (b"trace,span\n1,2", "not valid JSON"),
+        (b"\x1f\x8b broken", "cannot be read"),
+    ],
+)
+def test_what_has_no_traces_is_one_clear_error(tmp_path: Path, content: bytes, what: str) -> None:
+    path = tmp_path / "traces.json"
+    path.write_bytes(content)
+    with pytest.raises(ResponsesError) as caught:
+        read(path)
+    assert what in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ResponsesError, match="there is no such file"):
+        read(tmp_path / "no.json")
+    with pytest.raises(ResponsesError, match="cannot be read"):
+        read(tmp_path)
