@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.run_report import report_html, write_report
     from graphrag_eval_lc.run_store import RunTrend, StoredRun, list_runs, trend
+    from graphrag_eval_lc.traces.reading import read_traces
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "load_dataset",
     "load_responses",
     "load_run",
+    "read_traces",
     "register_evaluator",
     "register_exporter",
     "register_matcher",
@@ -91,6 +93,7 @@ _ROOM_OF = {
     "load_dataset": "dataset",
     "load_responses": "dataset",
     "load_run": "benchmark.load_run",
+    "read_traces": "traces.reading",
     "register_evaluator": "registry",
     "register_exporter": "registry",
     "register_matcher": "matching",

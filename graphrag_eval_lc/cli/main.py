@@ -12,6 +12,7 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
 from graphrag_eval_lc.cli.import_command import import_dataset
+from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
 from graphrag_eval_lc.cli.model_options import ModelCommand
 from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, tell
@@ -44,6 +45,7 @@ app.command()(trend)
 app.command(cls=ModelCommand)(validate)
 app.command(name="draft-dataset")(draft_dataset)
 app.command(name="import-dataset")(import_dataset)
+app.command(name="import")(import_traces)
 app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)

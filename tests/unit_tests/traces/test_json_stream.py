@@ -44,9 +44,7 @@ def values_of(text: str, most: int = 1 << 20, depth: int = 0) -> list[Any]:
     return [entered(stream, depth) for _ in stream.documents()]
 
 
-@given(
-    st.lists(VALUES, max_size=4), st.integers(1, 9), st.integers(0, 4), st.booleans(), st.sampled_from([None, 0, 2])
-)
+@given(st.lists(VALUES, max_size=4), st.integers(1, 9), st.integers(0, 4), st.booleans(), st.sampled_from([None, 0, 2]))
 def test_values_are_those_that_the_parser_gives(
     values: list[Any], most: int, depth: int, is_ascii: bool, indent: int | None
 ) -> None:

@@ -51,7 +51,11 @@ FORMS = {
     "protobuf's JSON": [MessageToDict(protobuf())],
     "protobuf's JSON with the names of fields": [MessageToDict(protobuf(), preserving_proto_field_name=True)],
     "older names": [{"resourceSpans": [{"instrumentationLibrarySpans": [{"spans": SPANS}]}]}],
-    "another service's trace between": [request(SPANS[:1]), request([span(5, {}, traceId="ab" * 16)]), request(SPANS[1:])],
+    "another service's trace between": [
+        request(SPANS[:1]),
+        request([span(5, {}, traceId="ab" * 16)]),
+        request(SPANS[1:]),
+    ],
 }
 
 
@@ -116,7 +120,9 @@ def event(kind: str, said: str) -> dict[str, Any]:
 
 
 def test_an_exception_tells_the_error_as_the_handler_does(tmp_path: Path) -> None:
-    failed = span(0, TOOL, status={"code": 2, "message": "x" * 9}, events=[event("my.module.BadQueryError", "no prefix")])
+    failed = span(
+        0, TOOL, status={"code": 2, "message": "x" * 9}, events=[event("my.module.BadQueryError", "no prefix")]
+    )
     assert calls_in(tmp_path, failed)[0].error == "BadQueryError: no prefix"
 
 
