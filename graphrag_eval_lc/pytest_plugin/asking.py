@@ -12,13 +12,13 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark
 from graphrag_eval_lc.benchmark.run_options import RunOptions, checked_options
 from graphrag_eval_lc.compare.gate_names import nearest
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
-from graphrag_eval_lc.pytest_plugin.marked_runs import MarkedRun, run_of
+from graphrag_eval_lc.pytest_plugin.marked_runs import run_of
 from graphrag_eval_lc.pytest_plugin.parts import Part, part_of
 from graphrag_eval_lc.pytest_plugin.settings import settings_of
-from graphrag_eval_lc.records import Result, is_error
+from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, is_declared, own_metrics
 
@@ -86,6 +86,7 @@ class Asker:
         self._item = item
         self._question = question
         self._part = part
+        self._run = run_of(item)
 
     def __repr__(self) -> str:
         return f"<graphrag_ask {self._question.id}>"
@@ -106,36 +107,60 @@ class Asker:
             OptionError: There is no such option, or it has a value that it cannot have.
             AgentError: The agent cannot be loaded.
         """
-        return run_sync(lambda: self.aask(agent, **options))
+        __tracebackhide__ = True  # a failed test shows its own line
+        given = self._options(options)
+        candidate = self._begun(agent, given)
+        try:
+            asked = run_sync(lambda: self._aask(candidate, given))
+        except BaseException as problem:
+            self._broke_off(problem)
+            _shorten(problem)
+            raise
+        return self._ended(asked)
 
     async def aask(self, agent: Any, **options: Any) -> AskResult:
         """Ask an agent from an async test; see ``__call__``."""
-        _refuse_unknown(options)
-        question, part = self._question, self._part
-        candidate = _named(agent, self._item.config)
-        scoring = dict(question.dataset.scoring)
-        # Gates are of the whole run.
-        scoring["config"] = question.dataset.config.model_copy(update={"gates": []})
-        options = {**scoring, **options}
-        run = run_of(self._item)
-        if part is not None:
-            label = settings_of(self._item.config).label
-            checked_options(options)
-            part.begin(run, question, agent, {**options, "label": label})
+        __tracebackhide__ = True  # a failed test shows its own line
+        given = self._options(options)
+        candidate = self._begun(agent, given)
         try:
-            asked = await arun_benchmark(candidate, [question.alone()], progress="off", **options)
+            asked = await self._aask(candidate, given)
         except BaseException as problem:
-            if part is not None:
-                part.broke_off(run, question, problem)
+            self._broke_off(problem)
+            _shorten(problem)
             raise
-        return self._ended(run, asked)
+        return self._ended(asked)
 
-    def _ended(self, run: MarkedRun, asked: BenchmarkRun) -> AskResult:
-        """Keep what came of it, and note its scores for the reports of pytest."""
-        result: Result = asked.results[0]
+    def _options(self, asking: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a run of this question: those of the marker, and those of asking."""
+        __tracebackhide__ = True
+        _refuse_unknown(asking)
+        dataset = self._question.dataset
+        config = dataset.config.model_copy(update={"gates": []})  # which are of the whole run
+        return {**dataset.scoring, "config": config, **asking}
+
+    async def _aask(self, candidate: Any, options: Mapping[str, Any]) -> BenchmarkRun:
+        return await arun_benchmark(candidate, [self._question.alone()], progress="off", **options)
+
+    def _begun(self, agent: Any, options: Mapping[str, Any]) -> Any:
+        """Note that the question is asked, and return the agent."""
+        __tracebackhide__ = True
+        checked_options(options)
+        candidate = _named(agent, self._item.config)
         if self._part is not None:
-            self._part.end(run, self._question, asked)
-        given = AskResult(result, own_metrics(asked.aggregates["micro"]))
+            label = settings_of(self._item.config).label
+            self._part.begin(self._run, self._question, agent, {**options, "label": label})
+        return candidate
+
+    def _broke_off(self, problem: BaseException) -> None:
+        if self._part is not None:
+            self._part.broke_off(self._run, self._question, problem)
+
+    def _ended(self, asked: BenchmarkRun) -> AskResult:
+        """Keep what came of it, and note its scores for the reports of pytest."""
+        if self._part is not None:
+            self._part.end(self._run, self._question, asked)
+        given = AskResult(asked.results[0], own_metrics(asked.aggregates["micro"]))
         self._item.stash[_ASKED] = given
         numbers = given.scores_and_spent()
         others = [(name, value) for name, value in self._item.user_properties if name not in numbers]
@@ -159,6 +184,7 @@ def result_of(item: pytest.Item) -> AskResult | None:
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    __tracebackhide__ = True
     for name in options:
         if name in ASKING:
             continue
@@ -170,11 +196,22 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
 
 def _named(agent: Any, config: pytest.Config) -> Any:
     """Return what a spec names, loaded once in a session; anything else, and other specs, as they are."""
+    __tracebackhide__ = True
     if not isinstance(agent, str) or "://" in agent or ":" not in agent:
         return agent
     if agent.rpartition(":")[0].lower().endswith(".json"):
         return agent
     known = config.stash.setdefault(_NAMED, {})
     if agent not in known:
-        known[agent] = named_by(agent)
+        try:
+            known[agent] = named_by(agent)
+        except GraphRAGEvalError as problem:
+            _shorten(problem)
+            raise
     return known[agent]
+
+
+def _shorten(problem: BaseException) -> None:
+    """Leave out the frames of this package, where an error says all itself."""
+    if isinstance(problem, GraphRAGEvalError):
+        problem.__traceback__ = None

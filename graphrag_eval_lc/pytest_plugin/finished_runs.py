@@ -19,14 +19,18 @@ from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, unanswered
-from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
+from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.registry.custom_metrics import register_metric
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     MAIN_METRIC,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_SUCCESS_SAMPLES,
+    is_declared,
     own_metrics,
 )
+from graphrag_eval_lc.registry.plugins import load_installed_plugins, registered_only_here
 from graphrag_eval_lc.run_folder import RunFolder
 
 _DIED = "the process of the test ended while the agent was asked"
@@ -66,7 +70,6 @@ def asked_records(run: CollectedRun, *, is_interrupted: bool) -> dict[str, Mappi
     }
 
 
-@recorded_only_here()
 def finish_run(
     run: CollectedRun,
     asked: Mapping[str, Mapping[str, Any]],
@@ -93,8 +96,23 @@ def finish_run(
     Raises:
         GraphRAGEvalError: The folder cannot be written or holds a run, or the dataset cannot be read any longer.
     """
+    load_installed_plugins()
+    with registered_only_here():
+        _register_recorded(run.record or {})
+        return _finished(run, asked, folder, gates, stopped=stopped, overwrite=overwrite, has_report=has_report)
+
+
+def _finished(
+    run: CollectedRun,
+    asked: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    gates: Sequence[GateConfig],
+    *,
+    stopped: Mapping[str, Any] | None,
+    overwrite: bool,
+    has_report: bool,
+) -> FinishedRun:
     assert run.record is not None
-    note_recorded(_declarations(run.record))
     config = _config_of(run.record)
     templates = read_dataset(run.plan["dataset"]).templates
     pairs = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in asked]
@@ -136,7 +154,7 @@ def _manifest(run: CollectedRun, asked: Mapping[str, Any]) -> RunManifest:
     """Return the record of a run, of the questions that were asked alone."""
     assert run.record is not None
     selection = {**run.plan["selection"]}
-    if len(asked) < len(run.plan["selected"]):
+    if len(asked) < run.plan["questions"]:
         selection["answered_only"] = True
     described: dict[str, Any] = {}
     for key, value in run.record.items():
@@ -152,10 +170,17 @@ def _manifest(run: CollectedRun, asked: Mapping[str, Any]) -> RunManifest:
     )
 
 
-def _declarations(record: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the metrics that a process of the session declared; this one may not have loaded what declares them."""
-    told = ((each.get("name"), each.get("declares")) for each in record.get("evaluators") or ())
-    return [(key, each) for key, each in told if isinstance(key, str) and isinstance(each, Mapping)]
+def _register_recorded(record: Mapping[str, Any]) -> None:
+    """Register the metrics that the processes of the session declared; this one may not have loaded what does so."""
+    for evaluator in record.get("evaluators") or ():
+        key, declares = evaluator["name"], evaluator.get("declares")
+        if declares is not None and not is_declared(key):
+            spec = MetricSpec(**{**declares, "key": key, "range": tuple(declares["range"])})
+            register_metric(spec, _measured_elsewhere)
+
+
+def _measured_elsewhere(question: Question, response: Response) -> None:
+    """Stand for a function that was called where the agent was asked."""
 
 
 def _config_of(record: Mapping[str, Any]) -> EvaluationConfig:
@@ -179,8 +204,8 @@ def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:
 def _notes(run: CollectedRun, asked: Mapping[str, Any], pipeline: Pipeline, problem: str | None) -> list[str]:
     """Return what the user should know: which questions count, warnings of asking and scoring, a missing report."""
     notes = []
-    if len(asked) < len(run.plan["selected"]):
-        notes.append(f"{answered_note(len(asked), len(run.plan['selected']))}.")
+    if len(asked) < run.plan["questions"]:
+        notes.append(f"{answered_note(len(asked), run.plan['questions'])}.")
     notes += [f"Warning: {text}" for text in pipeline.warnings()]
     notes += [] if problem is None else [problem]
     return notes
@@ -194,3 +219,5 @@ def _report(folder: Path) -> tuple[Path | None, str | None]:
         return None, f"There is no report: {problem}"
     except GraphRAGEvalError as problem:
         return None, f"Warning: the report could not be written: {problem}"
+    except Exception as problem:  # the run is paid for, and all of it is in its folder
+        return None, f"Warning: the report could not be written ({type(problem).__name__}: {problem})."

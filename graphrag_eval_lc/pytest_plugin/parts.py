@@ -25,7 +25,7 @@ from graphrag_eval_lc.retrying import masked_error_text
 from graphrag_eval_lc.run_folder.journal import Journal, journal_lines
 
 _PLAN = "plan.json"
-_ABORTS = (KeyboardInterrupt, SystemExit, GeneratorExit, pytest.exit.Exception)
+_NOT_ASKED = (GraphRAGEvalError, KeyboardInterrupt, SystemExit, pytest.exit.Exception)
 
 
 class Part:
@@ -69,6 +69,7 @@ class Part:
                 "templates": [str(template["template_id"]) for template in run.dataset.templates],
                 "dataset": self._dataset_file(run),
                 "is_file": run.dataset.path is not None,
+                "questions": len(run.dataset.selected),
                 "selected": selected[run.key],
                 "selection": run.dataset.selection.as_dict(),
             }
@@ -115,7 +116,7 @@ class Part:
 
     def broke_off(self, run: MarkedRun, question: AskedQuestion, problem: BaseException) -> None:
         """Note why a question was not answered: the test ended first, and it failed; or it was not asked at all."""
-        if isinstance(problem, GraphRAGEvalError | _ABORTS):
+        if isinstance(problem, _NOT_ASKED):
             self._add(run, question, status="error", left_out=True)
             return
         why = f"the test ended before the agent answered ({masked_error_text(problem)})"

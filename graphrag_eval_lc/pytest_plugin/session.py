@@ -109,9 +109,10 @@ class SessionRuns:
             return
         try:
             self._finish(session, exitstatus)
-        except (GraphRAGEvalError, OSError) as problem:
-            kept = f" What was asked is in {self._parts}." if self._settings.output is not None else ""
-            self._problems.append(f"The run could not be put together: {problem}{kept}")
+        except Exception as problem:  # what pytest has to say of the tests is still to be printed
+            what = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
+            kept = "" if self._settings.output is None else f" What was asked is in {self._shown(self._parts)}."
+            self._problems.append(f"The run could not be put together: {what}{kept}")
         else:
             self._remove_parts()
         is_failed = any(not gate.has_passed for run in self._finished for gate in run.gates)
@@ -171,9 +172,15 @@ class SessionRuns:
         lines += [(problem, {"red": True}) for problem in self._problems]
         if not lines:
             return
+        terminalreporter.ensure_newline()
         terminalreporter.section("graphrag-eval-lc")
         for text, markup in lines:
             terminalreporter.write_line(masked_text(text), **markup)
+
+    def _shown(self, folder: Path) -> Path:
+        """Return a folder as seen from the current one, where it is below it."""
+        here = self._config.invocation_params.dir
+        return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
     def _lines(self, run: FinishedRun) -> list[tuple[str, dict[str, bool]]]:
         has_output = self._settings.output is not None
@@ -184,7 +191,7 @@ class SessionRuns:
         lines += [(note, {}) for note in run.notes]
         if has_output:
             report = "" if run.report is None else f", with {run.report.name}"
-            lines.append((f"Written to {run.folder}{report}", {}))
+            lines.append((f"Written to {self._shown(run.folder)}{report}", {}))
         for gate in run.gates:
             state = "passed" if gate.has_passed else "failed"
             lines.append((f"Gate {state}: {name}{gate}.", {"green": True} if gate.has_passed else {"red": True}))

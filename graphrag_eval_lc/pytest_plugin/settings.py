@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -79,9 +79,9 @@ def add_options(parser: pytest.Parser) -> None:
     ):
         destination = f"graphrag_{name.replace('-', '_')}"
         action = "append" if many else "store"
-        # Percent signs are argparse's own.
         group.addoption(f"--graphrag-{name}", dest=destination, action=action, metavar=metavar, help=text)
-        parser.addini(destination, _ini_help(name, text), type="linelist" if many else "string", default=None)
+        kind: Literal["linelist", "string"] = "linelist" if many else "string"
+        parser.addini(destination, _ini_help(name, text), type=kind, default=None)
     group.addoption("--graphrag-overwrite", dest="graphrag_overwrite", action="store_true", help=_OVERWRITE)
     parser.addini("graphrag_overwrite", _ini_help("overwrite", _OVERWRITE), type="bool", default=False)
 
