@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.pytest_plugin.asking import Asker, AskResult
 
 _MARKER = "graphrag_dataset"
+_QUESTION = "graphrag_question"
 _MARKERS = (
     f"{_MARKER}(dataset, *, config=None, templates=(), questions=(), limit=None, sample=None, seed=None, name=None, "
     "evaluators=(), llm=None, embeddings=None): run the test once for each question of a reference dataset, a path "
@@ -51,7 +52,7 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make a test of each question, where a test is marked with a dataset."""
     marker = metafunc.definition.get_closest_marker(_MARKER)
-    if marker is not None or "graphrag_question" in metafunc.fixturenames:
+    if marker is not None or _QUESTION in metafunc.fixturenames:
         from graphrag_eval_lc.pytest_plugin.datasets import parametrize
 
         parametrize(metafunc, marker)
@@ -63,7 +64,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell the scores and their reasons where a test that asked an agent fails."""
     report = yield
-    if report.failed and report.when == "call" and "graphrag_ask" in getattr(item, "fixturenames", ()):
+    callspec = getattr(item, "callspec", None)
+    if report.failed and report.when == "call" and callspec is not None and _QUESTION in callspec.params:
         from graphrag_eval_lc.pytest_plugin.failure_text import tell_failure
 
         tell_failure(item, report)

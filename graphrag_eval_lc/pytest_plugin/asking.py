@@ -149,7 +149,8 @@ class Asker:
         candidate = _named(agent, self._item.config)
         if self._part is not None:
             label = settings_of(self._item.config).label
-            self._part.begin(self._run, self._question, agent, {**options, "label": label})
+            described = {**options, "config": self._question.dataset.config, "label": label}
+            self._part.begin(self._item, self._run, self._question, agent, described)
         return candidate
 
     def _broke_off(self, problem: BaseException) -> None:

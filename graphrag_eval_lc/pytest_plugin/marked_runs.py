@@ -10,6 +10,7 @@ import pytest
 
 from graphrag_eval_lc.pytest_plugin.datasets import MarkedDataset, question_of
 
+_LONGEST = 80
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
 
 
@@ -86,7 +87,14 @@ def folder_names(runs: Iterable[tuple[str, str]]) -> list[str]:
         names = [
             longer(name, test) if _is_twice(name, names) else name for name, (_, test) in zip(names, given, strict=True)
         ]
-    return [f"{name}_{number}" if _is_twice(name, names) else name for number, name in enumerate(names, start=1)]
+    taken: set[str] = set()
+    for place, name in enumerate(names):
+        number = 1
+        while (unique := name if number == 1 else f"{name}_{number}").casefold() in taken:
+            number += 1
+        names[place] = unique
+        taken.add(unique.casefold())
+    return names
 
 
 def _is_twice(name: str, names: Sequence[str]) -> bool:
@@ -104,4 +112,5 @@ def _with_path(name: str, test: str) -> str:
 
 
 def _plain(name: str) -> str:
-    return _NOT_IN_A_NAME.sub("_", name).strip("._") or "run"
+    """Return a name that every file system takes."""
+    return _NOT_IN_A_NAME.sub("_", name).strip("._")[:_LONGEST] or "run"

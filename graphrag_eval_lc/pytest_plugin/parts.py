@@ -41,6 +41,7 @@ class Part:
         self._folder = folder
         self._config = config
         self._collected: dict[str, MarkedRun] = {}
+        self._selected: dict[str, dict[str, None]] = {}
         self._journals: dict[str, Journal] = {}
         self._records: dict[str, dict[str, Any]] = {}
 
@@ -48,18 +49,23 @@ class Part:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note a run, whether or not its tests are deselected later."""
-        if question_of(item) is not None:
+        if _asks(item):
             run = run_of(item)
             self._collected.setdefault(run.key, run)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Write which runs there are, and which questions are to be asked."""
-        selected: dict[str, list[str]] = {key: [] for key in self._collected}
-        for item in session.items:
-            if (question := question_of(item)) is not None:
-                run = run_of(item)
-                self._collected.setdefault(run.key, run)
-                selected.setdefault(run.key, []).append(str(question.question["id"]))
+        for item in filter(_asks, session.items):
+            self._select(run_of(item), item)
+        self._write_plan()
+
+    def _select(self, run: MarkedRun, item: pytest.Item) -> None:
+        question = question_of(item)
+        assert question is not None
+        self._collected.setdefault(run.key, run)
+        self._selected.setdefault(run.key, {})[str(question.question["id"])] = None
+
+    def _write_plan(self) -> None:
         runs = [
             {
                 "key": run.key,
@@ -68,9 +74,8 @@ class Part:
                 "is_named": run.dataset.name is not None,
                 "templates": [str(template["template_id"]) for template in run.dataset.templates],
                 "dataset": self._dataset_file(run),
-                "is_file": run.dataset.path is not None,
                 "questions": len(run.dataset.selected),
-                "selected": selected[run.key],
+                "selected": list(self._selected.get(run.key, ())),
                 "selection": run.dataset.selection.as_dict(),
             }
             for run in self._collected.values()
@@ -91,8 +96,13 @@ class Part:
 
     # --- what is asked ---
 
-    def begin(self, run: MarkedRun, question: AskedQuestion, agent: Any, options: Mapping[str, Any]) -> None:
+    def begin(
+        self, item: pytest.Item, run: MarkedRun, question: AskedQuestion, agent: Any, options: Mapping[str, Any]
+    ) -> None:
         """Note that a question is being asked, which stays so where the process is killed meanwhile."""
+        if not _asks(item):  # by request.getfixturevalue, which nobody sees beforehand
+            self._select(run, item)
+            self._write_plan()
         if run.key not in self._journals:
             self._journals[run.key] = Journal(self._folder / f"{run.key}.jsonl")
             output = settings_of(self._config).output
@@ -131,6 +141,11 @@ class Part:
 
 
 _PART = pytest.StashKey[Part]()
+
+
+def _asks(item: pytest.Item) -> bool:
+    """Return whether a test asks an agent its question."""
+    return question_of(item) is not None and "graphrag_ask" in getattr(item, "fixturenames", ())
 
 
 def _asked_in_turn(record: dict[str, Any]) -> dict[str, Any]:
