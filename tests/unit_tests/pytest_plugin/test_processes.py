@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judged_runs import judged_dataset, judgement
+from openai_stub import OpenAIStub
 from pytest_projects import command, environment, run_in, write_project
 
 from graphrag_eval_lc import load_run
@@ -180,3 +182,33 @@ def test_a_session_that_is_killed_leaves_its_answers_and_the_next_one_says_so(si
     assert run_in(six, OUTPUT, "--graphrag-overwrite").returncode == 0
     assert len(scored(six)) == 6
     assert not (six / "run" / ".pytest-parts").exists()
+
+
+JUDGED = """\
+import pytest
+
+
+@pytest.mark.graphrag_dataset("judged.json", config="config.json")
+def test_judged(graphrag_ask):
+    assert graphrag_ask(lambda question: "In Paris.")["answer_f1"] > 2
+"""
+
+
+def test_each_answer_is_judged_once_and_the_key_is_written_nowhere(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "project", JUDGED)
+    (folder / "judged.json").write_text(json.dumps(judged_dataset(3)))
+    secret = "sk-5f2a99c1d0b7e4a8"
+    with OpenAIStub() as stub:
+        stub.answer = judgement
+        endpoint = {"base_url": stub.base_url, "api_key": secret}
+        config = {"llm": {"generation": endpoint}, "judges": {"metrics": ["answer_correctness"]}}
+        (folder / "config.json").write_text(json.dumps(config))
+        ended = run_in(folder, "-n2", OUTPUT, "--graphrag-fail-under=answer_f1=0.1")
+        assert len(stub.requests) == 3
+    run = load_run(folder / "run")
+    assert run.judges is not None
+    assert all(0 < result.get("answer_f1", 0) <= 1 for result in run.results)
+    assert "Gate passed: answer_f1" in ended.stdout
+    assert "answer_f1: " in ended.stdout
+    written = "".join(path.read_text() for path in (folder / "run").iterdir()) + ended.stdout
+    assert secret not in written
