@@ -14,8 +14,9 @@ _UNDER = (
     "template whose questions count, such as notes/steps_score=0.8; may be repeated."
 )
 _OVER = (
-    "Fail the session where what is better small is above this number, such as elapsed_sec.p95=30 or "
-    "total_tokens=5000; may be repeated."
+    "Fail the session where the mean of a metric of which less is better is above this number, such as "
+    "total_tokens=5000; .median, .p95, .min, .max and .sum behind the metric are over all answers, such as "
+    "elapsed_sec.p95=30; may be repeated."
 )
 _CONFIG = "The configuration (YAML or JSON) of datasets whose marker names none; its gates hold too."
 _LABEL = "A name for the run, kept in run.json."

@@ -13,7 +13,9 @@ from judged_runs import judged_dataset, judgement
 from openai_stub import OpenAIStub
 from pytest_projects import command, environment, run_in, write_project
 
-from graphrag_eval_lc import load_run
+from graphrag_eval_lc import BenchmarkRun, load_run, run_benchmark
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.agent import create_demo_agent
 
 pytestmark = pytest.mark.full
 
@@ -212,3 +214,36 @@ def test_each_answer_is_judged_once_and_the_key_is_written_nowhere(tmp_path: Pat
     assert "answer_f1: " in ended.stdout
     written = "".join(path.read_text() for path in (folder / "run").iterdir()) + ended.stdout
     assert secret not in written
+
+
+DEMO = """\
+import pytest
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.agent import create_demo_agent
+
+
+@pytest.fixture(scope="session")
+def agent():
+    return create_demo_agent()
+
+
+@pytest.mark.graphrag_dataset(DATASET_PATH)
+def test_demo(graphrag_ask, agent):
+    graphrag_ask(agent)
+"""
+# What differs from run to run.
+TIMES = ("elapsed_sec", "started_at", "run_id", "run_ids", "metadata", "llm_calls", "actual_steps", "stalled_sec")
+
+
+def test_the_results_are_those_of_run_benchmark(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "project", DEMO)
+    run_in(folder, "-n2", OUTPUT)
+    run = run_benchmark(create_demo_agent, DATASET_PATH, progress="off")
+
+    def results(of: BenchmarkRun) -> list[dict[str, Any]]:
+        return [{key: value for key, value in result.items() if key not in TIMES} for result in of.iter_results()]
+
+    asked = load_run(folder / "run")
+    assert results(asked) == results(run)
+    assert asked.aggregates["micro"]["steps_score"] == run.aggregates["micro"]["steps_score"]
+    assert asked.aggregates["totals"]["total_tokens"] == run.aggregates["totals"]["total_tokens"]
