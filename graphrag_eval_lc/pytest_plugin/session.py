@@ -18,7 +18,7 @@ from graphrag_eval_lc.pytest_plugin.finished_runs import FinishedRun, asked_reco
 from graphrag_eval_lc.pytest_plugin.marked_runs import folder_names
 from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, collected_runs, keep_part
 from graphrag_eval_lc.pytest_plugin.settings import Settings, change_settings
-from graphrag_eval_lc.run_folder import RUN_FILE
+from graphrag_eval_lc.run_folder import RUN_FILE, FolderLock, RunFolder
 
 PARTS = ".pytest-parts"
 _GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -38,6 +38,7 @@ class SessionRuns:
         self._gates: list[GateConfig] = []
         self._parts: Path | None = None
         self._made: Path | None = None
+        self._lock: FolderLock | None = None
         self._finished: list[FinishedRun] = []
         self._problems: list[str] = []
 
@@ -60,10 +61,14 @@ class SessionRuns:
             return Path(tempfile.mkdtemp(prefix="graphrag-eval-lc-"))
         parts = output / PARTS
         try:
+            if parts.is_dir():  # of a session that goes on, or was killed
+                self._lock = FolderLock(parts)
             self._refuse_earlier(output)
             self._made = next((each for each in (output, *output.parents) if not each.exists()), None)
-            shutil.rmtree(parts, ignore_errors=True)
-            parts.mkdir(parents=True)
+            parts.mkdir(parents=True, exist_ok=True)
+            self._lock = self._lock or FolderLock(parts)
+            for part in filter(Path.is_dir, parts.iterdir()):
+                shutil.rmtree(part)
         except OSError as problem:
             raise cannot_write(output, problem) from problem
         return parts
@@ -124,6 +129,9 @@ class SessionRuns:
         is_interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         runs = collected_runs(self._parts)
         folders = self._folders(runs)
+        output = self._settings.output
+        if output is not None and self._settings.overwrite and runs and output not in folders:
+            RunFolder(output).clear()  # of a session in which this was the only run
         for run, folder in zip(runs, folders, strict=True):
             asked = asked_records(run, is_interrupted=is_interrupted)
             gates = [gate for gate in self._gates if gate.template in (None, *run.plan["templates"])]
@@ -156,6 +164,8 @@ class SessionRuns:
         """Remove what is no longer needed, also a folder that was made for nothing."""
         assert self._parts is not None
         shutil.rmtree(self._parts, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.release()
         folder = self._settings.output
         while self._made is not None and folder is not None and folder.is_relative_to(self._made):
             try:
@@ -203,7 +213,7 @@ def _stopped(session: pytest.Session, exitstatus: int, left_out: int) -> Mapping
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         why = session.shouldstop or session.shouldfail
         reason = "max_failures" if "failure" in str(why) else "interrupted"
-        return {"reason": reason, "message": str(why or "Ctrl-C"), "left_out": left_out}
+        return {"reason": reason, "message": str(why or "the session was interrupted"), "left_out": left_out}
     if session.shouldfail or session.shouldstop:
         return {
             "reason": "max_failures",

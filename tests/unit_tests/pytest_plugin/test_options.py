@@ -155,7 +155,10 @@ def test_spec(graphrag_ask):
 @full
 def test_each_test_and_each_set_of_other_parameters_is_a_run_in_a_folder_of_its_own(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "project", SEVERAL)
-    gates = ("--graphrag-fail-over=elapsed_sec.max=60", "--graphrag-fail-under=ä/tone=0.3")
+    one = run_in(folder, "-p", "anyio", "--graphrag-output=runs", "test_agent.py::test_spec")
+    assert one.returncode == 0
+    assert (folder / "runs" / "run.json").exists()
+    gates = ("--graphrag-fail-over=elapsed_sec.max=60", "--graphrag-fail-under=ä/tone=0.3", "--graphrag-overwrite")
     ended = run_in(folder, "-n2", "-p", "anyio", "-k", "not trio", "--graphrag-output=runs", *gates)
     assert "12 passed" in ended.stdout, ended.stdout
     runs = {Path(run.path).name: load_run(run.path) for run in list_runs(folder / "runs")}
@@ -163,6 +166,7 @@ def test_each_test_and_each_set_of_other_parameters_is_a_run_in_a_folder_of_its_
     answers = [[result["actual_answer"] for result in run.results] for name, run in runs.items() if "models" in name]
     assert sorted(answers) == [["gpt-4", "gpt-4"], ["tö", "tö"]]
     assert runs["test_models-gpt-4"].aggregates["micro"]["saved_sec"]["mean"] == 60.0
+    assert not (folder / "runs" / "run.json").exists()
     assert "Gate failed: test_models-gpt-4: ä/tone 0.250 falls short of 0.3 (2 questions)." in ended.stdout
     assert ended.returncode == 1
 

@@ -171,10 +171,13 @@ def answers_in(folder: Path) -> int:
 
 
 def test_a_session_that_is_killed_leaves_its_answers_and_the_next_one_says_so(six: Path) -> None:
-    session = subprocess.Popen(command(OUTPUT), cwd=six, env=environment(TAKES="1"), stdout=subprocess.DEVNULL)
+    session = subprocess.Popen(command(OUTPUT), cwd=six, env=environment(TAKES="2"), stdout=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while time.monotonic() < end and answers_in(six) < 1:
         time.sleep(0.05)
+    meanwhile = run_in(six, OUTPUT)
+    assert meanwhile.returncode == 4
+    assert "works in this folder. Wait for it to end, or give another folder." in meanwhile.stderr
     session.kill()
     session.wait()
     assert answers_in(six) >= 1
