@@ -265,6 +265,11 @@ class Pipeline:
         """Price and score a response without judges; None is an error sample."""
         self._take(sample, self._unjudged(sample, self.priced(response)))
 
+    def keep(self, sample: Sample, result: Result) -> None:
+        """Take a result that was scored and judged elsewhere with the same configuration."""
+        self._judge_failures.add(result)
+        self._take(sample, result)
+
     def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
         for sample, response in added:
             self.add(sample, response)

@@ -2,3 +2,103 @@
 
 pytest loads it by an entry point wherever this package is installed, so it imports nothing heavy until it is used.
 """
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from graphrag_eval_lc.pytest_plugin.settings import add_options, keep_settings, settings_of
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.pytest_plugin.asking import Asker, AskResult
+
+_MARKER = "graphrag_dataset"
+_QUESTION = "graphrag_question"
+_MARKERS = (
+    f"{_MARKER}(dataset, *, config=None, templates=(), questions=(), limit=None, sample=None, seed=None, name=None, "
+    "evaluators=(), llm=None, embeddings=None): run the test once for each question of a reference dataset, a path "
+    "(relative to the test file, else to the root folder) or loaded templates; name is that of the run's folder below "
+    "--graphrag-output. The fixtures graphrag_question and graphrag_ask give the question and ask an agent.",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options and their ini values."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker, read the options, and prepare to keep what is asked where an option wants it."""
+    for line in _MARKERS:
+        config.addinivalue_line("markers", line)
+    settings = keep_settings(config)
+    if settings.parts is not None:  # one of the processes that run the tests of pytest-xdist
+        from graphrag_eval_lc.pytest_plugin.parts import keep_part
+
+        keep_part(config, settings.parts)
+    elif settings.is_given and not hasattr(config, "workerinput") and _runs_tests(config):
+        from graphrag_eval_lc.pytest_plugin.session import SessionRuns
+
+        config.pluginmanager.register(SessionRuns(config, settings), "graphrag_eval_lc-session")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the options to a process of pytest-xdist, whose current folder may be another one."""
+    node.workerinput["graphrag_eval_lc"] = settings_of(node.config).as_dict()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each question, where a test is marked with a dataset."""
+    marker = metafunc.definition.get_closest_marker(_MARKER)
+    if marker is not None or _QUESTION in metafunc.fixturenames:
+        from graphrag_eval_lc.pytest_plugin.datasets import parametrize
+
+        parametrize(metafunc, marker)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell the scores and their reasons where a test that asked an agent fails."""
+    report = yield
+    callspec = getattr(item, "callspec", None)
+    if report.failed and report.when == "call" and callspec is not None and _QUESTION in callspec.params:
+        from graphrag_eval_lc.pytest_plugin.failure_text import tell_failure
+
+        tell_failure(item, report)
+    return report
+
+
+@pytest.fixture
+def graphrag_question(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The question of this test, of the dataset in @pytest.mark.graphrag_dataset: a dict with its template_id."""
+    from graphrag_eval_lc.pytest_plugin.datasets import asked_question
+
+    return asked_question(request).as_dict()
+
+
+@pytest.fixture
+def graphrag_ask(request: pytest.FixtureRequest, graphrag_question: dict[str, Any]) -> "Asker":
+    """What asks an agent the question of this test and scores its answer; called with the agent it gives a dict.
+
+    The agent is a graph or another Runnable, a function, or the spec of one, as for run_benchmark; keywords such as
+    timeout=60 are those of run_benchmark. Where the agent fails, the result has its error, and its scores are 0.
+    """
+    from graphrag_eval_lc.pytest_plugin.asking import asker_of
+
+    return asker_of(request)
+
+
+@pytest.fixture
+def graphrag_aask(graphrag_ask: "Asker") -> "Callable[..., Awaitable[AskResult]]":
+    """The same as graphrag_ask, to be awaited in async tests."""
+    return graphrag_ask.aask
+
+
+def _runs_tests(config: pytest.Config) -> bool:
+    """Return whether pytest is to run tests, and not only to collect or to show something."""
+    others = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test", "markers")
+    return not any(config.getoption(name, False) for name in others)

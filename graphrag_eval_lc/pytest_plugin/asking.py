@@ -1,0 +1,218 @@
+"""Asking an agent the question of a test: what ``graphrag_ask`` is, and the result that it gives."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, cast
+
+import pytest
+
+from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.benchmark.agent_specs import named_by
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark
+from graphrag_eval_lc.benchmark.run_options import RunOptions, checked_options
+from graphrag_eval_lc.compare.gate_names import nearest
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
+from graphrag_eval_lc.pytest_plugin.marked_runs import run_of
+from graphrag_eval_lc.pytest_plugin.parts import Part, part_of
+from graphrag_eval_lc.pytest_plugin.settings import settings_of
+from graphrag_eval_lc.records import is_error
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, is_declared, own_metrics
+
+# The options of run_benchmark that say how one question is asked; the marker says how it is scored.
+ASKING = (
+    "input_fn", "answer_fn", "agent_config", "agent_key_env", "timeout", "max_retries", "retry_on", "capture",
+)  # fmt: skip
+_SPENT = (TOTAL_TOKENS, ELAPSED_SEC, COST)
+
+
+class AskResult(dict[str, Any]):
+    """The result of a question, as it stands in a run's ``results.jsonl``; of a failed one every score is 0.
+
+    A key that it does not have is an error that names the nearest.
+
+    Args:
+        result: The result.
+        own: The metrics in it that evaluators gave.
+
+    Example:
+        >>> AskResult({"status": "error", "error": "away"})["steps_score"]
+        0.0
+    """
+
+    def __init__(self, result: Mapping[str, Any], own: Iterable[str] = ()) -> None:
+        super().__init__(result)
+        self._own = frozenset(own)
+        if is_error(result):
+            self.update({key: metric_spec(key).value_of_failure for key in result if self._is_score(key)})
+
+    def __missing__(self, key: str) -> Any:
+        spec = metric_spec(key)
+        if is_error(self) and is_declared(key) and spec.kind == "score":
+            return spec.value_of_failure
+        if is_declared(key):
+            needs = f"; it needs {spec.requires}" if spec.requires else ""
+            raise KeyError(f"{key} was not measured for this question{needs}")
+        near = get_close_matches(key, self, n=1, cutoff=0.6)
+        raise KeyError(f"the result has no {key}. {nearest(key, near or list(self.scores_and_spent()) or list(self))}")
+
+    def scores_and_spent(self) -> dict[str, float]:
+        """Return the scores, then tokens, seconds and cost, as plain numbers."""
+        keys = [*(key for key in self if self._is_score(key)), *_SPENT]
+        values = {key: number(self.get(key)) for key in keys}
+        return {key: value for key, value in values.items() if value is not None}
+
+    def _is_score(self, key: str) -> bool:
+        return key in self._own or (is_declared(key) and metric_spec(key).kind == "score")
+
+
+_ASKED = pytest.StashKey[AskResult]()
+_NAMED = pytest.StashKey[dict[str, Any]]()
+
+
+class Asker:
+    """Asks an agent the question of one test: ``graphrag_ask(agent)``, or ``await graphrag_ask.aask(agent)``.
+
+    Args:
+        item: The test.
+        question: Its question.
+        part: Where what is asked is kept; None: nowhere.
+    """
+
+    def __init__(self, item: pytest.Item, question: AskedQuestion, part: Part | None) -> None:
+        self._item = item
+        self._question = question
+        self._part = part
+        self._run = run_of(item)
+
+    def __repr__(self) -> str:
+        return f"<graphrag_ask {self._question.id}>"
+
+    def __call__(self, agent: Any, **options: Any) -> AskResult:
+        """Ask an agent, with the capture handler of this package, and score its response.
+
+        Args:
+            agent: A graph or another Runnable, a function, or the spec of one; see ``run_benchmark``.
+            **options: ``input_fn``, ``answer_fn``, ``agent_config``, ``agent_key_env``, ``timeout``, ``max_retries``,
+                ``retry_on`` and ``capture``, as for ``run_benchmark``.
+
+        Returns:
+            The result: a dict with ``status``, ``actual_answer``, ``actual_steps``, the scores, such as
+            ``steps_score``, and their reasons. Where the agent failed it has ``error``, and its scores are 0.
+
+        Raises:
+            OptionError: There is no such option, or it has a value that it cannot have.
+            AgentError: The agent cannot be loaded.
+        """
+        __tracebackhide__ = True  # a failed test shows its own line
+        given = self._options(options)
+        candidate = self._begun(agent, given)
+        try:
+            asked = run_sync(lambda: self._aask(candidate, given))
+        except BaseException as problem:
+            self._broke_off(problem)
+            _shorten(problem)
+            raise
+        return self._ended(asked)
+
+    async def aask(self, agent: Any, **options: Any) -> AskResult:
+        """Ask an agent from an async test; see ``__call__``."""
+        __tracebackhide__ = True  # a failed test shows its own line
+        given = self._options(options)
+        candidate = self._begun(agent, given)
+        try:
+            asked = await self._aask(candidate, given)
+        except BaseException as problem:
+            self._broke_off(problem)
+            _shorten(problem)
+            raise
+        return self._ended(asked)
+
+    def _options(self, asking: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a run of this question: those of the marker, and those of asking."""
+        __tracebackhide__ = True
+        _refuse_unknown(asking)
+        dataset = self._question.dataset
+        config = dataset.config.model_copy(update={"gates": []})  # which are of the whole run
+        return {**dataset.scoring, "config": config, **asking}
+
+    async def _aask(self, candidate: Any, options: Mapping[str, Any]) -> BenchmarkRun:
+        return await arun_benchmark(candidate, [self._question.alone()], progress="off", **options)
+
+    def _begun(self, agent: Any, options: Mapping[str, Any]) -> Any:
+        """Note that the question is asked, and return the agent."""
+        __tracebackhide__ = True
+        checked_options(options)
+        candidate = _named(agent, self._item.config)
+        if self._part is not None:
+            label = settings_of(self._item.config).label
+            described = {**options, "config": self._question.dataset.config, "label": label}
+            self._part.begin(self._item, self._run, self._question, agent, described)
+        return candidate
+
+    def _broke_off(self, problem: BaseException) -> None:
+        if self._part is not None:
+            self._part.broke_off(self._run, self._question, problem)
+
+    def _ended(self, asked: BenchmarkRun) -> AskResult:
+        """Keep what came of it, and note its scores for the reports of pytest."""
+        if self._part is not None:
+            self._part.end(self._run, self._question, asked)
+        given = AskResult(asked.results[0], own_metrics(asked.aggregates["micro"]))
+        self._item.stash[_ASKED] = given
+        numbers = given.scores_and_spent()
+        others = [(name, value) for name, value in self._item.user_properties if name not in numbers]
+        self._item.user_properties[:] = [*others, *numbers.items()]
+        return given
+
+
+def asker_of(request: pytest.FixtureRequest) -> Asker:
+    """Return what asks the question of the test that wants it."""
+    item = cast("pytest.Item", request.node)
+    question = question_of(item)
+    assert question is not None  # the fixture of the question has seen to it
+    if _ASKED in item.stash:  # a test that is run again
+        del item.stash[_ASKED]
+    return Asker(item, question, part_of(request.config))
+
+
+def result_of(item: pytest.Item) -> AskResult | None:
+    """Return what the last question to an agent gave in a test; None where there was none."""
+    return item.stash.get(_ASKED, None)
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    __tracebackhide__ = True
+    for name in options:
+        if name in ASKING:
+            continue
+        if name in RunOptions.model_fields:
+            hint = f"graphrag_ask takes {', '.join(ASKING)}; the marker says how it is scored."
+            raise OptionError(f"{name} is no option of one question", key=name, hint=hint)
+        raise OptionError(f"there is no option {name}", hint=nearest(name, ASKING))
+
+
+def _named(agent: Any, config: pytest.Config) -> Any:
+    """Return what a spec names, loaded once in a session; anything else, and other specs, as they are."""
+    __tracebackhide__ = True
+    if not isinstance(agent, str) or "://" in agent or ":" not in agent:
+        return agent
+    if agent.rpartition(":")[0].lower().endswith(".json"):
+        return agent
+    known = config.stash.setdefault(_NAMED, {})
+    if agent not in known:
+        try:
+            known[agent] = named_by(agent)
+        except GraphRAGEvalError as problem:
+            _shorten(problem)
+            raise
+    return known[agent]
+
+
+def _shorten(problem: BaseException) -> None:
+    """Leave out the frames of this package, where an error says all itself."""
+    if isinstance(problem, GraphRAGEvalError):
+        problem.__traceback__ = None

@@ -1,0 +1,222 @@
+"""The datasets of marked tests: what a marker names is read once, and a test is made of each of its questions."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
+from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
+from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
+from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
+from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
+from graphrag_eval_lc.pytest_plugin.settings import Settings, settings_of
+from graphrag_eval_lc.records import Question, Template
+
+_QUESTION = "graphrag_question"
+_EXAMPLE = '@pytest.mark.graphrag_dataset("qa.yaml")'
+_SCORING = ("config", "evaluators", "llm", "embeddings")
+_KEYWORDS = (*_SCORING, "templates", "questions", "limit", "sample", "seed", "name")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkedDataset:
+    """The dataset of a marker.
+
+    Attributes:
+        path: Its file; None where it was made in Python.
+        templates: All its templates.
+        selected: The questions that the marker selects, with their templates.
+        selection: How it selects them.
+        scoring: How responses are scored, by the names of the options of ``run_benchmark``: the config, loaded, and
+            evaluators and models where the marker has some.
+        name: The name of the run's folder, where the marker has one.
+    """
+
+    path: Path | None
+    templates: Sequence[Template]
+    selected: Sequence[tuple[Template, Question]]
+    selection: Selection
+    scoring: Mapping[str, Any]
+    name: str | None
+
+    @property
+    def config(self) -> EvaluationConfig:
+        """The configuration, with its gates."""
+        return cast("EvaluationConfig", self.scoring["config"])
+
+    @property
+    def source(self) -> DatasetSource:
+        """The path, or the templates."""
+        return self.templates if self.path is None else self.path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedQuestion:
+    """The question of one test.
+
+    Attributes:
+        dataset: The dataset.
+        template: Its template.
+        question: The question.
+    """
+
+    dataset: MarkedDataset
+    template: Template
+    question: Question
+
+    @property
+    def id(self) -> str:
+        """What stands in brackets behind the test's name: template and question."""
+        return f"{self.template['template_id']}/{self.question['id']}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a copy of the question, with its template's id."""
+        own = cast("dict[str, Any]", copy.deepcopy(self.question))
+        return {"template_id": self.template["template_id"], **own}
+
+    def alone(self) -> Template:
+        """Return the template with this question alone."""
+        return cast("Template", {**self.template, "questions": [self.question]})
+
+
+_Read = dict[Path, Sequence[Template]]
+_READ = pytest.StashKey[_Read]()
+
+
+def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark | None) -> None:
+    """Make a test of each question that a marker selects.
+
+    Raises:
+        pytest.Collector.CollectError: The dataset cannot be read, selects nothing or is marked wrongly.
+    """
+    has_question = _QUESTION in metafunc.fixturenames
+    own = [each for each in metafunc.definition.own_markers if each.name == "graphrag_dataset"]
+    if not has_question and not own:
+        return  # of a marked module or class, and it wants no question
+    try:
+        if marker is None:
+            what = f"the test takes {_QUESTION} or graphrag_ask, and is marked with no dataset"
+            raise OptionError(what, hint=f"Write {_EXAMPLE} before it.")
+        if not has_question:
+            what = "the test is marked with a dataset, and takes neither graphrag_question nor graphrag_ask"
+            raise OptionError(what, hint="Let it take one of them.")
+        if len(own) > 1:
+            raise OptionError("the test is marked with two datasets", hint="Write a test for each.")
+        dataset = _marked(metafunc, marker)
+    except GraphRAGEvalError as problem:
+        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {problem}") from None
+    cases = [AskedQuestion(dataset, template, question) for template, question in dataset.selected]
+    metafunc.parametrize(_QUESTION, cases, indirect=True, ids=[case.id for case in cases])
+
+
+def asked_question(request: pytest.FixtureRequest) -> AskedQuestion:
+    """Return the question of a test, from its fixture."""
+    question = getattr(request, "param", None)
+    if not isinstance(question, AskedQuestion):
+        pytest.fail(f"there is no question: write {_EXAMPLE} before the test, which takes the fixture", pytrace=False)
+    return question
+
+
+def question_of(item: pytest.Item) -> AskedQuestion | None:
+    """Return the question of a test; None where it has none."""
+    callspec = getattr(item, "callspec", None)
+    question = None if callspec is None else callspec.params.get(_QUESTION)
+    return question if isinstance(question, AskedQuestion) else None
+
+
+def gates_given(settings: Settings) -> list[GateConfig]:
+    """Return the gates of the options.
+
+    Raises:
+        OptionError: A text has another form, bounds the same twice, or needs a baseline.
+    """
+    return [*gates_under(settings.fail_under), *gates_over(settings.fail_over)]
+
+
+def _marked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> MarkedDataset:
+    settings = settings_of(metafunc.config)
+    given = dict(marker.kwargs)
+    if len(marker.args) != 1 or not isinstance(marker.args[0], str | PathLike | Sequence):
+        raise OptionError("graphrag_dataset takes one dataset: a path, or loaded templates", hint=f"Write {_EXAMPLE}.")
+    _refuse_unknown(given)
+    folder = metafunc.definition.path.parent
+    path, templates = _templates(marker.args[0], folder, metafunc.config)
+    selection = Selection(
+        limit=given.get("limit"),
+        template_ids=given.get("templates", ()),
+        question_ids=given.get("questions", ()),
+        sample=given.get("sample"),
+        seed=given.get("seed"),
+    )
+    try:
+        selected = selection.apply(templates)
+    except GraphRAGEvalError as problem:
+        problem.path = problem.path or path
+        raise
+    source = _config_source(given.get("config"), folder, metafunc.config) or settings.config
+    scoring = {name: given[name] for name in _SCORING if name in given} | {"config": source}
+    config = _checked_config(scoring, settings, templates)
+    return MarkedDataset(path, templates, selected, selection, {**scoring, "config": config}, given.get("name"))
+
+
+def _refuse_unknown(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in _KEYWORDS:
+            near = get_close_matches(name, _KEYWORDS, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(_KEYWORDS)}."
+            raise OptionError(f"graphrag_dataset takes no keyword {name}", hint=hint)
+    for name in ("limit", "sample", "seed"):
+        number = given.get(name)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise OptionError(f"{name} cannot be {number!r:.80}", key=name, hint="Give a whole number.")
+    if given.get("sample") is not None and given.get("seed") is None:
+        hint = "Add seed=1, so that each process of pytest-xdist draws the same questions."
+        raise OptionError("a sample needs a seed", key="sample", hint=hint)
+    folder = given.get("name")
+    if folder is not None and not (isinstance(folder, str) and folder.strip()):
+        raise OptionError(f"name cannot be {folder!r:.80}", key="name", hint="Give a text.")
+
+
+def _templates(source: Any, folder: Path, config: pytest.Config) -> tuple[Path | None, Sequence[Template]]:
+    """Return the file and the templates of a dataset, read once in a session."""
+    if not isinstance(source, str | PathLike):
+        return None, read_dataset(source).templates
+    path = _found(source, folder, config)
+    known = config.stash.setdefault(_READ, {})
+    if path not in known:
+        read = read_dataset(path)
+        for note in read.notes:
+            config.issue_config_time_warning(pytest.PytestWarning(note), stacklevel=2)
+        known[path] = read.templates
+    return path, known[path]
+
+
+def _found(source: str | PathLike[str], folder: Path, config: pytest.Config) -> Path:
+    """Return a file that is named relative to the folder of the test, else to the root folder."""
+    places = [folder / source, config.rootpath / source]
+    return next((place for place in places if place.exists()), places[0])
+
+
+def _config_source(source: Any, folder: Path, config: pytest.Config) -> ConfigSource:
+    return _found(source, folder, config) if isinstance(source, str | PathLike) else source
+
+
+def _checked_config(scoring: Mapping[str, Any], settings: Settings, templates: Sequence[Template]) -> EvaluationConfig:
+    """Return the configuration; refuse gates on metrics that there are not, before anything is asked.
+
+    A gate of the options may be about a template of another dataset; that is checked once all are known.
+    """
+    ids = {str(template["template_id"]) for template in templates}
+    here = [gate for gate in gates_given(settings) if gate.template is None or gate.template in ids]
+    options = CheckedScoreOptions.completed()(**scoring, gates=here)
+    if settings.is_given:
+        check_gates_of(options, templates, scoring["config"])
+    return options.config

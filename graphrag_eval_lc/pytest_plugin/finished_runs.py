@@ -1,0 +1,223 @@
+"""The end of a session: a run's folder is made of what its processes asked, and the run is held against its gates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from graphrag_eval_lc.aggregation.score_means import mean_text, score_values, shown_means
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest, Session
+from graphrag_eval_lc.compare.gates import GateResult
+from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.config import EvaluationConfig, GateConfig, load_config
+from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
+from graphrag_eval_lc.dataset.selection import answered_note
+from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
+from graphrag_eval_lc.evaluation.pipeline import Pipeline
+from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, unanswered
+from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.registry.custom_metrics import register_metric
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.registry.metric_spec import MetricSpec
+from graphrag_eval_lc.registry.metrics import (
+    MAIN_METRIC,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_SUCCESS_SAMPLES,
+    is_declared,
+    own_metrics,
+)
+from graphrag_eval_lc.registry.plugins import load_installed_plugins, registered_only_here
+from graphrag_eval_lc.run_folder import RunFolder
+
+_DIED = "the process of the test ended while the agent was asked"
+_OF_ITS_OWN = ("format_version", "run_id", "times", "stopped", "totals", "questions", "judges", "selection")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run of the session, put together.
+
+    Attributes:
+        name: Its name.
+        folder: Its folder; it is gone where none was asked for.
+        counts: How many questions were answered, how many failed, and the main score, as text.
+        gates: Its gates.
+        notes: What the user should know of it.
+        report: Its report; None where it has none.
+    """
+
+    name: str
+    folder: Path
+    counts: str
+    gates: Sequence[GateResult]
+    notes: Sequence[str]
+    report: Path | None
+
+
+def asked_records(run: CollectedRun, *, is_interrupted: bool) -> dict[str, Mapping[str, Any]]:
+    """Return the records of the questions that count.
+
+    A question at which a process died counts as failed; where the session was interrupted, it was not asked.
+    """
+    return {
+        question_id: record
+        for question_id, record in run.asked.items()
+        if not record.get("left_out") and not (is_interrupted and record.get("begun"))
+    }
+
+
+def finish_run(
+    run: CollectedRun,
+    asked: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    gates: Sequence[GateConfig],
+    *,
+    stopped: Mapping[str, Any] | None,
+    overwrite: bool,
+    has_report: bool,
+) -> FinishedRun:
+    """Write the folder of a run, with its report, and hold it against its gates.
+
+    What was scored when it was asked is not scored again.
+
+    Args:
+        run: What its processes wrote.
+        asked: The records of its questions, which are some.
+        folder: Its folder.
+        gates: What it is held against beside the gates of its configuration.
+        stopped: Why the session ended before its time.
+        overwrite: Whether an earlier run in the folder is replaced.
+        has_report: Whether its report is written.
+
+    Raises:
+        GraphRAGEvalError: The folder cannot be written or holds a run, or the dataset cannot be read any longer.
+    """
+    load_installed_plugins()
+    with registered_only_here():
+        _register_recorded(run.record or {})
+        return _finished(run, asked, folder, gates, stopped=stopped, overwrite=overwrite, has_report=has_report)
+
+
+def _finished(
+    run: CollectedRun,
+    asked: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    gates: Sequence[GateConfig],
+    *,
+    stopped: Mapping[str, Any] | None,
+    overwrite: bool,
+    has_report: bool,
+) -> FinishedRun:
+    assert run.record is not None
+    config = _config_of(run.record)
+    templates = read_dataset(run.plan["dataset"]).templates
+    pairs = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in asked]
+    target = RunFolder(folder)
+    with target.lock():
+        if overwrite:
+            target.clear()
+        target.refuse_earlier()
+        record = _manifest(run, asked)
+        target.write_run(record.as_dict())
+        samples = [Sample(position, *pair, repeat=1) for position, pair in enumerate(pairs)]
+        responses = [asked[sample.key[0]].get("response") or unanswered(sample.question, _DIED) for sample in samples]
+        target.write_responses(responses)
+        with target.results() as results:
+            pipeline = Pipeline(config, templates, repeats=1, pricing=Pricing(config.prices), file=results)
+            for sample, response in zip(samples, responses, strict=True):
+                if (result := asked[sample.key[0]].get("result")) is None:
+                    pipeline.add(sample, response)
+                else:
+                    pipeline.keep(sample, result)
+            aggregates = pipeline.finish()
+        record = record.end(aggregates["totals"], stopped, judges=run.record.get("judges"))
+        target.write_aggregates(aggregates)
+        target.write_run(record.as_dict())
+    ended = BenchmarkRun(aggregates, output_dir=folder, gates=[*config.gates, *gates])
+    report, problem = _report(folder) if has_report else (None, None)
+    notes = _notes(run, asked, pipeline, problem)
+    return FinishedRun(
+        run.plan["name"],
+        folder,
+        _counts_text(aggregates["micro"], ended),
+        ended.gate_results(),
+        notes,
+        report,
+    )
+
+
+def _manifest(run: CollectedRun, asked: Mapping[str, Any]) -> RunManifest:
+    """Return the record of a run, of the questions that were asked alone."""
+    assert run.record is not None
+    selection = {**run.plan["selection"]}
+    if len(asked) < run.plan["questions"]:
+        selection["answered_only"] = True
+    described: dict[str, Any] = {}
+    for key, value in run.record.items():
+        if key not in _OF_ITS_OWN:
+            described[key] = value
+        if key == "dataset" and selection:
+            described["selection"] = selection
+    return RunManifest(
+        run_id=run.record["run_id"],
+        described=described,
+        questions={key: digest for key, digest in run.record["questions"].items() if key in asked},
+        session=Session(started_at=datetime.fromisoformat(run.record["times"]["started"])),
+    )
+
+
+def _register_recorded(record: Mapping[str, Any]) -> None:
+    """Register the metrics that the processes of the session declared; this one may not have loaded what does so."""
+    for evaluator in record.get("evaluators") or ():
+        key, declares = evaluator["name"], evaluator.get("declares")
+        if declares is not None and not is_declared(key):
+            spec = MetricSpec(**{**declares, "key": key, "range": tuple(declares["range"])})
+            register_metric(spec, _measured_elsewhere)
+
+
+def _measured_elsewhere(question: Question, response: Response) -> None:
+    """Stand for a function that was called where the agent was asked."""
+
+
+def _config_of(record: Mapping[str, Any]) -> EvaluationConfig:
+    """Return the configuration of a run's record: nothing is compared or judged here, so it needs no plugins."""
+    config = {key: value for key, value in record["config"].items() if key != "plugins"}
+    steps = {key: value for key, value in config.get("steps", {}).items() if key != "kinds"}
+    if steps.get("grading") == "graded":  # the record has defaults too
+        steps.pop("scoring", None)
+    return load_config({**config, "steps": steps}, has_llm=True, has_embeddings=True)
+
+
+def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:
+    """Return how many questions were answered, and the main score."""
+    answered, failed = micro[NUMBER_OF_SUCCESS_SAMPLES], micro[NUMBER_OF_ERROR_SAMPLES]
+    numbers = run_results(run).numbers(own_metrics(micro))
+    mean = shown_means(score_values(numbers)).get(MAIN_METRIC)
+    parts = [f"{answered:,} answered", f"{failed:,} failed"]
+    return ", ".join([*parts, *([] if mean is None else [f"{MAIN_METRIC} {mean_text(mean)}"])])
+
+
+def _notes(run: CollectedRun, asked: Mapping[str, Any], pipeline: Pipeline, problem: str | None) -> list[str]:
+    """Return what the user should know: which questions count, warnings of asking and scoring, a missing report."""
+    notes = []
+    if len(asked) < run.plan["questions"]:
+        notes.append(f"{answered_note(len(asked), run.plan['questions'])}.")
+    notes += [f"Warning: {text}" for text in pipeline.warnings()]
+    notes += [] if problem is None else [problem]
+    return notes
+
+
+def _report(folder: Path) -> tuple[Path | None, str | None]:
+    """Write the report of a run; return it, or why there is none."""
+    try:
+        return exporter(REPORT).export(folder), None
+    except MissingExtraError as problem:
+        return None, f"There is no report: {problem}"
+    except GraphRAGEvalError as problem:
+        return None, f"Warning: the report could not be written: {problem}"
+    except Exception as problem:  # the run is paid for, and all of it is in its folder
+        return None, f"Warning: the report could not be written ({type(problem).__name__}: {problem})."

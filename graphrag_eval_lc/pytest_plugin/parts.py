@@ -1,0 +1,235 @@
+"""What one process of a session asks, kept on disk as it ends: a journal for each run, and what the run is.
+
+The folder of a session has a folder for each process in it; ``session.py`` puts them together at the end.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.run_manifest import begun_record
+from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
+from graphrag_eval_lc.pytest_plugin.marked_runs import MarkedRun, run_of
+from graphrag_eval_lc.pytest_plugin.settings import settings_of
+from graphrag_eval_lc.records import Response
+from graphrag_eval_lc.retrying import masked_error_text
+from graphrag_eval_lc.run_folder.journal import Journal, journal_lines
+
+_PLAN = "plan.json"
+_NOT_ASKED = (GraphRAGEvalError, KeyboardInterrupt, SystemExit, pytest.exit.Exception)
+
+
+class Part:
+    """What this process asks.
+
+    Args:
+        folder: Its own folder; it is made.
+        config: That of pytest.
+    """
+
+    def __init__(self, folder: Path, config: pytest.Config) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._config = config
+        self._collected: dict[str, MarkedRun] = {}
+        self._selected: dict[str, dict[str, None]] = {}
+        self._journals: dict[str, Journal] = {}
+        self._records: dict[str, dict[str, Any]] = {}
+
+    # --- the hooks of pytest ---
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note a run, whether or not its tests are deselected later."""
+        if _asks(item):
+            run = run_of(item)
+            self._collected.setdefault(run.key, run)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Write which runs there are, and which questions are to be asked."""
+        for item in filter(_asks, session.items):
+            self._select(run_of(item), item)
+        self._write_plan()
+
+    def _select(self, run: MarkedRun, item: pytest.Item) -> None:
+        question = question_of(item)
+        assert question is not None
+        self._collected.setdefault(run.key, run)
+        self._selected.setdefault(run.key, {})[str(question.question["id"])] = None
+
+    def _write_plan(self) -> None:
+        runs = [
+            {
+                "key": run.key,
+                "name": run.name,
+                "test": run.test,
+                "is_named": run.dataset.name is not None,
+                "templates": [str(template["template_id"]) for template in run.dataset.templates],
+                "dataset": self._dataset_file(run),
+                "questions": len(run.dataset.selected),
+                "selected": list(self._selected.get(run.key, ())),
+                "selection": run.dataset.selection.as_dict(),
+            }
+            for run in self._collected.values()
+        ]
+        _write(self._folder / _PLAN, {"runs": runs})
+
+    def pytest_sessionfinish(self) -> None:
+        """Close the journals."""
+        for journal in self._journals.values():
+            journal.close()
+
+    def _dataset_file(self, run: MarkedRun) -> str:
+        if run.dataset.path is not None:
+            return str(run.dataset.path)
+        path = self._folder / f"{run.key}.dataset.json"
+        _write(path, run.dataset.templates)
+        return str(path)
+
+    # --- what is asked ---
+
+    def begin(
+        self, item: pytest.Item, run: MarkedRun, question: AskedQuestion, agent: Any, options: Mapping[str, Any]
+    ) -> None:
+        """Note that a question is being asked, which stays so where the process is killed meanwhile."""
+        if not _asks(item):  # by request.getfixturevalue, which nobody sees beforehand
+            self._select(run, item)
+            self._write_plan()
+        if run.key not in self._journals:
+            self._journals[run.key] = Journal(self._folder / f"{run.key}.jsonl")
+            output = settings_of(self._config).output
+            given = checked_options({**options, "output_dir": output})
+            selected = run.dataset.selected
+            record = begun_record(agent, run.dataset.source, run.dataset.templates, selected, given)
+            self._write_record(run, _asked_in_turn(record.as_dict()))
+        self._add(run, question, status="error", begun=True)
+
+    def end(self, run: MarkedRun, question: AskedQuestion, asked: BenchmarkRun) -> None:
+        """Keep the response to a question and its result."""
+        self._add(
+            run,
+            question,
+            status="success",
+            response=asked.responses[0],
+            result=asked.results[0],
+        )
+        if asked.judges is not None and "judges" not in self._records[run.key]:
+            self._write_record(run, {**self._records[run.key], "judges": asked.judges})
+
+    def broke_off(self, run: MarkedRun, question: AskedQuestion, problem: BaseException) -> None:
+        """Note why a question was not answered: the test ended first, and it failed; or it was not asked at all."""
+        if isinstance(problem, _NOT_ASKED):
+            self._add(run, question, status="error", left_out=True)
+            return
+        why = f"the test ended before the agent answered ({masked_error_text(problem)})"
+        self._add(run, question, status="error", response=unanswered(question.question, why))
+
+    def _add(self, run: MarkedRun, question: AskedQuestion, **record: Any) -> None:
+        self._journals[run.key].add({"question_id": str(question.question["id"]), "at": time.time(), **record})
+
+    def _write_record(self, run: MarkedRun, record: dict[str, Any]) -> None:
+        self._records[run.key] = record
+        _write(self._folder / f"{run.key}.run.json", record)
+
+
+_PART = pytest.StashKey[Part]()
+
+
+def _asks(item: pytest.Item) -> bool:
+    """Return whether a test asks an agent its question."""
+    return question_of(item) is not None and "graphrag_ask" in getattr(item, "fixturenames", ())
+
+
+def _asked_in_turn(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's record without how many are asked at once, which pytest decides."""
+    limits = {name: value for name, value in record.get("limits", {}).items() if name != "max_concurrency"}
+    return {**record, "limits": limits}
+
+
+def keep_part(config: pytest.Config, folder: Path) -> None:
+    """Keep what this process asks in a folder of its own below that of the session."""
+    workerinput = getattr(config, "workerinput", {})
+    part = Part(folder / str(workerinput.get("workerid", "main")), config)
+    config.stash[_PART] = part
+    config.pluginmanager.register(part, "graphrag_eval_lc-part")
+
+
+def part_of(config: pytest.Config) -> Part | None:
+    """Return where this process keeps what it asks; None where no option wants it kept."""
+    return config.stash.get(_PART, None)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedRun:
+    """What is known of a run of the session, from what its processes wrote.
+
+    Attributes:
+        plan: What was collected: ``key``, ``name``, ``test``, ``templates``, ``selected`` and so on.
+        record: Its run.json as it began; None where nothing was asked.
+        asked: The last record of each question, by its id.
+    """
+
+    plan: Mapping[str, Any]
+    record: dict[str, Any] | None = None
+    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def collected_runs(folder: Path) -> list[CollectedRun]:
+    """Read what the processes of a session wrote so far.
+
+    Of several records of a question, as of a test that was run again, the one that was written last counts.
+
+    Raises:
+        RunFolderError: A journal cannot be read.
+    """
+    runs: dict[str, CollectedRun] = {}
+    parts = sorted(path for path in folder.iterdir() if path.is_dir())
+    for part in parts:
+        for plan in _read(part / _PLAN).get("runs", ()):
+            runs.setdefault(plan["key"], CollectedRun(plan))
+    for key, run in runs.items():
+        records = [_read(part / f"{key}.run.json") for part in parts]
+        known = sorted((record for record in records if record), key=lambda record: str(record["times"]["started"]))
+        judged = [record for record in known if "judges" in record]
+        asked: dict[str, Mapping[str, Any]] = {}
+        for record in _journaled(part / f"{key}.jsonl" for part in parts):
+            before = asked.get(record["question_id"])
+            if before is None or before["at"] <= record["at"]:
+                asked[record["question_id"]] = record
+        runs[key] = CollectedRun(
+            run.plan, (known[0] | (judged or known)[0] | {"times": known[0]["times"]}) if known else None, asked
+        )
+    return list(runs.values())
+
+
+def _journaled(paths: Iterator[Path]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        for line in journal_lines(path) if path.exists() else ():
+            if line.record is not None and "at" in line.record:  # a last line may be cut off, where a process died
+                yield line.record
+
+
+def unanswered(question: Mapping[str, Any], why: str) -> Response:
+    """Return the response of a question that got no answer."""
+    given = {"question_id": str(question["id"]), "question_text": question["question_text"]}
+    return cast("Response", {**given, "status": "error", "error": why, "actual_steps": []})
+
+
+def _write(path: Path, value: Any) -> None:
+    replace_file(path, [json_text(value).encode()])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        read = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # a process that died before it wrote it
+        return {}
+    return read if isinstance(read, dict) else {}

@@ -1,0 +1,28 @@
+"""The names of the folders of several runs."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.pytest_plugin.marked_runs import folder_names
+
+TEXTS = st.text(max_size=12)
+RUNS = st.lists(st.tuples(TEXTS, TEXTS.map(lambda text: f"tests/{text}.py::test_it")), min_size=1, max_size=8)
+
+
+def test_a_name_is_that_of_the_test_and_longer_only_where_two_are_alike() -> None:
+    runs = [("agent", "test_a.py::test_it"), ("test_x", "a/test_b.py::TestX::test_x"), ("test_x", "test_b.py::test_x")]
+    assert folder_names(runs) == ["agent", "test_b.TestX.test_x", "test_b.test_x"]
+
+
+def test_tests_of_two_folders_with_the_same_file_and_name_have_their_folders() -> None:
+    runs = [("test_x", "a/test_b.py::test_x"), ("test_x", "c/test_b.py::test_x")]
+    assert folder_names(runs) == ["a.test_b.test_x", "c.test_b.test_x"]
+
+
+@example([("a", "x.py::t"), ("a", "x.py::t"), ("x.a_2", "x.py::t")])
+@example([("a" * 300, "x.py::t"), ("a" * 301, "x.py::t")])
+@given(RUNS)
+def test_every_run_has_a_folder_of_its_own_directly_below(runs: list[tuple[str, str]]) -> None:
+    names = folder_names(runs)
+    assert len({name.casefold() for name in names}) == len(runs)
+    assert all(name and not name.startswith(".") and "/" not in name and "\\" not in name for name in names)

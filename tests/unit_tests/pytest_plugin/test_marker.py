@@ -1,0 +1,69 @@
+"""The marker: what it selects, and one clear error for each wrong use."""
+
+import subprocess
+import sys
+
+import pytest
+from pytest_projects import environment, run_in, write_project
+
+WRONG = """\
+import pytest
+
+
+@pytest.mark.graphrag_dataset({marker})
+def test_it({fixtures}):
+    pass
+"""
+MISTAKES = {
+    "missing.py": (
+        '"missing.yaml"',
+        "graphrag_ask",
+        "the reference dataset cannot be read (there is no such file). Mend",
+    ),
+    "template.py": ('"qa.yaml", templates="wher"', "graphrag_ask", "there is no template wher. Did you mean where"),
+    "keyword.py": ('"qa.yaml", template="where"', "graphrag_ask", "takes no keyword template. Did you mean templates?"),
+    "config.py": ('"qa.yaml", config={"stps": {}}', "graphrag_ask", "there is no key stps. Did you mean steps?"),
+    "sample.py": ('"qa.yaml", sample=1', "graphrag_ask", "a sample needs a seed. Add seed=1"),
+    "fixture.py": ('"qa.yaml"', "", "takes neither graphrag_question nor graphrag_ask. Let it take one of them."),
+    "nothing.py": ("", "graphrag_ask", "graphrag_dataset takes one dataset: a path, or loaded templates."),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what a session says whose files all have a mistake."""
+    folder = write_project(tmp_path_factory.mktemp("marker") / "project")
+    (folder / "test_agent.py").unlink()
+    for name, (marker, fixtures, _) in MISTAKES.items():
+        (folder / f"test_{name}").write_text(WRONG.format(marker=marker, fixtures=fixtures))
+    (folder / "test_unmarked.py").write_text("def test_it(graphrag_question):\n    pass\n")
+    (folder / "test_gate.py").write_text(WRONG.format(marker='"qa.yaml"', fixtures="graphrag_ask"))
+    return run_in(folder, "--graphrag-fail-under=step_score=0.5").stdout
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_wrong_marker_is_one_clear_error(told: str, name: str) -> None:
+    lines = told.splitlines()
+    start = next(number for number, line in enumerate(lines) if f"ERROR collecting test_{name}" in line)
+    assert lines[start + 1].startswith(f"test_{name}::test_it: ")
+    assert MISTAKES[name][2] in lines[start + 1]
+    assert lines[start + 2].startswith(("___", "==="))  # nothing but that line
+
+
+def test_a_question_without_a_dataset_is_one_too(told: str) -> None:
+    assert "the test takes graphrag_question or graphrag_ask, and is marked with no dataset. Write @pytest" in told
+
+
+def test_a_gate_on_a_metric_that_there_is_not_is_told_before_anything_is_asked(told: str) -> None:
+    assert "test_gate.py::test_it: there is no metric step_score. Did you mean steps_score?" in told
+
+
+def test_the_plugin_loads_nothing_heavy_where_it_is_not_used() -> None:
+    code = "import graphrag_eval_lc.pytest_plugin, sys; print(*sorted(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    heavy = {"pydantic", "pydantic_core", "langchain_core", "langgraph", "yaml", "typer", "numpy", "xdist"}
+    assert heavy.isdisjoint(name.partition(".")[0] for name in loaded)
+    own = {name for name in loaded if name.startswith("graphrag_eval_lc")}
+    plugin = "graphrag_eval_lc.pytest_plugin"
+    assert own == {"graphrag_eval_lc", "graphrag_eval_lc.deprecation", plugin, f"{plugin}.settings"}

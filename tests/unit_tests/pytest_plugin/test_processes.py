@@ -1,0 +1,252 @@
+"""Sessions of several processes, of a part of the questions, and such as end before their time."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judged_runs import judged_dataset, judgement
+from openai_stub import OpenAIStub
+from pytest_projects import command, environment, run_in, write_project
+
+from graphrag_eval_lc import BenchmarkRun, load_run, run_benchmark
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.agent import create_demo_agent
+
+pytestmark = pytest.mark.full
+
+# Six questions; variables say at which of them the process dies, the test fails, or the agent takes its time.
+SIX = """\
+import os
+import time
+import pytest
+
+QUESTIONS = [
+    {"id": f"q{n}", "question_text": f"Q{n}?", "reference_steps": [[{"name": "lookup", "output": "x"}]]}
+    for n in range(6)
+]
+
+
+def agent(question):
+    if question == os.environ.get("DIES_AT"):
+        os._exit(3)
+    time.sleep(float(os.environ.get("TAKES", 0)))
+    if question == os.environ.get("FAILS_ONCE_AT") and not os.path.exists("failed"):
+        open("failed", "w").close()
+        raise RuntimeError("for once")
+    return "fine"
+
+
+@pytest.mark.graphrag_dataset([{"template_id": "t", "questions": QUESTIONS}])
+def test_six(graphrag_question, graphrag_ask):
+    result = graphrag_ask(agent)
+    assert result["status"] == "success"
+    assert graphrag_question["question_text"] != os.environ.get("WRONG_AT")
+"""
+OUTPUT = "--graphrag-output=run"
+
+
+@pytest.fixture
+def six(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "project", SIX)
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "run" / "run.json").read_text()))
+
+
+def scored(folder: Path) -> dict[str, str]:
+    return {result["question_id"]: result["status"] for result in load_run(folder / "run").results}
+
+
+def same(text: str) -> list[str]:
+    """Return the lines of the summary, which tell no times."""
+    lines = text.splitlines()
+    return lines[next(number for number, line in enumerate(lines) if line.strip("= ") == "graphrag-eval-lc") : -1]
+
+
+@pytest.mark.parametrize("distribution", ["load", "loadfile", "worksteal", "each"])
+def test_two_processes_give_the_run_of_one(tmp_path: Path, distribution: str) -> None:
+    alone, together = (write_project(tmp_path / name) for name in ("alone", "together"))
+    gate = "--graphrag-fail-under=steps_score=0.3"
+    one = run_in(alone, OUTPUT, gate, "--tb=no", "-p", "no:xdist", "-rN")
+    arguments = ("--dist", "each", "--tx", "2*popen") if distribution == "each" else ("-n2", "--dist", distribution)
+    two = run_in(together, OUTPUT, gate, "--tb=no", *arguments, "-rN")
+    assert same(one.stdout) == same(two.stdout)
+    assert "Gate passed: steps_score 0.333 reaches 0.3" in two.stdout
+    kept = ("question_id", "status", "steps_score", "actual_answer", "error")
+    results = [
+        [{key: result.get(key) for key in kept} for result in load_run(folder / "run").results]
+        for folder in (alone, together)
+    ]
+    assert results[0] == results[1]
+    assert {path.name for path in (alone / "run").iterdir()} == {path.name for path in (together / "run").iterdir()}
+
+
+def test_a_process_that_dies_loses_nothing_that_ended_and_its_question_counts_as_failed(six: Path) -> None:
+    ended = run_in(six, "-n2", OUTPUT, "--graphrag-fail-under=steps_score=1", DIES_AT="Q2?")
+    assert ended.returncode == 1
+    assert scored(six) == {f"q{n}": "error" if n == 2 else "success" for n in range(6)}
+    assert load_run(six / "run").result("q2")["error"] == "the process of the test ended while the agent was asked"
+    assert "6 questions, 1 failed and counted as 0" in ended.stdout
+
+
+def test_questions_that_are_deselected_are_not_missing(six: Path) -> None:
+    ended = run_in(six, "-n2", OUTPUT, "-k", "q1 or q4", "--graphrag-fail-over=elapsed_sec.max=9")
+    assert ended.returncode == 0
+    assert scored(six) == {"q1": "success", "q4": "success"}
+    assert "2 of 6 questions have a response; only these are scored." in ended.stdout
+    record = record_of(six)
+    assert record["selection"] == {"answered_only": True}
+    assert "stopped" not in record
+    assert list(record["questions"]) == ["q1", "q4"]
+
+
+def test_last_failed_asks_those_alone_and_the_first_failure_ends_a_session(six: Path) -> None:
+    first = run_in(six, "-x", OUTPUT, WRONG_AT="Q1?")
+    assert first.returncode == 1
+    assert scored(six) == {"q0": "success", "q1": "success"}
+    assert record_of(six)["stopped"] == {
+        "reason": "max_failures",
+        "message": "stopping after 1 failures",
+        "left_out": 4,
+    }
+    again = run_in(six, "--lf", OUTPUT, "--graphrag-overwrite")
+    assert again.returncode == 0
+    assert scored(six) == {"q1": "success"}
+
+
+def test_of_a_test_that_runs_again_the_last_answer_counts(six: Path) -> None:
+    rerun = """\
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            reports = runtestprotocol(item, nextitem=nextitem, log=False)
+            if any(report.failed for report in reports):
+                item._initrequest()
+                reports = runtestprotocol(item, nextitem=nextitem, log=False)
+            for report in reports:
+                item.ihook.pytest_runtest_logreport(report=report)
+            return True
+    """
+    (six / "conftest.py").write_text("\n".join(line[8:] for line in rerun.splitlines()))
+    ended = run_in(six, "-n2", OUTPUT, "--junitxml=junit.xml", FAILS_ONCE_AT="Q3?")
+    assert (six / "failed").exists()
+    assert "6 passed" in ended.stdout
+    assert set(scored(six).values()) == {"success"}
+    assert (six / "junit.xml").read_text().count('name="steps_score"') == 6
+
+
+@pytest.mark.parametrize("processes", [(), ("-n2",)])
+def test_ctrl_c_keeps_what_ended(six: Path, processes: tuple[str, ...]) -> None:
+    session = subprocess.Popen(
+        command(OUTPUT, *processes),
+        cwd=six,
+        env=environment(TAKES="1"),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while time.monotonic() < end and answers_in(six) < 2:
+        time.sleep(0.05)
+    os.killpg(session.pid, signal.SIGINT)
+    told, _ = session.communicate(timeout=60)
+    assert session.returncode == 2
+    assert 2 <= len(scored(six)) < 6
+    assert set(scored(six).values()) == {"success"}
+    stopped = record_of(six)["stopped"]
+    assert (stopped["reason"], stopped["left_out"]) == ("interrupted", 6 - len(scored(six)))
+    assert "Written to run" in told
+
+
+def answers_in(folder: Path) -> int:
+    journals = (folder / "run").glob(".pytest-parts/*/*.jsonl")
+    return sum(line.count('"response"') for path in journals for line in path.read_text().splitlines())
+
+
+def test_a_session_that_is_killed_leaves_its_answers_and_the_next_one_says_so(six: Path) -> None:
+    session = subprocess.Popen(command(OUTPUT), cwd=six, env=environment(TAKES="2"), stdout=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and answers_in(six) < 1:
+        time.sleep(0.05)
+    meanwhile = run_in(six, OUTPUT)
+    assert meanwhile.returncode == 4
+    assert "works in this folder. Wait for it to end, or give another folder." in meanwhile.stderr
+    session.kill()
+    session.wait()
+    assert answers_in(six) >= 1
+    refused = run_in(six, OUTPUT)
+    assert refused.returncode == 4
+    assert "the folder holds what a session of pytest asked that was killed, in .pytest-parts. Give" in refused.stderr
+    assert run_in(six, OUTPUT, "--graphrag-overwrite").returncode == 0
+    assert len(scored(six)) == 6
+    assert not (six / "run" / ".pytest-parts").exists()
+
+
+JUDGED = """\
+import pytest
+
+
+@pytest.mark.graphrag_dataset("judged.json", config="config.json")
+def test_judged(graphrag_ask):
+    assert graphrag_ask(lambda question: "In Paris.")["answer_f1"] > 2
+"""
+
+
+def test_each_answer_is_judged_once_and_the_key_is_written_nowhere(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "project", JUDGED)
+    (folder / "judged.json").write_text(json.dumps(judged_dataset(3)))
+    secret = "sk-5f2a99c1d0b7e4a8"
+    with OpenAIStub() as stub:
+        stub.answer = judgement
+        endpoint = {"base_url": stub.base_url, "api_key": secret}
+        config = {"llm": {"generation": endpoint}, "judges": {"metrics": ["answer_correctness"]}}
+        (folder / "config.json").write_text(json.dumps(config))
+        ended = run_in(folder, "-n2", OUTPUT, "--graphrag-fail-under=answer_f1=0.1")
+        assert len(stub.requests) == 3
+    run = load_run(folder / "run")
+    assert run.judges is not None
+    assert all(0 < result.get("answer_f1", 0) <= 1 for result in run.results)
+    assert "Gate passed: answer_f1" in ended.stdout
+    assert "answer_f1: " in ended.stdout
+    written = "".join(path.read_text() for path in (folder / "run").iterdir()) + ended.stdout
+    assert secret not in written
+
+
+DEMO = """\
+import pytest
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.agent import create_demo_agent
+
+
+@pytest.fixture(scope="session")
+def agent():
+    return create_demo_agent()
+
+
+@pytest.mark.graphrag_dataset(DATASET_PATH)
+def test_demo(graphrag_ask, agent):
+    graphrag_ask(agent)
+"""
+# What differs from run to run.
+TIMES = ("elapsed_sec", "started_at", "run_id", "run_ids", "metadata", "llm_calls", "actual_steps", "stalled_sec")
+
+
+def test_the_results_are_those_of_run_benchmark(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "project", DEMO)
+    run_in(folder, "-n2", OUTPUT)
+    run = run_benchmark(create_demo_agent, DATASET_PATH, progress="off")
+
+    def results(of: BenchmarkRun) -> list[dict[str, Any]]:
+        return [{key: value for key, value in result.items() if key not in TIMES} for result in of.iter_results()]
+
+    asked = load_run(folder / "run")
+    assert results(asked) == results(run)
+    assert asked.aggregates["micro"]["steps_score"] == run.aggregates["micro"]["steps_score"]
+    assert asked.aggregates["totals"]["total_tokens"] == run.aggregates["totals"]["total_tokens"]
