@@ -108,20 +108,18 @@ def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
 
 
 def _asked_for(call: TracedCall, asked: list[tuple[AskedCall, str]]) -> AskedCall | None:
-    """Return what a model asked for last with a tool's id; of a call without an id, the first one of its name left."""
-    named = [
-        (place, each) for place, (each, source) in enumerate(asked) if each.name == call.name and source == call.source
-    ]
+    """Return what a model asked for last with a tool's id.
+
+    Of a call without an id, it is the first one left with its name and its arguments, else with its name.
+    """
+    named = [place for place, (each, _) in enumerate(asked) if each.name == call.name]
     if call.tool_call_id is not None:
-        for _, each in named:
-            if each.id == call.tool_call_id:
-                return each
-        return next((each for each, _ in asked if each.id == call.tool_call_id and each.name == call.name), None)
-    if not named:
-        return None
-    place, each = named[-1]
-    asked.pop(place)
-    return each
+        with_id = [place for place in named if asked[place][0].id == call.tool_call_id]
+        of_source = [place for place in with_id if asked[place][1] == call.source]
+        return asked[(of_source or with_id)[0]][0] if with_id else None
+    left = [place for place in named if asked[place][1] == call.source]
+    alike = [place for place in left if asked[place][0].args == call.args]
+    return asked.pop((alike or left)[-1])[0] if left else None
 
 
 def _is_lacking(args: Any, asked: Any) -> bool:
