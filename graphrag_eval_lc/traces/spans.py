@@ -18,6 +18,8 @@ _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
 # Exceptions by which LangGraph hands over or waits; nothing failed.
 _CONTROL_FLOW = frozenset({"GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand"})
 _SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # LlamaIndex's workflows end with these, which Python shows in part
+_NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference takes for a call of a model of LlamaIndex
+_WORKFLOW = "init_state"  # of LlamaIndex's, whose question stands in none of its attributes
 _UNKNOWN = "unknown"  # what Traceloop writes for a model without a name
 
 
@@ -123,6 +125,8 @@ class _SpanReader:
         return self._conventions[0].name if self._conventions else ""
 
     def kind(self) -> CallKind:
+        if self._span.name.endswith(_NO_MODEL):
+            return "other"
         for convention in self._conventions:
             for key, kinds in convention.kinds.items():
                 kind = kinds.get(str(self._attributes.get(key)))
@@ -202,6 +206,8 @@ class _SpanReader:
             return None
         if exception is not None:
             kind, said = exception
+            if not said and isinstance(output.value, str):
+                return output.value  # older versions of pydantic-ai say there what the model is shown
             kind = kind.rpartition(".")[2]
             return f"{kind}: {said}" if kind and said else kind or said
         return self._span.message or _text(self._attributes.get("error.type")) or "error without a message"
@@ -294,6 +300,8 @@ class _SpanReader:
 def _question_in(value: Any) -> str | None:
     """Return the question in the input of an agent that is no list of messages."""
     value = parsed(value)
+    if isinstance(value, Mapping) and _WORKFLOW in value:
+        return None
     if isinstance(value, Mapping) and isinstance(value.get("inputs"), Mapping | str):
         value = parsed(value["inputs"])
     if isinstance(value, Mapping) and {"args", "kwargs"} <= value.keys():

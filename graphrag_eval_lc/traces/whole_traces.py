@@ -21,7 +21,7 @@ class WholeTraces:
 
     def completed(self, calls: Sequence[TracedCall]) -> list[TracedCall]:
         """Return the calls of one trace with all that is known of each, each call once."""
-        return self._once(list(_with_asked_args(calls)))
+        return self._once(list(_with_asked_args(_without_shells(calls))))
 
     def warnings(self) -> Iterator[str]:
         """Yield what is to be known of the traces that were completed."""
@@ -85,6 +85,18 @@ def _overlap(one: TracedCall, other: TracedCall) -> bool:
         return abs(one.started - other.started) < 1
     shared = min(one.ended, other.ended) - max(one.started, other.started)
     return shared >= _PREFERRED_SHARE * min(one.ended - one.started, other.ended - other.started)
+
+
+def _without_shells(calls: Sequence[TracedCall]) -> Iterator[TracedCall]:
+    """Yield the calls, models as what only holds calls together where the one inside them has the tokens."""
+    by_id = {call.id: call for call in calls}
+    shells: set[str] = set()
+    for call in calls:
+        outer = by_id.get(call.parent_id or "")
+        if call.kind == "model" and call.tokens and outer is not None and outer.kind == "model" and not outer.tokens:
+            shells.add(outer.id)
+    for call in calls:
+        yield replace(call, kind="other") if call.id in shells else call
 
 
 def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
