@@ -39,6 +39,7 @@ class Convention:
         metadata_parts: Beginnings of keys with one part of it each.
         tags: Lists of tags.
         error: Why the call failed, in a span that may have ended well.
+        failed: Keys that only failed calls have; why it failed is its output, which the model is shown.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Convention:
     metadata_parts: Keys = ()
     tags: Keys = ()
     error: Keys = ()
+    failed: Keys = ()
 
 
 OPENINFERENCE = Convention(
@@ -172,7 +174,31 @@ PYDANTIC_AI = Convention(
     asked=("pydantic_ai.all_messages", "all_messages_events"),
     answered=("final_result",),
     metadata=("metadata",),
-    error=("pydantic_ai.tool.retry.cause",),
+    failed=("pydantic_ai.tool.retry.cause",),
+)
+
+# Logfire's spans of OpenAI's Agents SDK, which have the kind in the template of their name.
+LOGFIRE = Convention(
+    name="logfire",
+    marks=("logfire.msg_template",),
+    kinds={
+        "logfire.msg_template": {
+            "OpenAI Agents trace: {name}": "agent",
+            "Agent run: {name!r}": "agent",
+            "Chat completion with {gen_ai.request.model!r}": "model",
+            "Responses API with {gen_ai.request.model!r}": "model",
+            "Responses API": "model",
+            "Function: {name}": "tool",
+        }
+    },
+    tool=("name",),
+    agent=("name",),
+    args=("input",),
+    output=("output",),
+    asked=("input", "raw_input"),
+    answered=("output",),
+    metadata=("metadata",),
+    error=("error",),
 )
 
 GEN_AI = Convention(
@@ -229,5 +255,11 @@ GEN_AI = Convention(
     },
 )
 
-CONVENTIONS = (OPENINFERENCE, LANGFUSE, TRACELOOP, PYDANTIC_AI, GEN_AI)
+CONVENTIONS = (OPENINFERENCE, LANGFUSE, TRACELOOP, PYDANTIC_AI, LOGFIRE, GEN_AI)
 """In the order in which they are asked: an exporter may add the keys of a later one to those of its own."""
+
+ANSWER_TOOLS: Mapping[str, Keys] = {
+    "openinference.instrumentation.smolagents": ("final_answer",),
+    "pydantic-ai": ("final_result",),
+}
+"""By instrumentation, the beginnings of the names of tools that are no step: the agent answers by calling them."""

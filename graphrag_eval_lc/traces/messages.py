@@ -198,8 +198,12 @@ def _asked(calls: Any) -> Iterator[AskedCall]:
 
 def _asked_in(block: Any) -> Iterator[AskedCall]:
     """Yield the call that a part of a content asks for."""
-    if isinstance(block, Mapping) and block.get("type") in ("tool_call", "tool_use") and "name" in block:
+    if not isinstance(block, Mapping):
+        return
+    if block.get("type") in ("tool_call", "tool_use") and "name" in block:
         yield from _asked([block])
+    elif isinstance(block.get("tool_name"), str) and "tool_kwargs" in block:  # LlamaIndex's
+        yield _call(block.get("tool_call_id"), block["tool_name"], block["tool_kwargs"])
 
 
 def _answered_id(block: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_eval_lc.capture.messages import answer_in, question_in, value_text
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import text_of
-from graphrag_eval_lc.traces.conventions import CONVENTIONS, Keys
+from graphrag_eval_lc.traces.conventions import ANSWER_TOOLS, CONVENTIONS, Keys
 from graphrag_eval_lc.traces.messages import Message, last_answer, last_question, messages_in, nested, parsed
 from graphrag_eval_lc.traces.tool_values import ToolOutput, tool_args, tool_output
 from graphrag_eval_lc.traces.traced_calls import CallKind, TracedCall
@@ -17,6 +17,9 @@ _VERBS = ("execute_tool ", "running tool: ", "invoke_agent ", "agent run: ", "ch
 _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
 # Exceptions by which LangGraph hands over or waits; nothing failed.
 _CONTROL_FLOW = frozenset({"GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand"})
+_SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # LlamaIndex's workflows end with these, which Python shows in part
+_NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference takes for a call of a model of LlamaIndex
+_WORKFLOW = "init_state"  # of LlamaIndex's, whose question stands in none of its attributes
 _UNKNOWN = "unknown"  # what Traceloop writes for a model without a name
 
 
@@ -61,50 +64,40 @@ def call_of(span: Span) -> TracedCall:
     question_id = metadata.get(QUESTION_ID, span.attributes.get(QUESTION_ID))
     asked = reader.asked() if kind in ("agent", "model") else []
     answered = reader.answered() if kind == "model" else []
+    source = span.scope or reader.source()
+    name = reader.name(kind)
+    answer = reader.answer(kind, answered)
     output = reader.output(kind) if kind in ("tool", "retriever") else ToolOutput(None)
-    args = tool_args(reader.first("args"), reader.parameters()) if kind in ("tool", "retriever") else None
-    call = TracedCall(
+    error = reader.error(output)
+    if kind == "tool" and _is_answer(name, source):
+        kind, answer, output = "other", None if output.value is None else value_text(output.value), ToolOutput(None)
+    is_step = kind in ("tool", "retriever")
+    return TracedCall(
         trace_id=span.trace_id,
         id=span.id,
         parent_id=span.parent_id,
         kind=kind,
-        name=reader.name(kind),
+        name=name,
         started=span.started,
         ended=span.ended,
-        error=reader.error(output),
-        args=args,
-        output=output.value,
+        error=error,
+        args=tool_args(reader.first("args"), reader.parameters()) if is_step else None,
+        output=output.value if error is None else None,
         tool_call_id=_text(_unquoted(reader.first("call_id"))) or output.call_id or _call_id_in(span.attributes),
         model=reader.model() if kind == "model" else None,
         tokens=reader.tokens() if kind == "model" else {},
-        asked=[call for message in answered for call in message.asked],
+        asked=[call for message in answered for call in message.asked if not _is_answer(call.name, source)],
         question=reader.question(kind, asked),
-        answer=reader.answer(kind, answered),
+        answer=answer,
         question_id=None if question_id is None else text_of(question_id),
         metadata=user_metadata(metadata),
-        source=span.scope or reader.source(),
+        source=source,
     )
-    return _without_final_answer(call)
 
 
-def _without_final_answer(call: TracedCall) -> TracedCall:
-    """Return a call of smolagents' tool ``final_answer`` as the answer that it is; any other call as it is."""
-    if call.kind != "tool" or call.name != "final_answer" or "smolagents" not in call.source:
-        return call
-    return TracedCall(
-        trace_id=call.trace_id,
-        id=call.id,
-        parent_id=call.parent_id,
-        kind="other",
-        name=call.name,
-        started=call.started,
-        ended=call.ended,
-        error=call.error,
-        answer=None if call.output is None else value_text(call.output),
-        question_id=call.question_id,
-        metadata=call.metadata,
-        source=call.source,
-    )
+def _is_answer(name: str, source: str) -> bool:
+    """Return whether a tool is one by which an agent answers."""
+    return name.startswith(ANSWER_TOOLS.get(source, ("\0",)))
 
 
 class _SpanReader:
@@ -132,6 +125,8 @@ class _SpanReader:
         return self._conventions[0].name if self._conventions else ""
 
     def kind(self) -> CallKind:
+        if self._span.name.endswith(_NO_MODEL):
+            return "other"
         for convention in self._conventions:
             for key, kinds in convention.kinds.items():
                 kind = kinds.get(str(self._attributes.get(key)))
@@ -193,7 +188,7 @@ class _SpanReader:
         """Return why the span failed; None where it did not."""
         told = self.first("error")
         if told is not None:
-            return text_of(told)
+            return _error_text(told)
         exception = next(
             ((kind, said) for kind, said in self._span.exceptions if kind.rpartition(".")[2] not in _CONTROL_FLOW), None
         )
@@ -201,6 +196,9 @@ class _SpanReader:
             return None
         if output.error is not None:
             return output.error
+        cause = self.first("failed")
+        if cause is not None:
+            return text_of(cause) if output.value is None else value_text(output.value)
         has_failed = self._span.has_failed
         if has_failed is None and output.value is None:
             has_failed = exception is not None or "error.type" in self._attributes
@@ -208,6 +206,8 @@ class _SpanReader:
             return None
         if exception is not None:
             kind, said = exception
+            if not said and isinstance(output.value, str):
+                return output.value  # older versions of pydantic-ai say there what the model is shown
             kind = kind.rpartition(".")[2]
             return f"{kind}: {said}" if kind and said else kind or said
         return self._span.message or _text(self._attributes.get("error.type")) or "error without a message"
@@ -232,7 +232,10 @@ class _SpanReader:
         return self._messages("asked_messages", "asked")
 
     def answered(self) -> list[Message]:
-        return self._messages("answered_messages", "answered")
+        """Return what a model gave: the last messages, where those that it was given stand before them."""
+        messages = self._messages("answered_messages", "answered")
+        given = next((place for place in range(len(messages), 0, -1) if messages[place - 1].role != "assistant"), 0)
+        return messages[given:]
 
     def _messages(self, flattened: str, whole: str) -> list[Message]:
         for key in self._keys(flattened):
@@ -268,6 +271,8 @@ class _SpanReader:
             if messages:
                 return last_answer(messages)
             value = parsed(value)
+            if isinstance(value, str) and value.startswith(_SHOWN_EVENTS):
+                return None
             if isinstance(value, Mapping) and value.keys() <= {"outputs", "kwargs"} and "outputs" in value:
                 value = value["outputs"]
             answer = answer_in(value)
@@ -295,6 +300,8 @@ class _SpanReader:
 def _question_in(value: Any) -> str | None:
     """Return the question in the input of an agent that is no list of messages."""
     value = parsed(value)
+    if isinstance(value, Mapping) and _WORKFLOW in value:
+        return None
     if isinstance(value, Mapping) and isinstance(value.get("inputs"), Mapping | str):
         value = parsed(value["inputs"])
     if isinstance(value, Mapping) and {"args", "kwargs"} <= value.keys():
@@ -359,6 +366,16 @@ def _count(value: Any) -> int | None:
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value == value else None
+
+
+def _error_text(value: Any) -> str:
+    """Return an error as a text, of OpenAI's Agents SDK with what it says beside the message."""
+    value = parsed(value)
+    if not isinstance(value, Mapping) or not isinstance(value.get("message"), str):
+        return text_of(value) if isinstance(value, str) else json_text(value)
+    data = value.get("data")
+    detail = data.get("error") if isinstance(data, Mapping) else data
+    return value["message"] if not detail else f"{value['message']}: {text_of(detail)}"
 
 
 def _unquoted(value: Any) -> Any:

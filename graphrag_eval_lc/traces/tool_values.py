@@ -127,10 +127,10 @@ def _of_message(message: Message) -> ToolOutput:
 
 
 def _of_blocks(value: Mapping[str, Any]) -> ToolOutput:
-    """Return what LlamaIndex's output says, which has the text in blocks and the value beside them."""
+    """Return what LlamaIndex's output says, which has the text in blocks, as Python shows it, and the value."""
     texts = [block["text"] for block in value["blocks"] if isinstance(block, Mapping) and "text" in block]
     text = "".join(map(str, texts))
     if value.get("is_error"):
         return ToolOutput(None, text or str(value.get("exception") or "error without a message"))
     raw = value.get("raw_output")
-    return ToolOutput(text if texts or raw is None else raw)
+    return ToolOutput(text if raw is None or isinstance(raw, str) else raw)

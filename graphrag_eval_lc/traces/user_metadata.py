@@ -8,7 +8,7 @@ from graphrag_eval_lc.capture.outputs import to_plain
 QUESTION_ID = "question_id"
 # Of LangChain, LangGraph, LangSmith and Langfuse.
 _BEGINNINGS = ("ls_", "lc_", "langgraph_", "checkpoint_ns", "thread_id", "run_attempt", "revision_id", "LANGSMITH_")
-_KEYS = frozenset({QUESTION_ID, "is_langchain_root"})
+_KEYS = frozenset({QUESTION_ID, "is_langchain_root", "tool_call_id", "color"})
 
 
 def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

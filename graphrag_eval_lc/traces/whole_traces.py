@@ -21,7 +21,7 @@ class WholeTraces:
 
     def completed(self, calls: Sequence[TracedCall]) -> list[TracedCall]:
         """Return the calls of one trace with all that is known of each, each call once."""
-        return self._once(list(_with_asked_args(calls)))
+        return self._once(list(_with_asked_args(_without_shells(calls))))
 
     def warnings(self) -> Iterator[str]:
         """Yield what is to be known of the traces that were completed."""
@@ -87,6 +87,18 @@ def _overlap(one: TracedCall, other: TracedCall) -> bool:
     return shared >= _PREFERRED_SHARE * min(one.ended - one.started, other.ended - other.started)
 
 
+def _without_shells(calls: Sequence[TracedCall]) -> Iterator[TracedCall]:
+    """Yield the calls, models as what only holds calls together where the one inside them has the tokens."""
+    by_id = {call.id: call for call in calls}
+    shells: set[str] = set()
+    for call in calls:
+        outer = by_id.get(call.parent_id or "")
+        if call.kind == "model" and call.tokens and outer is not None and outer.kind == "model" and not outer.tokens:
+            shells.add(outer.id)
+    for call in calls:
+        yield replace(call, kind="other") if call.id in shells else call
+
+
 def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
     """Yield the calls, tools with the arguments of the model's call where their own span lacks them."""
     asked: list[tuple[AskedCall, str]] = []  # the last ones first, each with the source that tells it
@@ -108,20 +120,18 @@ def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
 
 
 def _asked_for(call: TracedCall, asked: list[tuple[AskedCall, str]]) -> AskedCall | None:
-    """Return what a model asked for last with a tool's id; of a call without an id, the first one of its name left."""
-    named = [
-        (place, each) for place, (each, source) in enumerate(asked) if each.name == call.name and source == call.source
-    ]
+    """Return what a model asked for last with a tool's id.
+
+    Of a call without an id, it is the first one left with its name and its arguments, else with its name.
+    """
+    named = [place for place, (each, _) in enumerate(asked) if each.name == call.name]
     if call.tool_call_id is not None:
-        for _, each in named:
-            if each.id == call.tool_call_id:
-                return each
-        return next((each for each, _ in asked if each.id == call.tool_call_id and each.name == call.name), None)
-    if not named:
-        return None
-    place, each = named[-1]
-    asked.pop(place)
-    return each
+        with_id = [place for place in named if asked[place][0].id == call.tool_call_id]
+        of_source = [place for place in with_id if asked[place][1] == call.source]
+        return asked[(of_source or with_id)[0]][0] if with_id else None
+    left = [place for place in named if asked[place][1] == call.source]
+    alike = [place for place in left if asked[place][0].args == call.args]
+    return asked.pop((alike or left)[-1])[0] if left else None
 
 
 def _is_lacking(args: Any, asked: Any) -> bool:

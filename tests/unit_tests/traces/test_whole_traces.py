@@ -1,0 +1,188 @@
+"""What one span tells of another, and calls that two instrumentations recorded both."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from span_files import TRACE, calls_in, request, span, traces_in
+
+from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.whole_traces import WholeTraces
+
+OPENINFERENCE, TRACELOOP = "openinference.instrumentation.langchain", "opentelemetry.instrumentation.langchain"
+
+
+def model(*asked: tuple[str, str, dict[str, Any] | None], tokens: int = 10) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "openinference.span.kind": "LLM",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.token_count.prompt": tokens,
+    }
+    for place, (identifier, name, args) in enumerate(asked):
+        call = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
+        told |= {f"{call}.id": identifier, f"{call}.function.name": name}
+        if args:  # OpenInference leaves empty arguments out
+            told[f"{call}.function.arguments"] = json.dumps(args)
+    return told
+
+
+def tool(name: str, given_: str | None = None, call_id: str | None = None) -> dict[str, Any]:
+    output = {"type": "tool", "data": {"content": "12 lines", "type": "tool", "tool_call_id": call_id}}
+    return {
+        "openinference.span.kind": "TOOL",
+        "tool.name": name,
+        **({} if given_ is None else {"input.value": given_}),
+        "output.value": "12 lines" if call_id is None else json.dumps(output),
+    }
+
+
+def test_the_only_argument_which_openinference_leaves_without_its_name_is_taken_from_the_models_call(
+    tmp_path: Path,
+) -> None:
+    calls = calls_in(
+        tmp_path,
+        span(0, model(("c1", "query", {"text": "SELECT"}), ("c2", "query", {"text": '{"a": 1}'}), ("c3", "now", None))),
+        span(1, tool("query", "SELECT", "c1")),
+        span(2, tool("query", '{"a": 1}', "c2")),
+        span(3, tool("now", None, "c3")),
+    )
+    assert [call.args for call in calls[1:]] == [{"text": "SELECT"}, {"text": '{"a": 1}'}, {}]
+
+
+def test_arguments_that_a_span_has_by_name_stay(tmp_path: Path) -> None:
+    calls = calls_in(
+        tmp_path,
+        span(0, model(("c1", "find", {"query": "a"}))),
+        span(1, tool("find", '{"query": "a", "added_by_middleware": 1}', "c1")),
+    )
+    assert calls[1].args == {"query": "a", "added_by_middleware": 1}
+
+
+def test_an_id_that_models_use_again_means_the_last_call_before(tmp_path: Path) -> None:
+    calls = calls_in(
+        tmp_path,
+        span(0, model(("c1", "query", {"text": "first"}))),
+        span(1, tool("query", "1", "c1")),
+        span(2, model(("c1", "query", {"text": "second"}))),
+        span(3, tool("query", "2", "c1")),
+    )
+    assert [calls[1].args, calls[3].args] == [{"text": "first"}, {"text": "second"}]
+
+
+def test_calls_without_ids_are_matched_by_name_and_arguments_then_in_their_order(tmp_path: Path) -> None:
+    calls = calls_in(
+        tmp_path,
+        span(
+            0, model(("c1", "find", {"q": "a"}), ("c2", "find", {"q": "b"}), ("c3", "now", None), ("c4", "now", None))
+        ),
+        span(1, tool("find", '{"q": "b"}')),
+        span(2, tool("find", '{"q": "a"}')),
+        span(3, tool("now")),
+        span(4, tool("now")),
+    )
+    assert [call.tool_call_id for call in calls[1:]] == ["c2", "c1", "c3", "c4"]
+
+
+def test_a_tool_that_no_model_asked_for_keeps_a_bare_argument_as_input(tmp_path: Path) -> None:
+    calls = calls_in(tmp_path, span(0, tool("query", "SELECT")), span(1, tool("now")))
+    assert [call.args for call in calls] == [{"input": "SELECT"}, {}]
+
+
+def traceloop(name: str, args: dict[str, Any]) -> dict[str, Any]:
+    told = json.dumps({"input_str": str(args), "inputs": args, "kwargs": {"tool_call_id": "c1"}})
+    return {"traceloop.span.kind": "tool", "traceloop.entity.name": name, "traceloop.entity.input": told}
+
+
+def doubled() -> list[dict[str, Any]]:
+    """Return the spans of a model, a tool and a tool inside it, as two instrumentations recorded them at once."""
+    asked = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "find", "arguments": {"q": 1}}]}]
+    chat = {
+        "traceloop.workflow.name": "w",
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps(asked),
+        "gen_ai.usage.input_tokens": 10,
+    }
+    return [
+        request([span(0, {"traceloop.span.kind": "workflow"})], TRACELOOP),
+        request([span(1, chat, parent=0), span(3, traceloop("find", {"q": 1}), parent=0)], TRACELOOP),
+        request(
+            [
+                span(1, model(("c1", "find", {"q": 1})), parent=0, spanId="a" * 16),
+                span(3, tool("find", '{"q": 1}', "c1"), parent=0, spanId="b" * 16),
+                span(4, tool("inner", "x"), parentSpanId="b" * 16),
+            ],
+            OPENINFERENCE,
+        ),
+    ]
+
+
+def test_calls_that_two_instrumentations_recorded_stand_once_with_what_happened_in_them(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    (calls,) = traces_in(tmp_path, *doubled(), warnings=warnings)
+    assert [(call.kind, call.name) for call in calls if call.kind != "agent"] == [
+        ("model", "span"),
+        ("tool", "find"),
+        ("tool", "inner"),
+    ]
+    find = next(call for call in calls if call.name == "find")
+    inner = next(call for call in calls if call.name == "inner")
+    assert inner.parent_id == find.id
+    (warning,) = warnings
+    assert warning.startswith(f"1 trace ({TRACE})")
+    assert OPENINFERENCE in warning
+    assert TRACELOOP in warning
+
+
+def test_tools_that_a_model_calls_at_once_with_the_same_arguments_are_two(tmp_path: Path) -> None:
+    twice = [span(1, tool("find", '{"q": 1}')), span(1, tool("find", '{"q": 1}'), spanId="b" * 16)]
+    assert len(calls_in(tmp_path, *twice, scope=OPENINFERENCE)) == 2
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=8),
+    st.lists(st.booleans(), min_size=8, max_size=8),
+)
+def test_recording_calls_a_second_time_changes_nothing(
+    starts_and_args: list[tuple[int, int]], also_recorded: list[bool]
+) -> None:
+    def call(place: int, source: str) -> TracedCall:
+        start, args = starts_and_args[place]
+        return TracedCall(
+            trace_id="t",
+            id=f"{source}{place}",
+            parent_id=None,
+            kind="tool",
+            name="find",
+            started=start,
+            ended=start + 0.5,
+            args={"q": args},
+            source=source,
+        )
+
+    once = sorted((call(place, "a") for place in range(len(starts_and_args))), key=lambda each: each.started)
+    again = [call(place, "b") for place in range(len(starts_and_args)) if also_recorded[place]]
+    both = sorted([*once, *again], key=lambda each: each.started)
+    kept = WholeTraces().completed(both)
+    assert len(kept) == len(once)
+    assert sorted((each.started, str(each.args)) for each in kept) == sorted((e.started, str(e.args)) for e in once)
+
+
+def test_a_model_that_only_wraps_the_call_with_the_tokens_is_not_counted() -> None:
+    def call(identifier: str, parent: str | None, tokens: dict[str, int]) -> TracedCall:
+        return TracedCall(
+            trace_id="t",
+            id=identifier,
+            parent_id=parent,
+            kind="model",
+            name="m",
+            started=0,
+            tokens=tokens,
+            asked=[AskedCall(id="c1", name="find", args={})],
+        )
+
+    calls = [call("outer", None, {}), call("inner", "outer", {"input_tokens": 1})]
+    assert [each.kind for each in WholeTraces().completed(calls)] == ["other", "model"]
+    calls = [call("outer", None, {"input_tokens": 1}), call("inner", "outer", {"input_tokens": 1})]
+    assert [each.kind for each in WholeTraces().completed(calls)] == ["model", "model"]
