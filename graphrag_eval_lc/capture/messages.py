@@ -37,7 +37,8 @@ def _is_message(value: object) -> bool:
         return True
     if not isinstance(value, dict) or "content" not in value:
         return False
-    return value.get("type") in _TYPES or value.get("role") in _ROLES
+    kind, role = value.get("type"), value.get("role")
+    return (isinstance(kind, str) and kind in _TYPES) or (isinstance(role, str) and role in _ROLES)
 
 
 def _is_pair(value: object) -> bool:

@@ -16,7 +16,7 @@ from graphrag_eval_lc.capture.outputs import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.registry.metrics import TOKENS
-from graphrag_eval_lc.traces.traced_calls import AskedCall, CallKind, TracedCall
+from graphrag_eval_lc.traces.traced_calls import LATEST, AskedCall, CallKind, TracedCall
 from graphrag_eval_lc.traces.user_metadata import QUESTION_ID, user_metadata
 
 SOURCE = "langsmith"
@@ -336,7 +336,8 @@ def _constructed(value: Mapping[str, Any]) -> Any:
 def _seconds(value: object) -> float | None:
     """Return a time in seconds since 1970; one without a zone is UTC."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value / 1000 if value > 1e11 else float(value)  # milliseconds, as some exports have
+        seconds = value / 1000 if value > 1e11 else float(value)  # milliseconds, as some exports have
+        return seconds if 0 <= seconds < LATEST else None
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

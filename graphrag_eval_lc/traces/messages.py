@@ -177,7 +177,7 @@ def _block_text(block: Any) -> str | None:
     if not isinstance(block, Mapping):
         return None
     kind = block.get("type", block.get("block_type", block.get("kind", "text")))
-    if kind not in _TEXT_TYPES:
+    if not isinstance(kind, str) or kind not in _TEXT_TYPES:
         return None
     text = block.get("text", block.get("content"))
     return text if isinstance(text, str) else None

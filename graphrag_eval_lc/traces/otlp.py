@@ -11,12 +11,13 @@ from graphrag_eval_lc.capture.outputs import to_plain
 from graphrag_eval_lc.texts import counted, text_of
 from graphrag_eval_lc.traces.json_stream import JsonStream
 from graphrag_eval_lc.traces.spans import Span
+from graphrag_eval_lc.traces.traced_calls import LATEST
 
 RESOURCES = frozenset({"resourceSpans", "resource_spans", "batches"})
 _SCOPES = frozenset({"scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"})
 _SCOPE = frozenset({"scope", "instrumentationLibrary", "instrumentation_library"})
-_FAILED = frozenset({2, "2", "STATUS_CODE_ERROR", "ERROR", "StatusCode.ERROR"})
-_ENDED_WELL = frozenset({1, "1", "STATUS_CODE_OK", "OK", "StatusCode.OK"})
+_FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR", "StatusCode.ERROR"})
+_ENDED_WELL = frozenset({"1", "STATUS_CODE_OK", "OK", "StatusCode.OK"})
 _BYTES_OF_IDS = (8, 16)
 _LIMIT = 128  # of attributes, in the SDKs' defaults; the oldest make room for new ones
 _HEX_DIGITS = frozenset("0123456789abcdef")
@@ -118,7 +119,7 @@ class SpanReader:
         self.full += not dropped and len(attributes) == _LIMIT
         status = value.get("status")
         status = status if isinstance(status, Mapping) else {}
-        code = status.get("code", status.get("status_code"))
+        code = str(status.get("code", status.get("status_code")))
         ended = _seconds(_either(value, "endTimeUnixNano", "end_time_unix_nano", "end_time"))
         started = _seconds(_either(value, "startTimeUnixNano", "start_time_unix_nano", "start_time"))
         self.without_start += started is None
@@ -132,7 +133,7 @@ class SpanReader:
             attributes=attributes,
             scope=scope,
             has_failed=True if code in _FAILED else False if code in _ENDED_WELL else None,
-            message=status.get("message") or status.get("description") or None,
+            message=_said(status, "message") or _said(status, "description") or None,
             exceptions=exceptions,
         )
 
@@ -179,7 +180,7 @@ def _seconds(value: Any) -> float | None:
         seconds = int(value) / 1e9
     except (ValueError, OverflowError):
         return None
-    return seconds if seconds > 0 else None
+    return seconds if 0 < seconds < LATEST else None
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -225,8 +226,9 @@ def _bytes_text(value: Any) -> Any:
         return value
 
 
-def _list(value: Any) -> Any:
-    return value.get("values", []) if isinstance(value, Mapping) else value
+def _list(value: Any) -> list[Any]:
+    values = value.get("values") if isinstance(value, Mapping) else value
+    return values if isinstance(values, list) else []
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:

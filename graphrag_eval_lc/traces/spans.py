@@ -1,5 +1,6 @@
 """A span of OpenTelemetry as a call, by the tables of the conventions."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -365,7 +366,9 @@ def _summed(details: Mapping[str, Any], rows: Mapping[str, Keys]) -> dict[str, i
 def _count(value: Any) -> int | None:
     if isinstance(value, str) and value.isdecimal():
         return int(value)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value == value else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return int(value)
 
 
 def _error_text(value: Any) -> str:

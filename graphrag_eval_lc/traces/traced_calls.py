@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
+
+LATEST = datetime.max.replace(tzinfo=UTC).timestamp()
+"""The end of time: a later start or end is a mistake."""
 
 CallKind = Literal["agent", "model", "tool", "retriever", "other"]
 """What was called; ``agent`` is what answers a question, ``other`` what only holds calls together."""
