@@ -18,9 +18,10 @@ _VERBS = ("execute_tool ", "running tool: ", "invoke_agent ", "agent run: ", "ch
 _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
 # Exceptions by which LangGraph hands over or waits; nothing failed.
 _CONTROL_FLOW = frozenset({"GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand"})
-_SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # LlamaIndex's workflows end with these, which Python shows in part
+_SHOWN_EVENTS = ("StopEvent(", "AgentOutput(")  # with which LlamaIndex's workflows end
 _NO_MODEL = "._prepare_chat_with_tools"  # which OpenInference takes for a call of a model of LlamaIndex
 _WORKFLOW = "init_state"  # of LlamaIndex's, whose question stands in none of its attributes
+_TASK = "task"  # of smolagents, whose attribute smolagents.task has the task before this one
 _UNKNOWN = "unknown"  # what Traceloop writes for a model without a name
 
 
@@ -259,8 +260,7 @@ class _SpanReader:
         question = last_question(asked)
         if question is not None or kind == "model":
             return question
-        task = self._attributes.get("smolagents.task")
-        return task if isinstance(task, str) else _question_in(self.first("asked"))
+        return _question_in(self.first("asked"))
 
     def answer(self, kind: CallKind, answered: Sequence[Message]) -> str | None:
         if kind == "model":
@@ -272,8 +272,9 @@ class _SpanReader:
             if messages:
                 return last_answer(messages)
             value = parsed(value)
-            if isinstance(value, str) and value.startswith(_SHOWN_EVENTS):
-                return None
+            is_shown_none = value == "None" and "smolagents.max_steps" in self._attributes
+            if is_shown_none or (isinstance(value, str) and value.startswith(_SHOWN_EVENTS)):
+                return None  # Python's text of what is no answer
             if isinstance(value, Mapping) and value.keys() <= {"outputs", "kwargs"} and "outputs" in value:
                 value = value["outputs"]
             answer = answer_in(value)
@@ -309,6 +310,8 @@ def _question_in(value: Any) -> str | None:
         value = tool_args(value)
     if isinstance(value, Mapping) and isinstance(value.get("args"), list) and value["args"]:
         value = {**value, "input": value["args"][0]}
+    if isinstance(value, Mapping) and isinstance(value.get(_TASK), str):
+        return str(value[_TASK])
     question = question_in(value) if isinstance(value, str | Mapping) else None
     if question is None and isinstance(value, Mapping):
         texts = [item for item in value.values() if isinstance(item, str)]

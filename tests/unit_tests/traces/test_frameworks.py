@@ -219,11 +219,16 @@ def smolagents_tool(name: str, output: str | None, *given: Any, **named: Any) ->
 
 
 def test_the_tool_final_answer_of_smolagents_is_the_answer_and_no_step(tmp_path: Path) -> None:
-    task = {"task": QUESTION, "stream": False, "reset": True, "images": None}
+    task = {"task": QUESTION, "stream": False, "additional_args": "as a table"}
     spans = [
         span(
             0,
-            {"openinference.span.kind": "AGENT", "input.value": json.dumps(task), "output.value": "1 line"},
+            {
+                "openinference.span.kind": "AGENT",
+                "input.value": json.dumps(task),
+                "output.value": "1 line",
+                "smolagents.task": "the task before this one",
+            },
             name="CodeAgent.run",
         ),
         span(1, smolagents_tool("lookup", ROWS, "OSLO", k=2), parent=0, name="SimpleTool"),
@@ -243,6 +248,12 @@ def test_the_tool_final_answer_of_smolagents_is_the_answer_and_no_step(tmp_path:
         ("lookup", LOOKUP, ROWS, None),
         ("lookup", {"query": ""}, None, "ValueError: empty query"),
     ]
+
+
+def test_an_agent_of_smolagents_without_an_answer_has_none(tmp_path: Path) -> None:
+    told = {"openinference.span.kind": "AGENT", "output.value": "None"}
+    assert calls_in(tmp_path, span(0, {**told, "smolagents.max_steps": 3}))[0].answer is None
+    assert calls_in(tmp_path, span(0, told))[0].answer == "None"
 
 
 # --- LlamaIndex ---
