@@ -101,6 +101,8 @@ def _is_langsmith(stream: JsonStream, path: str | PathLike[str]) -> bool:
     Raises:
         ResponsesError: It has neither.
     """
+    if stream.peek() not in ("", "{", "["):
+        raise ResponsesError("the file has no traces in a known format: it is no JSON", path=path, hint=_HINT)
     seen: list[str] = []
     for _ in _objects(stream):
         for key in stream.members():

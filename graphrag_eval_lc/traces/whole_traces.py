@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.traces.messages import parsed
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
 
@@ -17,7 +17,8 @@ class WholeTraces:
     """Completes traces, and keeps what is to be known of them for messages."""
 
     def __init__(self) -> None:
-        self._doubled: dict[tuple[str, str], list[str]] = {}
+        self._doubled: Counter[tuple[str, str]] = Counter()
+        self._first_doubled: dict[tuple[str, str], str] = {}
 
     def completed(self, calls: Sequence[TracedCall]) -> list[TracedCall]:
         """Return the calls of one trace with all that is known of each, each call once."""
@@ -27,8 +28,8 @@ class WholeTraces:
         """Yield what is to be known of the traces that were completed."""
         for (kept, left), traces in self._doubled.items():
             yield (
-                f"{counted(len(traces), 'trace')} ({listed(traces, 3)}) with calls that two instrumentations recorded "
-                f"both: those of {kept} are kept, those of {left} left out"
+                f"{counted(traces, 'trace')} (the first is {self._first_doubled[kept, left]}) with calls that two "
+                f"instrumentations recorded both: those of {kept} are kept, those of {left} left out"
             )
 
     def _once(self, calls: list[TracedCall]) -> list[TracedCall]:
@@ -44,7 +45,8 @@ class WholeTraces:
                 pairs = dict(_pairs(calls, kept_source, source, partners))
                 partners.update(pairs)
                 if pairs:
-                    self._doubled.setdefault((kept_source, source), []).append(calls[0].trace_id)
+                    self._doubled[kept_source, source] += 1
+                    self._first_doubled.setdefault((kept_source, source), calls[0].trace_id)
         return [
             replace(call, parent_id=partners[call.parent_id]) if call.parent_id in partners else call
             for call in calls

@@ -130,7 +130,7 @@ def test_calls_that_two_instrumentations_recorded_stand_once_with_what_happened_
     inner = next(call for call in calls if call.name == "inner")
     assert inner.parent_id == find.id
     (warning,) = warnings
-    assert warning.startswith(f"1 trace ({TRACE})")
+    assert warning.startswith(f"1 trace (the first is {TRACE})")
     assert OPENINFERENCE in warning
     assert TRACELOOP in warning
 
