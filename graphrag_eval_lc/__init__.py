@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
+    from graphrag_eval_lc.report.junit import write_junit
+    from graphrag_eval_lc.report.markdown_summary import write_summary
     from graphrag_eval_lc.report.run_report import report_html, write_report
     from graphrag_eval_lc.run_store import StoredRun, list_runs
 
@@ -63,7 +65,9 @@ __all__ = [
     "score_responses",
     "score_run",
     "validate_dataset",
+    "write_junit",
     "write_report",
+    "write_summary",
 ]
 
 _ROOM_OF = {
@@ -99,7 +103,9 @@ _ROOM_OF = {
     "score_responses": "benchmark.score_responses",
     "score_run": "benchmark.score_responses",
     "validate_dataset": "dataset.validation",
+    "write_junit": "report.junit",
     "write_report": "report.run_report",
+    "write_summary": "report.markdown_summary",
 }
 
 
