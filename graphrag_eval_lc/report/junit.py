@@ -4,7 +4,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -26,7 +25,7 @@ from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import JUNIT
-from graphrag_eval_lc.registry.metric_spec import reason_key
+from graphrag_eval_lc.registry.metric_spec import REASON_ENDING, reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UPPER_BOUNDS, metric_spec
 from graphrag_eval_lc.report.formats import amount_text, one_line, passing_sign, shown_name, visible
 from graphrag_eval_lc.report.problems import kind_of
@@ -45,6 +44,7 @@ from graphrag_eval_lc.texts import shortened
 # What came of a sample or a question, the worst first: that of a question is the worst of its samples.
 ERROR, FAILURE, SKIPPED, PASSED = range(4)
 _TAGS: Final = {ERROR: "error", FAILURE: "failure", SKIPPED: "skipped", PASSED: "system-out"}
+_WORDS: Final = {ERROR: "failed", FAILURE: "did not pass", SKIPPED: "was not measured"}
 
 _MESSAGE, _PART, _LINE = 400, 2_000, 600
 # GitLab takes files of less than 30 MB.
@@ -98,8 +98,7 @@ def write_junit(
         suites = [_question_suite(cases, title_of(reported), properties)]
         if checked:
             suites.append(_gate_suite(checked))
-        with closing(_document(title_of(reported), suites)) as parts:
-            replace_file(target, (part.encode("utf-8") for part in parts))
+        replace_file(target, (part.encode("utf-8") for part in _document(title_of(reported), suites)))
     return target
 
 
@@ -140,7 +139,7 @@ class _Cases:
         self._config = config
         self._texts = texts
         self._questions: dict[str, _Question] = {}
-        self._names = Counter[str]()
+        self._names = Counter[tuple[str, str]]()
         self._left = _MOST_BYTES_OF_TEXTS
 
     def __iter__(self) -> Iterator[_Question]:
@@ -211,7 +210,7 @@ class _Cases:
         why = reason_of(result)
         parts = [
             *scores,
-            *(f"{metric}: {reason}" for metric in sample.scores if (reason := _judged_reason(result, metric))),
+            *_reason_lines(sample),
             f"Why: {why}" if why and state != SKIPPED else "",
             f"Question: {one_line(result.get('question_text', ''), _PART)}",
             _told("Answer", result.get("actual_answer")),
@@ -231,9 +230,20 @@ def _score_lines(sample: ReportedSample) -> Iterator[str]:
         yield f"{metric} {amount_text(value, metric_spec(metric).unit)}"
 
 
+def _reason_lines(sample: ReportedSample) -> Iterator[str]:
+    """Yield the judges' reasons; several scores of a judge have one."""
+    for key in dict.fromkeys(map(_reason_key, sample.scores)):
+        if (reason := sample.result.get(key)) is not None:
+            yield f"{shown_name(key.removesuffix(REASON_ENDING))}: {one_line(reason, _LINE)}"
+
+
 def _judged_reason(result: Mapping[str, Any], metric: str) -> str:
-    reason = result.get(metric_spec(metric).reason_key or reason_key(metric))
+    reason = result.get(_reason_key(metric))
     return "" if reason is None else one_line(reason, _LINE)
+
+
+def _reason_key(metric: str) -> str:
+    return metric_spec(metric).reason_key or reason_key(metric)
 
 
 def _told(name: str, text: object) -> str:
@@ -308,7 +318,7 @@ def _question_case(question: _Question, samples: Sequence[Mapping[str, Any]]) ->
 def _repeat_text(kept: Mapping[str, Any]) -> str:
     if kept["state"] == PASSED:
         return f"Repeat {kept['repeat']} passed: {kept['text']}"
-    return f"Repeat {kept['repeat']}: {kept['message']}\n{kept['text']}"
+    return f"Repeat {kept['repeat']} {_WORDS[kept['state']]}:\n{kept['text']}"
 
 
 def _gate_suite(gates: Sequence[GateResult]) -> _Suite:

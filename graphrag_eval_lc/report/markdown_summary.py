@@ -9,6 +9,7 @@ from typing import Any, Final
 from graphrag_eval_lc.aggregation import RunValues, is_error, reason_of
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
+from graphrag_eval_lc.compare.flips import Direction
 from graphrag_eval_lc.compare.gates import Gate, GateResult, gate_results, state_in_run, state_of
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
@@ -25,7 +26,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
-from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY, exporter
+from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
 from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
@@ -33,6 +34,7 @@ from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_
 from graphrag_eval_lc.report.scores import score_records, shown_scores, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Spent
 from graphrag_eval_lc.report.summary import SeenResults, added_to
+from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import counted
 
 # GitHub takes 1 MiB a step, and drops without a word what comes near it.
@@ -151,7 +153,7 @@ def _run_blocks(run: ReportedRun, gates: States, most_questions: int) -> Iterato
     if templates:
         yield _templates_block(templates, columns)
     if worst := seen.worst():
-        yield _worst_block(worst, seen.lacking)
+        yield _worst_block(worst, counted(seen.lacking, "question" if samples == number else "sample"))
     yield from _spent_block(run, spent)
 
 
@@ -255,15 +257,15 @@ def _template_score(row: Mapping[str, Any], metric: str) -> str:
     return amount_text(None if record is None else record["mean_all"], metric_spec(metric).unit)
 
 
-def _worst_block(worst: Sequence[Mapping[str, Any]], lacking: int) -> Block:
+def _worst_block(worst: Sequence[Mapping[str, Any]], lacking: str) -> Block:
     rows = []
     for result in worst:
-        repeat = f" (repeat {result['repeat']})" if result.get("repeat", 1) != 1 else ""
+        repeat = f" (repeat {repeat_of(result)})" if repeat_of(result) > 1 else ""
         score = "error" if is_error(result) else format(result[MAIN_METRIC], ".2f")
         question = f"{md_code(result['question_id'])}{repeat}<br>{md_text(result.get('question_text', ''))}"
         rows.append((question, md_text(reason_of(result)), score))
     head, lines = md_table(("Question", "Why", "Score"), rows, left=2)
-    title = f"### Worst questions ({len(worst):,} of {lacking:,} that did not score in full)"
+    title = f"### Worst questions ({len(worst):,} of {lacking} that did not score in full)"
     return Block([title, "", *head], lines)
 
 
@@ -357,8 +359,8 @@ def _flips_blocks(pair: PairComparison, main: str | None, most: int) -> Iterator
             head, lines = md_table(headings, [_flip_cells(flip, side) for flip in flips[:most]], left=2)
             yield Block([f"#### {title} ({min(most, len(flips)):,} of {len(flips):,})", "", *head], lines)
     others = Counter(flip.direction for flip in pair.flips)
-    ways = [way for way in ("worse", "better") if others[way]]
-    says = [counted(others[way], f"question is {way}", f"questions are {way}") for way in ways]
+    ways: list[Direction] = ["worse", "better"]
+    says = [counted(others[way], f"question is {way}", f"questions are {way}") for way in ways if others[way]]
     if says:
         yield Block([f"Not right in either run: {', '.join(says)} in {letter}."])
 
