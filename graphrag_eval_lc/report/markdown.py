@@ -93,9 +93,8 @@ def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
         most_bytes: The size in UTF-8.
 
     Example:
-        >>> print(fitted([Block(["# Head"]), Block(["Rows:", ""], ["- " + "x" * 900, "- y" * 900])], 1500)[-42:])
-        Shortened: 1 line is left out here._
-        <BLANKLINE>
+        >>> fitted([Block(["# Head"]), Block(["Rows:"], ["- a", "- b" * 500])], 1000).splitlines()[-1]
+        '_Shortened: 1 line is left out here._'
     """
     left = most_bytes - _RESERVED
     parts: list[str] = []
