@@ -13,8 +13,8 @@ LONGEST_NAME: Final = 120
 
 # What means something anywhere on a line to GitHub or GitLab: code, links, tables, HTML, formulas, mentions.
 _SPECIAL = re.compile(r"[&<>|`\\*\[\]~$#@{}]")
-# Between letters a low line means nothing, and names stay readable.
-_EMPHASIS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+# After a letter a low line begins nothing, and names stay readable.
+_EMPHASIS = re.compile(r"(?<![^\W_])_")
 # Addresses and emoji, of which one character is enough.
 _ADDRESS = re.compile(r":(?=//)|(?<=www)\.|:(?=[\w+-]+:)", re.IGNORECASE)
 # People and issues are looked for in what is shown, so that an entity alone does not help.
@@ -102,7 +102,7 @@ def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
     for block in blocks:
         head, tail = _lines(block.head), _lines(block.tail)
         needed = _size(head) + _size(tail) + 1
-        if needed > left or dropped:
+        if needed > left:
             dropped += 1 + len(block.rows)
             continue
         left -= needed

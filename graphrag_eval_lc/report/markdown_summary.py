@@ -41,6 +41,7 @@ from graphrag_eval_lc.texts import counted
 MOST_BYTES: Final = 1_000_000
 _QUESTIONS = 10
 _MOST_ROWS = 50
+_MOST_TEMPLATES = 30
 _MOST_COLUMNS = 6
 _TOLD = 600
 _MARKS = {"passed": "✅", "failed": "❌", "not checked": "⚠️"}
@@ -226,7 +227,7 @@ def _scores_block(records: Sequence[Mapping[str, Any]]) -> Block:
 def _templates_block(templates: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Block:
     shown = list(templates)
     notes = []
-    if len(shown) > _MOST_ROWS:
+    if len(shown) > _MOST_TEMPLATES:
         main = columns[0] if columns else MAIN_METRIC
         is_lower_better = metric_spec(main).lower_is_better
 
@@ -234,8 +235,8 @@ def _templates_block(templates: Sequence[Mapping[str, Any]], columns: Sequence[s
             mean = row["scores"].get(main, {}).get("mean_all")
             return float("inf") if mean is None else -mean if is_lower_better else mean
 
-        shown = sorted(shown, key=worth)[:_MOST_ROWS]
-        notes = ["", f"The {_MOST_ROWS} worst of {len(templates):,} templates."]
+        shown = sorted(shown, key=worth)[:_MOST_TEMPLATES]
+        notes = ["", f"The {_MOST_TEMPLATES} worst of {len(templates):,} templates."]
     has_cost = any(row["usd"] is not None for row in shown)
     spent = {"tokens": "Tokens", "seconds": "Seconds", **({"usd": "Cost"} if has_cost else {})}
     rows = [

@@ -120,6 +120,14 @@ def test_question_passes_where_all_of_its_repeats_pass_else_it_is_the_worst_of_t
     assert error.get("type") == "ValueError"
 
 
+def test_repeats_are_told_in_their_order_whatever_that_of_the_results(tmp_path: Path) -> None:
+    first, second, third = asked("q", 0.0, 0.5, 1.0)
+    failure = case(written([third, *asked("other", 1.0), second, first], tmp_path), "q")[0]
+    assert failure.get("message") == "1 of 3 repeats passed; repeat 1: steps_score 0.000 (≥ 1 passes)"
+    places = [failure.text.index(f"Repeat {repeat} ") for repeat in (1, 2, 3)]
+    assert places == sorted(places)
+
+
 @given(
     st.lists(
         st.lists(st.sampled_from([0.0, 0.5, 1.0, None, "ValueError: no"]), min_size=3, max_size=3),

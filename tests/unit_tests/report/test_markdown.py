@@ -64,6 +64,10 @@ def test_addresses_are_no_links(text: str) -> None:
     assert shown(md_text(text)) == (["p"], f"{text}\n")
 
 
+def test_text_at_the_end_of_a_heading_is_whole() -> None:
+    assert shown(f"## So: {md_text('C# ##')}") == (["h2"], "So: C# ##\n")
+
+
 def test_names_stay_readable_in_the_source() -> None:
     assert md_text("steps_score of my-metric.v2") == "steps_score of my-metric.v2"
 

@@ -98,9 +98,9 @@ def test_run_without_scores_or_questions_says_so() -> None:
 def test_of_many_templates_only_the_worst_are_shown() -> None:
     results = [asked(f"q{number}", number / 100, f"t{number}") for number in range(80)]
     text = summary_text(list(reversed(results)), [])
-    assert "The 50 worst of 80 templates." in text
+    assert "The 30 worst of 80 templates." in text
     shown = re.findall(r"<code>(t\d+)</code>", text)
-    assert shown == [f"t{number}" for number in range(50)]
+    assert shown == [f"t{number}" for number in range(30)]
 
 
 @pytest.mark.parametrize("most", [3_000, 20_000, MOST_BYTES])
