@@ -20,6 +20,7 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare.gates import GateResult, gate_results, state_in_run
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.errors import cannot_write
 from graphrag_eval_lc.files.writing import json_line, replace_file
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.masking import masked_text
@@ -92,13 +93,16 @@ def write_junit(
         reported = replace(reported, config=run.config)
     target = Path(path) if path is not None else reported.file_of(JUNIT)
     checked = _gates_of(run) if gates is None else gates
-    with TemporaryFile() as texts:
-        cases = _Cases(reported.config.repeats, texts)
-        properties = _added(cases, reported)
-        suites = [_question_suite(cases, title_of(reported), properties)]
-        if checked:
-            suites.append(_gate_suite(checked))
-        replace_file(target, (part.encode("utf-8") for part in _document(title_of(reported), suites)))
+    try:
+        with TemporaryFile() as texts:
+            cases = _Cases(reported.config.repeats, texts)
+            properties = _added(cases, reported)
+            suites = [_question_suite(cases, title_of(reported), properties)]
+            if checked:
+                suites.append(_gate_suite(checked))
+            replace_file(target, (part.encode("utf-8") for part in _document(title_of(reported), suites)))
+    except OSError as problem:  # of the file of texts
+        raise cannot_write(target, problem) from problem
     return target
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import RunValues, is_error, reason_of
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.load_run import notes_in
 from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
 from graphrag_eval_lc.compare.flips import Direction
 from graphrag_eval_lc.compare.gates import Gate, GateResult, gate_results, state_in_run, state_of
@@ -120,7 +121,8 @@ def summary_text(
     if gates is None:
         gates = _gates_of(run)
     states = [(state_in_run(gate) if isinstance(gate, GateResult) else state_of(gate), gate) for gate in gates]
-    return fitted(_run_blocks(reported, states, most_questions), most_bytes)
+    notes = run.notes if isinstance(run, BenchmarkRun) else list(notes_in(reported.record))
+    return fitted(_run_blocks(reported, states, notes, most_questions), most_bytes)
 
 
 def _gates_of(run: RunSource) -> list[GateResult]:
@@ -132,7 +134,7 @@ def _gates_of(run: RunSource) -> list[GateResult]:
 States = Sequence[tuple[str, Gate]]
 
 
-def _run_blocks(run: ReportedRun, gates: States, most_questions: int) -> Iterator[Block]:
+def _run_blocks(run: ReportedRun, gates: States, notes: Sequence[str], most_questions: int) -> Iterator[Block]:
     numbers, spent = RunValues(run.config, run.more_metrics), Spent(run.config)
     seen = SeenResults(added_to(numbers, _added_to_spent(spent, run)), most_questions)
     scores = shown_scores(numbers)
@@ -147,8 +149,9 @@ def _run_blocks(run: ReportedRun, gates: States, most_questions: int) -> Iterato
     yield Block([f"## {verdict}: {md_text(title_of(run))}", "", _main_score(records, number, errors, len(templates))])
     if gates:
         yield _gates_block(gates)
-    if run.warnings:
-        yield Block([], [f"- ⚠️ Warning: {md_text(warning, _TOLD)}" for warning in run.warnings[:_MOST_ROWS]])
+    told = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
+    if told:
+        yield Block([], [f"- {word}: {md_text(text, _TOLD)}" for word, text in told])
     if len(records) > 1:
         yield _scores_block(records)
     if templates:

@@ -65,6 +65,17 @@ def test_run_that_was_stopped_or_answered_nothing_has_failed() -> None:
     assert summary_text(stopped).startswith("## ❌ Stopped before its end (it cost &#36;2): ")
 
 
+def test_part_of_a_run_is_told() -> None:
+    run = BenchmarkRun(
+        compute_aggregates(RESULTS),
+        results=list(RESULTS),  # type: ignore[arg-type]
+        notes=["4 of 9 questions were scored"],
+        warnings=["a line of the journal was set aside"],
+    )
+    lines = summary_text(run).splitlines()
+    assert lines[4:6] == ["- ⚠️ Warning: a line of the journal was set aside", "- Note: 4 of 9 questions were scored"]
+
+
 def test_templates_have_a_row_each_and_the_worst_questions_their_reasons() -> None:
     text = summary_text(RESULTS, [])
     assert "| <code>who</code> | 3 | 1 | 0.167 | 500 | – |" in text
