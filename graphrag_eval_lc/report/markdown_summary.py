@@ -146,7 +146,10 @@ def _run_blocks(run: ReportedRun, gates: States, notes: Sequence[str], most_ques
     verdict = _verdict(gates, is_answered=errors < samples, stopped=stopped)
     columns = template_metrics(scores)[:_MOST_COLUMNS]
     templates = template_rows(numbers, scores, columns, spent)
-    yield Block([f"## {verdict}: {md_text(title_of(run))}", "", _main_score(records, number, errors, len(templates))])
+    score = _main_score(records, number, errors, len(templates))
+    note = records[0]["interval_note"] if records else ""
+    about_interval = ["", f"About the interval: {md_text(note)}."] if note else []
+    yield Block([f"## {verdict}: {md_text(title_of(run))}", "", score, *about_interval])
     if gates:
         yield _gates_block(gates)
     told = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
@@ -209,11 +212,10 @@ def _main_score(records: Sequence[Mapping[str, Any]], number: int, errors: int, 
 
 
 def _interval_of(record: Mapping[str, Any]) -> str:
-    note = f" ({md_text(record['interval_note'])})" if record["interval_note"] else ""
     if record["low"] is None:
-        return f"no interval{note}"
+        return "no interval"
     low, high = (amount_text(record[end], metric_spec(record["metric"]).unit) for end in ("low", "high"))
-    return f"95 % interval {low} to {high}{note}"
+    return f"95 % interval {low} to {high}"
 
 
 def _scores_block(records: Sequence[Mapping[str, Any]]) -> Block:

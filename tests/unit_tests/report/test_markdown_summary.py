@@ -34,7 +34,7 @@ def test_verdict_comes_first_then_the_mean_with_failed_questions_as_0() -> None:
     assert lines[0] == "## ❌ Failed, 1 of 2 gates not passed: Evaluation run"
     assert lines[2].startswith("**steps_score 0.375** · 95 % interval ")
     assert lines[2].endswith(" · 4 questions in 2 templates · 1 error, counted as 0")
-    assert lines[4:6] == [
+    assert lines[6:8] == [
         "- ✅ Gate passed: steps_score 0.375 reaches 0.3 (4 questions, 1 failed and counted as 0)",
         "- ❌ Gate failed: who/steps_score 0.167 falls short of 0.5 (3 questions, 1 failed and counted as 0)",
     ]
@@ -73,7 +73,7 @@ def test_part_of_a_run_is_told() -> None:
         warnings=["a line of the journal was set aside"],
     )
     lines = summary_text(run).splitlines()
-    assert lines[4:6] == ["- ⚠️ Warning: a line of the journal was set aside", "- Note: 4 of 9 questions were scored"]
+    assert lines[6:8] == ["- ⚠️ Warning: a line of the journal was set aside", "- Note: 4 of 9 questions were scored"]
 
 
 def test_templates_have_a_row_each_and_the_worst_questions_their_reasons() -> None:
