@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
+    from graphrag_eval_lc.report.junit import write_junit
+    from graphrag_eval_lc.report.markdown_summary import write_summary
     from graphrag_eval_lc.report.run_report import report_html, write_report
     from graphrag_eval_lc.run_store import RunTrend, StoredRun, list_runs, trend
     from graphrag_eval_lc.traces.reading import read_traces
@@ -67,7 +69,9 @@ __all__ = [
     "score_run",
     "trend",
     "validate_dataset",
+    "write_junit",
     "write_report",
+    "write_summary",
 ]
 
 _ROOM_OF = {
@@ -106,7 +110,9 @@ _ROOM_OF = {
     "score_run": "benchmark.score_responses",
     "trend": "run_store",
     "validate_dataset": "dataset.validation",
+    "write_junit": "report.junit",
     "write_report": "report.run_report",
+    "write_summary": "report.markdown_summary",
 }
 
 

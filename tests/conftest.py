@@ -19,6 +19,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# The runs of tests are not to be told in the summary of the job that tests them.
+os.environ.pop("GITHUB_STEP_SUMMARY", None)
+
+
 @pytest.fixture(scope="session")
 def conformance_dir() -> Path:
     folder = os.environ.get("GRAPHRAG_EVAL_LC_CONFORMANCE_DIR")

@@ -194,7 +194,7 @@ class Samples:
         for row, value in self._items(metric):
             values.setdefault(row, []).append(value)
         is_lower_better = metric_spec(metric).lower_is_better
-        passed = {row: _passes(fmean(each), threshold, is_lower_better) for row, each in values.items()}
+        passed = {row: passes(fmean(each), threshold, lower_is_better=is_lower_better) for row, each in values.items()}
         outcomes: dict[Question, list[bool | None]] = {}
         for row, question in enumerate(self._questions()):
             outcomes.setdefault(question, []).append(False if self._failures[row] else passed.get(row))
@@ -212,8 +212,9 @@ class Samples:
             yield from ((row, 0.0) for _ in range(int(number_of_zeros)))
 
 
-def _passes(value: float, threshold: float, is_lower_better: bool) -> bool:
-    return value <= threshold if is_lower_better else value >= threshold
+def passes(value: float, threshold: float, *, lower_is_better: bool) -> bool:
+    """Return whether a sample passes by its value."""
+    return value <= threshold if lower_is_better else value >= threshold
 
 
 _EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')

@@ -160,6 +160,11 @@ class BenchmarkRun:
         return found or self._missing("response", question_id, repeat)
 
     @property
+    def config(self) -> EvaluationConfig | None:
+        """The configuration of a run without a folder; None where run.json tells it, or nothing does."""
+        return self._config
+
+    @property
     def gates(self) -> list[GateConfig]:
         """What the run is held against: the gates of its config, then those that were given.
 

@@ -45,7 +45,7 @@ def load_run(path: str | PathLike[str]) -> BenchmarkRun:
         stopped=_mapping(record.get("stopped")) or None,
         judges=_mapping(record.get("judges")) or None,
         warnings=list(_warnings(record)),
-        notes=list(_notes(record)),
+        notes=list(notes_in(record)),
     )
 
 
@@ -57,7 +57,8 @@ def _warnings(record: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _notes(record: Mapping[str, Any]) -> Iterator[str]:
+def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which questions were scored, where run.json says that these are not all."""
     number = len(_mapping(record.get("questions")))
     if number and _mapping(record.get("scored_selection")):
         yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import GATES
+from graphrag_eval_lc.cli.ci_options import NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.options import AsJson, FailUnder
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -132,6 +133,8 @@ def compare(
     ] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
     as_json: AsJson = False,
+    summary: Summary = None,
+    no_summary: NoSummary = False,
 ) -> None:
     """Compare runs, question by question, and tell whether a difference is more than chance.
 
@@ -186,6 +189,7 @@ def compare(
         check_direction(gate, only_declared=True)
     for path in (csv, html):
         check_target(path)
+    files = ci_files(summary, no_summary=no_summary)
     configured = None if config is None else load_config(config, has_llm=True, has_embeddings=True)
     comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None, config=configured)
     # Names are checked before anything is printed.
@@ -199,6 +203,8 @@ def compare(
     written = [] if csv is None else [comparison.to_csv(csv)]
     if html is not None:
         written.append(_page(comparison, html, gates))
+    files.write_comparison(comparison, gates, most_questions=show)
+    written += files.given
     if as_json:
         print_document(comparison_document(comparison, gates))
     else:

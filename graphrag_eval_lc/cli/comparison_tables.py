@@ -14,7 +14,7 @@ from graphrag_eval_lc.compare import (
     QuestionSide,
     RunComparison,
 )
-from graphrag_eval_lc.compare.gates import Gate, state_of
+from graphrag_eval_lc.compare.gates import Gate, state_in_run, state_of
 from graphrag_eval_lc.compare.metric_comparison import (
     change_text,
     failures_text,
@@ -168,14 +168,9 @@ def _side(score: float, side: QuestionSide) -> str:
     return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"
 
 
-def fails(gate: GateResult) -> bool:
-    """Return whether a run fails a gate; one about a template of which it has no question is only not checked."""
-    return not gate.has_passed and (gate.has_questions or gate.template is None)
-
-
 def tell_gates(gates: Iterable[GateResult]) -> None:
     """Print the gates of a run; those that are not passed go to standard error."""
-    _tell((("failed" if fails(gate) else state_of(gate)), gate) for gate in gates)
+    _tell((state_in_run(gate), gate) for gate in gates)
 
 
 def tell_gates_beside(gates: Iterable[Gate]) -> None:

@@ -13,9 +13,11 @@ from rich.console import Console
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
-from graphrag_eval_lc.cli.comparison_tables import fails, tell_gates
+from graphrag_eval_lc.cli.ci_options import NO_FILES, CiFiles
+from graphrag_eval_lc.cli.comparison_tables import tell_gates
 from graphrag_eval_lc.cli.json_printing import print_document
 from graphrag_eval_lc.cli.options import (
+    EXIT_ERROR,
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_NOTHING,
@@ -26,8 +28,10 @@ from graphrag_eval_lc.cli.options import (
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
+from graphrag_eval_lc.compare.gates import fails
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
+from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
@@ -65,6 +69,7 @@ def run_and_show(
     measures: Sequence[str] = (),
     has_report: bool = True,
     as_json: bool = False,
+    files: CiFiles = NO_FILES,
     **options: Any,
 ) -> None:
     """Run a benchmark and print its results; where it was interrupted, also the command that goes on.
@@ -76,6 +81,7 @@ def run_and_show(
         measures: The measures of retrieved ids that are shown.
         has_report: Whether its report is written into its folder.
         as_json: Whether a JSON document is printed in place of the tables.
+        files: The files for continuous integration.
         **options: The options of ``run_benchmark``.
 
     Raises:
@@ -91,6 +97,7 @@ def run_and_show(
             measures=measures,
             has_report=has_report,
             as_json=as_json,
+            files=files,
             is_quiet=options.get("progress") == "off",
         )
     except KeyboardInterrupt as signal:
@@ -105,6 +112,7 @@ def show_run(
     measures: Sequence[str] = (),
     has_report: bool = True,
     as_json: bool = False,
+    files: CiFiles = NO_FILES,
     is_quiet: bool = False,
     is_scored_again: bool = False,
 ) -> None:
@@ -116,12 +124,14 @@ def show_run(
         measures: The measures of retrieved ids that are shown.
         has_report: Whether its report is written into its folder.
         as_json: Whether a JSON document is printed in place of the tables.
+        files: The files for continuous integration.
         is_quiet: Whether the warnings of the run are still to be printed.
         is_scored_again: Whether the run was only scored now, so that this command does not go on with it.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
-            where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
+        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 2
+            where a file that an option names cannot be written; 3 where a gate is about a template of which the run has
+            no question; 130 or 143 where it was interrupted.
     """
     gates = run.gate_results()
     if as_json:
@@ -131,6 +141,8 @@ def show_run(
     for warning in run.warnings if is_quiet else ():
         tell(f"Warning: {warning}")
     code = _exit_code_of(gates) if as_json else _tell_gates(run, gates)
+    if not _has_written(files, run, gates, worst=worst, is_told=not as_json):
+        code = EXIT_ERROR
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]
@@ -154,6 +166,18 @@ def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_re
         _show_files(console, run.output_dir, has_report=has_report)
     if "generation" not in (run.judges or {}):
         console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
+
+
+def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[GateResult], *, worst: int, is_told: bool) -> bool:
+    """Write the files for continuous integration; the run is paid for, so that a problem ends nothing."""
+    try:
+        files.write_run(run, gates, most_questions=worst)
+    except GraphRAGEvalError as problem:
+        tell(f"Error: {problem}")
+        return False
+    for path in files.given if is_told else ():
+        output_console().print(f"Written to {path}.", markup=False, highlight=False, soft_wrap=True)
+    return True
 
 
 def _print_json(run: BenchmarkRun, gates: Sequence[GateResult], *, has_report: bool) -> None:

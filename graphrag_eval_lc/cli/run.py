@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY
+from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
     AsJson,
@@ -114,6 +115,9 @@ def run(
     fail_over: FailOver = None,
     worst: Worst = 5,
     as_json: AsJson = False,
+    summary: Summary = None,
+    no_summary: NoSummary = False,
+    junit: JUnit = None,
     **options: Any,
 ) -> None:
     """Put the questions of a dataset through an agent and score the responses.
@@ -141,6 +145,7 @@ def run(
 
     if dry_run and as_json:
         raise OptionError("--json prints a run, and --dry-run makes none", hint="Leave one of them out.")
+    files = ci_files(summary, junit, no_summary=no_summary)
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
@@ -162,6 +167,7 @@ def run(
             measures=names or (),
             has_report=not no_report,
             as_json=as_json,
+            files=files,
             **given,
         )
 
@@ -216,6 +222,9 @@ def demo(
     *,
     no_report: NoReport = False,
     worst: Worst = 5,
+    summary: Summary = None,
+    no_summary: NoSummary = False,
+    junit: JUnit = None,
     **options: Any,
 ) -> None:
     """Run the built-in agent over a Nordic power grid, score it, and show where it went wrong.
@@ -236,6 +245,7 @@ def demo(
     from graphrag_eval_lc.demo import DATASET_PATH
     from graphrag_eval_lc.demo.agent import create_demo_agent
 
+    files = ci_files(summary, junit, no_summary=no_summary)
     names = measure_names(measures)
     settings = load_config(measuring_config(config, names))
     if model is None:  # the planner costs nothing
@@ -251,5 +261,6 @@ def demo(
         config=settings,
         label=f"demo, {model or 'rule-based planner'}",
         overwrite=True,
+        files=files,
         **keywords(*_models(), options),
     )

@@ -8,7 +8,7 @@ import typer
 
 from graphrag_eval_lc.cli.options import output_console
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 
 _SHORT = 8  # of a digest, as people see it
@@ -92,4 +92,4 @@ def _cells(row: dict[str, Any], metrics: Sequence[str], folder: Path) -> Iterato
     for metric in metrics:
         score = row["scores"].get(metric)
         yield "" if score is None else f"{score['mean']:.3f}"
-    yield "" if row["cost"] is None else dollars(row["cost"])
+    yield "" if row[COST] is None else dollars(row[COST])

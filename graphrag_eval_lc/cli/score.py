@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import cli_options
+from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.model_options import keywords, option_name, with_fields_of
 from graphrag_eval_lc.cli.options import (
     AsJson,
@@ -69,6 +70,9 @@ def score(
     fail_over: FailOver = None,
     worst: Worst = 5,
     as_json: AsJson = False,
+    summary: Summary = None,
+    no_summary: NoSummary = False,
+    junit: JUnit = None,
     **options: Any,
 ) -> None:
     """Score recorded responses; no agent is asked.
@@ -109,6 +113,7 @@ def score(
         measures=names or (),
         has_report=not no_report,
         as_json=as_json,
+        files=ci_files(summary, junit, no_summary=no_summary),
         is_quiet=True,
         is_scored_again=True,
     )

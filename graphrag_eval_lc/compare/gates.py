@@ -51,6 +51,16 @@ def state_of(gate: Gate) -> Literal["passed", "failed", "not checked"]:
     return "failed" if gate.is_comparable else "not checked"
 
 
+def fails(gate: "GateResult") -> bool:
+    """Return whether a run fails a gate; one about a template of which it has no question is only not checked."""
+    return not gate.has_passed and (gate.has_questions or gate.template is None)
+
+
+def state_in_run(gate: "GateResult") -> Literal["passed", "failed", "not checked"]:
+    """Return what came of a gate of one run, as a word: a metric that was not measured fails it."""
+    return "failed" if fails(gate) else state_of(gate)
+
+
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """Whether a statistic of a metric, as a rule the mean, is on the right side of a bound.

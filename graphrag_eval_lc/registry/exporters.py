@@ -17,6 +17,8 @@ _Function = TypeVar("_Function", bound=ExportFunction)
 
 REPORT: Final = "report"
 CSV: Final = "csv"
+JUNIT: Final = "junit"
+SUMMARY: Final = "summary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,18 @@ _exporters: dict[str, Exporter] = {
             title="questions, steps and aggregates as comma-separated values",
             file_name="csv",
             function="graphrag_eval_lc.report.run_report:write_csv_files",
+        ),
+        Exporter(
+            name=JUNIT,
+            title="a test case for each question, JUnit's XML",
+            file_name="junit.xml",
+            function="graphrag_eval_lc.report.junit:write_junit",
+        ),
+        Exporter(
+            name=SUMMARY,
+            title="the verdict, the scores and the worst questions, Markdown",
+            file_name="summary.md",
+            function="graphrag_eval_lc.report.markdown_summary:write_summary",
         ),
     )
 }

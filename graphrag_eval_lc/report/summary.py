@@ -69,7 +69,7 @@ def summary_tables(
         config: The run's configuration, as far as it says which metrics the results have.
     """
     numbers = RunValues(config, own_metrics(aggregates["micro"]))
-    seen = _Seen(_added_to(numbers, results), worst)
+    seen = SeenResults(added_to(numbers, results), worst)
     means = Means(score_values(numbers), len(numbers.questions))
     hidden = seen.templates_to_hide()
     if hidden:
@@ -97,7 +97,8 @@ def summary_tables(
     return Group(*parts)
 
 
-def _added_to(numbers: RunValues, results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def added_to(numbers: RunValues, results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield results after they were added to a run's values."""
     for result in results:
         numbers.add(result)
         yield result
@@ -305,7 +306,7 @@ def _without_response(questions: Mapping[str, int]) -> str:
     return f"{len(questions):,} more templates have no response to any of their {counted(number, 'question')}"
 
 
-def _worst_table(seen: "_Seen", *, has_repeats: bool) -> Table | None:
+def _worst_table(seen: "SeenResults", *, has_repeats: bool) -> Table | None:
     shown = seen.worst()
     if not shown:
         return None
@@ -323,7 +324,7 @@ def _worst_table(seen: "_Seen", *, has_repeats: bool) -> Table | None:
     return table
 
 
-class _Seen:
+class SeenResults:
     """What is kept of the results: the worst of them, and which templates have no response at all.
 
     Args:

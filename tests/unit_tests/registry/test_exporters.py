@@ -47,7 +47,7 @@ def test_csv_has_the_tables_of_the_run(folder: Path, tmp_path: Path) -> None:
         assert path.read_bytes() == (other / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["report", "csv"])
+@pytest.mark.parametrize("name", ["report", "csv", "junit", "summary"])
 def test_run_without_a_folder_needs_a_path(name: str) -> None:
     with pytest.raises(OptionError, match=f"the run has no folder to write the {name} to. Give a path"):
         exporter(name).export([RESULT])
@@ -65,7 +65,7 @@ def test_a_registered_exporter_is_found_by_its_name(folder: Path) -> None:
 
 
 def test_names_that_are_taken_or_unknown_are_reported() -> None:
-    with pytest.raises(OptionError, match=r"no exporter 'pdf'. The exporters are report, csv\."):
+    with pytest.raises(OptionError, match=r"no exporter 'pdf'. The exporters are report, csv, junit, summary\."):
         exporter("pdf")
     with pytest.raises(OptionError, match=r"there is an exporter report already: graphrag_eval_lc\.report\.run_report"):
         register_exporter(name="report", file_name="report.html")(lambda run, path: path)

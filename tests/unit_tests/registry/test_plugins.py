@@ -155,7 +155,7 @@ def test_exporters_of_installed_packages_are_found_before_anything_is_scored() -
     )
     install("acme = acme_metrics")
     assert exporter("ids").file_name == "ids.txt"
-    assert list(exporters()) == ["report", "csv", "ids"]
+    assert list(exporters()) == ["report", "csv", "junit", "summary", "ids"]
 
 
 def test_they_are_looked_for_once_a_process() -> None:

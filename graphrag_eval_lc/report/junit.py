@@ -1,0 +1,388 @@
+"""A run as JUnit's XML: a test case for each question, and one for each gate."""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Final
+from xml.sax.saxutils import escape
+
+from graphrag_eval_lc import __version__
+from graphrag_eval_lc.aggregation import JudgeCosts, RunValues, reason_of
+from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.samples import passes
+from graphrag_eval_lc.aggregation.totals import Totals
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.compare.gates import GateResult, gate_results, state_in_run
+from graphrag_eval_lc.compare.runs import RunSource
+from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.errors import cannot_write
+from graphrag_eval_lc.files.writing import json_line, replace_file
+from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.exporters import JUNIT
+from graphrag_eval_lc.registry.metric_spec import REASON_ENDING, reason_key
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UPPER_BOUNDS, metric_spec
+from graphrag_eval_lc.report.formats import amount_text, one_line, passing_sign, shown_name, visible
+from graphrag_eval_lc.report.problems import kind_of
+from graphrag_eval_lc.report.reported_run import (
+    ReportedRun,
+    ReportedSample,
+    part_of,
+    reported_run,
+    reported_samples,
+    title_of,
+)
+from graphrag_eval_lc.report.scores import score_records, shown_scores
+from graphrag_eval_lc.tables.run_tables import repeat_of
+from graphrag_eval_lc.texts import shortened
+
+# What came of a sample or a question, the worst first: that of a question is the worst of its samples.
+ERROR, FAILURE, SKIPPED, PASSED = range(4)
+_TAGS: Final = {ERROR: "error", FAILURE: "failure", SKIPPED: "skipped", PASSED: "system-out"}
+_WORDS: Final = {ERROR: "failed", FAILURE: "did not pass", SKIPPED: "was not measured"}
+
+_MESSAGE, _PART, _LINE = 400, 2_000, 600
+# GitLab takes files of less than 30 MB.
+_MOST_BYTES_OF_TEXTS = 12_000_000
+_LEFT_OUT = "The text is left out, as the file would be too large; the question stands in results.jsonl."
+# What XML 1.0 forbids beside what ``visible`` shows by its code.
+_FORBIDDEN = re.compile("[\ufffe\uffff]")
+
+
+@recorded_only_here()
+def write_junit(
+    run: RunSource, path: str | PathLike[str] | None = None, *, gates: Sequence[GateResult] | None = None
+) -> Path:
+    """Write a run as JUnit's XML, for the views of tests of continuous integration.
+
+    A question is a test case, its template the class. It passes where its score ``repeats.metric`` of the
+    configuration (``steps_score``) reaches ``repeats.threshold`` (1), is a failure where it does not, an error where
+    the agent failed or gave no response, and skipped where it has no such score. One that was asked several times
+    passes where all of its samples pass; else it is what the worst of them is: an error, a failure, or skipped. A
+    failure says the score and why it is no better; its text has all scores with the judges' reasons, and the answer.
+    The gates are cases of a second suite. The file is valid for both of Jenkins' schemas.
+
+    Args:
+        run: The folder of a run, what ``run_benchmark``, ``score_run`` or ``load_run`` returned, or a list of results.
+        path: The file; None for ``junit.xml`` in the run's folder. An existing one is replaced as a whole.
+        gates: The gates as they were checked; None: those of the run's configuration.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        RunFolderError: The run cannot be read, or the file cannot be written.
+        OptionError: No path is given for a run without a folder.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> results = [{"template_id": "t", "question_id": "q", "question_text": "?", "steps_score": 0.5}]
+        >>> with TemporaryDirectory() as folder:
+        ...     text = write_junit(results, f"{folder}/junit.xml").read_text(encoding="utf-8")
+        >>> 'message="steps_score 0.500 (≥ 1 passes)"' in text
+        True
+    """
+    reported = reported_run(run)
+    if isinstance(run, BenchmarkRun) and run.output_dir is None and run.config is not None:
+        reported = replace(reported, config=run.config)
+    target = Path(path) if path is not None else reported.file_of(JUNIT)
+    checked = _gates_of(run) if gates is None else gates
+    try:
+        with TemporaryFile() as texts:
+            cases = _Cases(reported.config.repeats, texts)
+            properties = _added(cases, reported)
+            suites = [_question_suite(cases, title_of(reported), properties)]
+            if checked:
+                suites.append(_gate_suite(checked))
+            replace_file(target, (part.encode("utf-8") for part in _document(title_of(reported), suites)))
+    except OSError as problem:  # of the file of texts
+        raise cannot_write(target, problem) from problem
+    return target
+
+
+def _gates_of(run: RunSource) -> list[GateResult]:
+    if isinstance(run, BenchmarkRun):
+        return run.gate_results()
+    return gate_results(run) if isinstance(run, str | PathLike) else []
+
+
+@dataclass(slots=True)
+class _Question:
+    """What is kept of a question in memory.
+
+    Attributes:
+        name: Its id, unique among the cases.
+        template_id: Its template.
+        state: What came of its worst sample.
+        seconds: How long its samples took.
+        places: Where the texts of its samples stand in the file of texts.
+    """
+
+    name: str
+    template_id: str
+    state: int = PASSED
+    seconds: float = 0.0
+    places: "array[int]" = field(default_factory=lambda: array("q"))
+
+
+class _Cases:
+    """The questions of a run as cases; results are added one at a time, and their texts wait in a file.
+
+    Args:
+        config: Which score passes.
+        texts: A file for the texts.
+    """
+
+    def __init__(self, config: RepeatsConfig, texts: IO[bytes]) -> None:
+        self._config = config
+        self._texts = texts
+        self._questions: dict[str, _Question] = {}
+        self._names = Counter[tuple[str, str]]()
+        self._left = _MOST_BYTES_OF_TEXTS
+
+    def __iter__(self) -> Iterator[_Question]:
+        return iter(self._questions.values())
+
+    def add(self, sample: ReportedSample) -> None:
+        """Add a sample."""
+        result = sample.result
+        identifier = str(result["question_id"])
+        question = self._questions.get(identifier)
+        if question is None:
+            name = shown_name(identifier)
+            self._names[name, sample.template_id] += 1
+            count = self._names[name, sample.template_id]
+            name = name if count == 1 else f"{name} ({count})"
+            question = self._questions[identifier] = _Question(name, sample.template_id)
+        score = _score_of(sample, self._config.metric)
+        state = self._state(sample, score)
+        question.state = min(question.state, state)
+        question.seconds += max(0.0, number(result.get(ELAPSED_SEC)) or 0.0)
+        text = self._text(sample, state)
+        self._left -= len(text.encode("utf-8"))
+        kept = {
+            "state": state,
+            "repeat": repeat_of(result),
+            "message": self._message(sample, state, score),
+            "type": kind_of(result.get("error")) if state == ERROR else self._config.metric,
+            "text": text if self._left >= 0 else _LEFT_OUT,
+        }
+        question.places.append(self._texts.tell())
+        self._texts.write(json_line(kept))
+
+    def samples_of(self, question: _Question) -> list[Mapping[str, Any]]:
+        """Return what was kept of a question's samples, by repeat."""
+        samples = []
+        for place in question.places:
+            self._texts.seek(place)
+            samples.append(parse_json(self._texts.readline().decode("utf-8")))
+        return sorted(samples, key=lambda kept: kept["repeat"])
+
+    def _state(self, sample: ReportedSample, score: float | None) -> int:
+        if sample.has_failed:
+            return ERROR
+        if score is None:
+            return SKIPPED
+        is_lower_better = metric_spec(self._config.metric).lower_is_better
+        return PASSED if passes(score, self._config.threshold, lower_is_better=is_lower_better) else FAILURE
+
+    def _message(self, sample: ReportedSample, state: int, score: float | None) -> str:
+        metric = self._config.metric
+        if state == ERROR:
+            return one_line(reason_of(sample.result), _MESSAGE)
+        if score is None:
+            return one_line(f"{metric} was not measured", _MESSAGE)
+        said = f"{metric} {amount_text(score, metric_spec(metric).unit)}"
+        if state == PASSED:
+            return one_line(said, _MESSAGE)
+        why = _judged_reason(sample.result, metric) or reason_of(sample.result)
+        passing = f"{passing_sign(metric)} {self._config.threshold:g} passes"
+        return one_line(f"{said} ({passing}){f': {why}' if why else ''}", _MESSAGE)
+
+    def _text(self, sample: ReportedSample, state: int) -> str:
+        """Return what is told of a sample; of one that passed its scores alone."""
+        result = sample.result
+        scores = list(_score_lines(sample))
+        if state == PASSED:
+            return one_line(", ".join(scores), _LINE)
+        why = reason_of(result)
+        parts = [
+            *scores,
+            *_reason_lines(sample),
+            f"Why: {why}" if why and state != SKIPPED else "",
+            f"Question: {one_line(result.get('question_text', ''), _PART)}",
+            _told("Answer", result.get("actual_answer")),
+            _told("Reference answer", result.get("reference_answer")),
+        ]
+        return visible("\n".join(filter(None, parts)))
+
+
+def _score_of(sample: ReportedSample, metric: str) -> float | None:
+    """Return the score that decides; what is not uncertain is its own upper bound."""
+    score = sample.scores.get(shown_name(metric))
+    return sample.scores.get(UPPER_BOUNDS[metric]) if score is None and metric in UPPER_BOUNDS else score
+
+
+def _score_lines(sample: ReportedSample) -> Iterator[str]:
+    for metric, value in sample.scores.items():
+        yield f"{metric} {amount_text(value, metric_spec(metric).unit)}"
+
+
+def _reason_lines(sample: ReportedSample) -> Iterator[str]:
+    """Yield the judges' reasons; several scores of a judge have one."""
+    for key in dict.fromkeys(map(_reason_key, sample.scores)):
+        if (reason := sample.result.get(key)) is not None:
+            yield f"{shown_name(key.removesuffix(REASON_ENDING))}: {one_line(reason, _LINE)}"
+
+
+def _judged_reason(result: Mapping[str, Any], metric: str) -> str:
+    reason = result.get(_reason_key(metric))
+    return "" if reason is None else one_line(reason, _LINE)
+
+
+def _reason_key(metric: str) -> str:
+    return metric_spec(metric).reason_key or reason_key(metric)
+
+
+def _told(name: str, text: object) -> str:
+    if text is None:
+        return ""
+    cut = shortened(str(text), _PART, keeps_lines=True, tells=True)
+    return f"{name}: {cut}"
+
+
+def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
+    """Add a run's samples to the cases, and return the properties of the suite."""
+    numbers, totals = RunValues(run.config, run.more_metrics), Totals(JudgeCosts(run.config))
+    samples = 0
+    for sample in reported_samples(run.results, run.metrics()):
+        samples += 1
+        cases.add(sample)
+        numbers.add(sample.result)
+        totals.add(sample.result)
+    record = run.record
+    properties: dict[str, Any] = {
+        "graphrag-eval-lc": __version__,
+        "run_id": record.get("run_id"),
+        "commit": part_of(record, "git").get("commit"),
+        "dataset": part_of(record, "dataset").get("path"),
+        "stopped": part_of(record, "stopped").get("message"),
+        "questions": len(numbers.questions),
+        "samples": samples,
+        "errors": sum(question.errors for question in numbers.questions.values()),
+    }
+    for score in score_records(shown_scores(numbers), len(numbers.questions)):
+        known = {"": "mean_all", ".low": "low", ".high": "high", ".answered": "mean_answered"}
+        properties |= {f"{score['metric']}{ending}": score[key] for ending, key in known.items()}
+    properties |= {f"{key}.sum": value for key, value in totals.summary().items() if metric_spec(key).is_spent}
+    return {name: _property_text(value) for name, value in properties.items() if value is not None}
+
+
+def _property_text(value: object) -> str:
+    return format(value, ".6g") if isinstance(value, float) else one_line(value, _MESSAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suite:
+    """A suite: its counts, and its cases, which are rendered as they are written."""
+
+    name: str
+    counts: Mapping[int, int]
+    seconds: float
+    properties: Mapping[str, str]
+    cases: Iterable[str]
+
+
+def _question_suite(cases: _Cases, name: str, properties: Mapping[str, str]) -> _Suite:
+    counts = Counter(question.state for question in cases)
+    seconds = sum(question.seconds for question in cases)
+    rendered = (_question_case(question, cases.samples_of(question)) for question in cases)
+    return _Suite(name, counts, seconds, properties, rendered)
+
+
+def _question_case(question: _Question, samples: Sequence[Mapping[str, Any]]) -> str:
+    worst = next(kept for kept in samples if kept["state"] == question.state)
+    if len(samples) == 1:
+        message, text = worst["message"], worst["text"]
+    else:
+        passed = sum(kept["state"] == PASSED for kept in samples)
+        message = f"{passed} of {len(samples)} repeats passed; repeat {worst['repeat']}: {worst['message']}"
+        lines = "\n" if question.state == PASSED else "\n\n"
+        text = lines.join(_repeat_text(kept) for kept in samples)
+    told = _case_result(question.state, message, worst["type"], text)
+    return _case(question.template_id, question.name, question.seconds, told)
+
+
+def _repeat_text(kept: Mapping[str, Any]) -> str:
+    if kept["state"] == PASSED:
+        return f"Repeat {kept['repeat']} passed: {kept['text']}"
+    return f"Repeat {kept['repeat']} {_WORDS[kept['state']]}:\n{kept['text']}"
+
+
+def _gate_suite(gates: Sequence[GateResult]) -> _Suite:
+    states = {"passed": PASSED, "failed": FAILURE, "not checked": SKIPPED}
+    known = [(gate, states[state_in_run(gate)]) for gate in gates]
+    taken = Counter[str]()
+    rendered = []
+    for gate, state in known:
+        name = shown_name(f"{gate.name} {'≥' if gate.direction == 'under' else '≤'} {gate.required:,.10g}")
+        taken[name] += 1
+        unique = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        said = masked_text(str(gate))
+        rendered.append(_case("gates", unique, 0.0, _case_result(state, one_line(said, _MESSAGE), "gate", said)))
+    return _Suite("gates", Counter(state for _, state in known), 0.0, {}, rendered)
+
+
+def _case_result(state: int, message: str, kind: str, text: str) -> str:
+    tag, body = _TAGS[state], _text(text)
+    if state == PASSED:
+        return f"<{tag}>{body}</{tag}>" if body else ""
+    if state == SKIPPED:  # which has no attributes in the older of Jenkins' schemas
+        return f"<{tag}>{_text(message)}</{tag}>"
+    return f'<{tag} message="{_attribute(message)}" type="{_attribute(kind)}">{body}</{tag}>'
+
+
+def _case(template_id: str, name: str, seconds: float, told: str) -> str:
+    names = f'classname="{_attribute(template_id)}" name="{_attribute(name)}" time="{seconds:.3f}"'
+    return f"<testcase {names}>{told}</testcase>\n" if told else f"<testcase {names}/>\n"
+
+
+def _document(name: str, suites: Sequence[_Suite]) -> Iterator[str]:
+    total = sum((Counter(suite.counts) for suite in suites), Counter[int]())
+    # The schema has no count of skipped cases here.
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield f'<testsuites name="{_attribute(name)}" {_counts(total, sum(suite.seconds for suite in suites))}>\n'
+    for suite in suites:
+        skipped = f'skipped="{suite.counts.get(SKIPPED, 0)}"'
+        yield f'<testsuite name="{_attribute(suite.name)}" {_counts(suite.counts, suite.seconds)} {skipped}>\n'
+        if suite.properties:
+            yield "<properties>\n"
+            for key, value in suite.properties.items():
+                yield f'<property name="{_attribute(key)}" value="{_attribute(value)}"/>\n'
+            yield "</properties>\n"
+        yield from suite.cases
+        yield "</testsuite>\n"
+    yield "</testsuites>\n"
+
+
+def _counts(counts: Mapping[int, int], seconds: float) -> str:
+    known = {"tests": sum(counts.values()), "failures": counts.get(FAILURE, 0), "errors": counts.get(ERROR, 0)}
+    return " ".join(f'{key}="{value}"' for key, value in {**known, "time": f"{seconds:.3f}"}.items())
+
+
+def _attribute(text: str) -> str:
+    return escape(_allowed(text), {'"': "&quot;"})
+
+
+def _text(text: str) -> str:
+    return escape(_allowed(text))
+
+
+def _allowed(text: str) -> str:
+    return _FORBIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", visible(text))

@@ -1,0 +1,131 @@
+"""GitHub-flavoured Markdown: texts that cannot break or inject anything, and tables that fit into a size."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from graphrag_eval_lc.report.formats import one_line
+from graphrag_eval_lc.texts import counted
+
+LONGEST_TEXT: Final = 300
+LONGEST_NAME: Final = 120
+
+# What means something anywhere on a line to GitHub or GitLab: code, links, tables, HTML, formulas, mentions.
+_SPECIAL = re.compile(r"[&<>|`\\*\[\]~$#@{}]")
+# After a letter a low line begins nothing, and names stay readable.
+_EMPHASIS = re.compile(r"(?<![^\W_])_")
+# Addresses and emoji, of which one character is enough.
+_ADDRESS = re.compile(r":(?=//)|(?<=www)\.|:(?=[\w+-]+:)", re.IGNORECASE)
+# People and issues are looked for in what is shown, so that an entity alone does not help.
+_REFERENCE = re.compile(r"(@)(?=[\w-])|([#!])(?=\d)")
+_NO_WIDTH: Final = "\u200b"
+
+
+def md_text(text: object, length: int = LONGEST_TEXT) -> str:
+    r"""Return a text on one line that Markdown shows as it is; a longer one is cut.
+
+    Example:
+        >>> md_text("a|b\n<b> *c* my_name")
+        'a&#124;b &#60;b&#62; &#42;c&#42; my_name'
+    """
+    marked = _REFERENCE.sub(lambda found: f"{found[0]}{_NO_WIDTH}", one_line(text, length))
+    return _escaped(marked).replace(_NO_WIDTH, "&#8203;")
+
+
+def md_code(text: object, length: int = LONGEST_NAME) -> str:
+    """Return a text in the type of code, such as an id: nobody is mentioned in it, and it can be copied.
+
+    Example:
+        >>> md_code("q_1|@all")
+        '<code>q_1&#124;&#64;all</code>'
+    """
+    return f"<code>{_escaped(one_line(text, length))}</code>"
+
+
+def _escaped(text: str) -> str:
+    for pattern in (_SPECIAL, _EMPHASIS, _ADDRESS):  # what stands for a character has none of those after it
+        text = pattern.sub(lambda found: f"&#{ord(found[0])};", text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a document.
+
+    Attributes:
+        head: Its first lines, which stay together.
+        rows: Lines after them, of which the last may be left out.
+        tail: Lines after all rows.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[str] = ()
+    tail: Sequence[str] = ()
+
+
+def md_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> tuple[list[str], list[str]]:
+    """Return the two first lines of a table, and its rows.
+
+    Args:
+        headings: The headings, as Markdown.
+        rows: The cells of each row, as Markdown.
+        left: How many columns are aligned to the left; the others are numbers.
+    """
+    lines = [":---" if index < left else "---:" for index in range(len(headings))]
+    return [_row(headings), _row(lines)], [_row(cells) for cells in rows]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+_RESERVED: Final = 400
+
+
+def fitted(blocks: Iterable[Block], most_bytes: int) -> str:
+    """Return blocks as a document of at most so many bytes; what is left out is told.
+
+    Rows are left out from the end, and blocks that do not fit; the first block should.
+
+    Args:
+        blocks: The blocks, the most important first.
+        most_bytes: The size in UTF-8.
+
+    Example:
+        >>> fitted([Block(["# Head"]), Block(["Rows:"], ["- a", "- b" * 500])], 1000).splitlines()[-1]
+        '_Shortened: 1 line is left out here._'
+    """
+    left = most_bytes - _RESERVED
+    parts: list[str] = []
+    dropped = 0
+    for block in blocks:
+        head, tail = _lines(block.head), _lines(block.tail)
+        needed = _size(head) + _size(tail) + 1
+        if needed > left:
+            dropped += 1 + len(block.rows)
+            continue
+        left -= needed
+        kept = []
+        for row in map(_line, block.rows):
+            left -= _size(row)
+            if left < 0:
+                break
+            kept.append(row)
+        dropped += len(block.rows) - len(kept)
+        parts.append(f"{head}{''.join(kept)}{tail}")
+    if dropped:
+        parts.append(f"_Shortened: {counted(dropped, 'line is', 'lines are')} left out here._\n")
+    return "\n".join(parts)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(map(_line, lines))
+
+
+def _line(text: str) -> str:
+    return f"{text}\n"
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8"))
