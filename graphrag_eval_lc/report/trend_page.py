@@ -117,7 +117,7 @@ def _run(number: int, point: TrendPoint, folder: Path) -> dict[str, Any]:
         "questions": f"{point.number_of_questions:,}",
         "errors": f"{point.number_of_errors:,}",
         "tokens": amount_text(point.spent.get(TOTAL_TOKENS), "tokens"),
-        "cost": amount_text(point.spent.get(AGENT_COST), "usd"),
+        "dollars": amount_text(point.spent.get(AGENT_COST), "usd"),
         "seconds": amount_text(point.spent.get(ELAPSED_SEC), "seconds"),
         "changes": list(point.changes),
     }

@@ -7,6 +7,8 @@ keys the first that a span has counts.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 from graphrag_eval_lc.traces.traced_calls import CallKind
 
 Keys = tuple[str, ...]
@@ -98,9 +100,9 @@ OPENINFERENCE = Convention(
     documents=("retrieval.documents",),
     parameters=("tool.parameters",),
     tokens={
-        "input_tokens": ("llm.token_count.prompt",),
-        "output_tokens": ("llm.token_count.completion",),
-        "total_tokens": ("llm.token_count.total",),
+        INPUT_TOKENS: ("llm.token_count.prompt",),
+        OUTPUT_TOKENS: ("llm.token_count.completion",),
+        TOTAL_TOKENS: ("llm.token_count.total",),
         "cached_input_tokens": ("llm.token_count.prompt_details.cache_read",),
         "cache_write_input_tokens": ("llm.token_count.prompt_details.cache_write",),
         "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
@@ -135,9 +137,9 @@ LANGFUSE = Convention(
     token_details={
         # Langfuse counts apart what others count as a part of the input or the output.
         "langfuse.observation.usage_details": {
-            "input_tokens": ("input", "prompt_tokens", "input_*"),
-            "output_tokens": ("output", "completion_tokens", "output_*"),
-            "total_tokens": ("total", "total_tokens"),
+            INPUT_TOKENS: ("input", "prompt_tokens", "input_*"),
+            OUTPUT_TOKENS: ("output", "completion_tokens", "output_*"),
+            TOTAL_TOKENS: ("total", "total_tokens"),
             "cached_input_tokens": ("input_cache_read", "input_cached_tokens"),
             "cache_write_input_tokens": ("input_cache_creation",),
             "reasoning_tokens": ("output_reasoning", "output_reasoning_tokens"),
@@ -214,7 +216,7 @@ GEN_AI = Convention(
             "execute_tool": "tool",
             "invoke_agent": "agent",
             "invoke_workflow": "agent",
-            "retrieval": "retriever",
+            RETRIEVAL: "retriever",
             "vector_db_retrieve": "retriever",
             "create_agent": "other",
             "execute_task": "other",
@@ -234,9 +236,9 @@ GEN_AI = Convention(
     asked_messages=("gen_ai.prompt",),
     answered_messages=("gen_ai.completion",),
     tokens={
-        "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-        "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-        "total_tokens": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
+        INPUT_TOKENS: ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+        OUTPUT_TOKENS: ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+        TOTAL_TOKENS: ("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
         "cached_input_tokens": (
             "gen_ai.usage.cache_read.input_tokens",
             "gen_ai.usage.cache_read_input_tokens",

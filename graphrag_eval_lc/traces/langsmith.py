@@ -15,14 +15,14 @@ from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message
 from graphrag_eval_lc.capture.outputs import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.registry.metrics import TOKENS
+from graphrag_eval_lc.registry.metrics import TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.traces.traced_calls import LATEST, AskedCall, CallKind, TracedCall
 from graphrag_eval_lc.traces.user_metadata import QUESTION_ID, user_metadata
 
 SOURCE = "langsmith"
 _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}
 # Of older exports: counts of a run beside its outputs.
-_RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), TOKENS, strict=True))
+_RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", TOTAL_TOKENS), TOKENS, strict=True))
 _CONSTRUCTED = {"lc", "type", "id", "kwargs"}
 _OUTPUT = "output"
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\((?P<text>.*)\)", re.DOTALL)

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphrag_eval_lc.capture.messages import answer_in, question_in, value_text
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.texts import text_of
 from graphrag_eval_lc.traces.conventions import ANSWER_TOOLS, CONVENTIONS, Keys
 from graphrag_eval_lc.traces.messages import Message, last_answer, last_question, messages_in, nested, parsed
@@ -226,8 +227,8 @@ class _SpanReader:
                 details = parsed(self._attributes.get(key))
                 if isinstance(details, Mapping):
                     found = {**_summed(details, rows), **found}
-        if "total_tokens" not in found and {"input_tokens", "output_tokens"} <= found.keys():
-            found["total_tokens"] = found["input_tokens"] + found["output_tokens"]
+        if TOTAL_TOKENS not in found and {INPUT_TOKENS, OUTPUT_TOKENS} <= found.keys():
+            found[TOTAL_TOKENS] = found[INPUT_TOKENS] + found[OUTPUT_TOKENS]
         return found
 
     def asked(self) -> list[Message]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.traces.messages import parsed
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
@@ -75,7 +76,7 @@ def _are_one(one: TracedCall, other: TracedCall) -> bool:
             not one.tokens
             or not other.tokens
             or dict(one.tokens).items() >= dict(other.tokens).items()
-            or (one.tokens.get("output_tokens") == other.tokens.get("output_tokens"))
+            or (one.tokens.get(OUTPUT_TOKENS) == other.tokens.get(OUTPUT_TOKENS))
         )
     if one.tool_call_id and other.tool_call_id and one.tool_call_id != other.tool_call_id:
         return False
