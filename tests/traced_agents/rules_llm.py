@@ -11,6 +11,7 @@ from llama_index.core.base.llms.types import (
     LLMMetadata,
     MessageRole,
 )
+from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from stations import TOKENS, completion
@@ -24,8 +25,12 @@ class RulesLLM(FunctionCallingLLM):
         """Say that the model calls functions."""
         return LLMMetadata(model_name="rules-1", is_chat_model=True, is_function_calling_model=True)
 
+    @llm_chat_callback()
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """Answer."""
+        return self._answer(messages)
+
+    def _answer(self, messages: Sequence[ChatMessage]) -> ChatResponse:
         answered = completion({"messages": [_plain(message) for message in messages]})
         calls = answered.get("tool_calls") or []
         message = ChatMessage(
@@ -33,19 +38,22 @@ class RulesLLM(FunctionCallingLLM):
         )
         return ChatResponse(message=message, raw={"usage": TOKENS, "model": "rules-1"}, additional_kwargs=TOKENS)
 
+    @llm_chat_callback()
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """Answer."""
-        return self.chat(messages, **kwargs)
+        return self._answer(messages)
 
+    @llm_chat_callback()
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Iterator[ChatResponse]:
         """Answer at once."""
-        yield self.chat(messages, **kwargs)
+        yield self._answer(messages)
 
+    @llm_chat_callback()
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> AsyncIterator[ChatResponse]:
         """Answer at once."""
 
         async def stream() -> AsyncIterator[ChatResponse]:
-            yield self.chat(messages, **kwargs)
+            yield self._answer(messages)
 
         return stream()
 
