@@ -32,7 +32,7 @@ def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
 def test_unit_tests_pass_with_the_lowest_versions(tmp_path: Path) -> None:
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
-    tested = ("demo", "judges", "notebook", "report", "stats")
+    tested = ("demo", "judges", "notebook", "parquet", "pytest", "report", "stats")
     pinned = lowest([*project["dependencies"], *chain.from_iterable(extras[extra] for extra in tested)])
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
