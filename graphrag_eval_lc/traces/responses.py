@@ -1,8 +1,9 @@
 """From the calls of a trace to the response of one question, as the capture handler would have made it."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from graphrag_eval_lc.capture.outputs import output_text, to_plain
 from graphrag_eval_lc.capture.redaction import shown_config
@@ -84,6 +85,14 @@ class _Tree:
         return [call for call in named if not any(each.question_id is not None for each in self.outer(call))]
 
 
+class _Asked(NamedTuple):
+    """A call for which a model asked: by which of the models, and as which of its calls."""
+
+    number: int
+    position: int
+    call: AskedCall
+
+
 class _Trace:
     """The calls of one question.
 
@@ -101,6 +110,12 @@ class _Trace:
             for call in tree.calls
             if call.kind == "tool" or (call.kind == "retriever" and not self._is_in(call, _STEPS))
         ]
+        self._model_starts = [model.started for model in self._models]
+        self._calls_by_id: dict[str, list[_Asked]] = {}
+        for number, model in enumerate(self._models):
+            for position, asked in enumerate(model.asked):
+                if asked.id is not None:
+                    self._calls_by_id.setdefault(asked.id, []).append(_Asked(number, position, asked))
         steps = {call.id for call in self._steps}
         self._around = {
             call.id: next((each.id for each in tree.outer(call) if each.id in steps), None) for call in self._steps
@@ -174,19 +189,19 @@ class _Trace:
 
     def _place(self, step: TracedCall) -> tuple[float, float, float]:
         """Return where a step stands: after which model's answer, as which of its calls, and when."""
-        before = [(number, model) for number, model in enumerate(self._models) if model.started <= step.started]
-        for number, model in reversed(before):
-            if (position := _position(step, model.asked)) is not None:
-                return number, position, step.started
-        return (before[-1][0] if before else -1), inf, step.started
+        before = bisect_right(self._model_starts, step.started)
+        known = self._calls_by_id.get(step.tool_call_id, ()) if step.tool_call_id is not None else ()
+        if (asked := _last_before(known, before)) is not None:
+            return asked.number, asked.position, step.started
+        return before - 1, inf, step.started
 
     def _asked(self, step: TracedCall) -> AskedCall | None:
         """Return how a model asked for a step by its id."""
         if step.tool_call_id is None:
             return None
-        before = (model for model in reversed(self._models) if model.started <= step.started)
-        asked = (each for model in before for each in model.asked if each.id == step.tool_call_id)
-        return next((each for each in asked if each.name == step.name), None)
+        known = [each for each in self._calls_by_id.get(step.tool_call_id, ()) if each.call.name == step.name]
+        found = _last_before(known, bisect_right(self._model_starts, step.started))
+        return None if found is None else found.call
 
     def _actual_step(self, call: TracedCall) -> ActualStep:
         asked = self._asked(call) if call.args is None else None
@@ -213,9 +228,8 @@ class _Trace:
 
     def _add_tokens(self, response: Response) -> Iterator[str]:
         """Add the sums of tokens, where every model call tells them."""
-        failed = [call for call in self._models if call.error is not None and not any(map(call.tokens.get, TOKENS))]
-        told = [call for call in self._models if call not in failed]
-        number = len(self._models)
+        told = [call for call in self._models if call.error is None or any(map(call.tokens.get, TOKENS))]
+        number, failed = len(self._models), len(self._models) - len(told)
         for key in TOKENS:
             if told and all(key in call.tokens for call in told):
                 response[key] = sum(call.tokens[key] for call in told)
@@ -223,7 +237,7 @@ class _Trace:
         if unknown:
             yield f"{unknown} of {number} model calls did not report all token counts, so the sums are left out"
         if failed:
-            yield f"{len(failed)} of {number} model calls failed; what tokens they used is not known and not counted"
+            yield f"{failed} of {number} model calls failed; what tokens they used is not known and not counted"
 
     def _add_config(self, response: Response, outermost: Iterable[TracedCall]) -> None:
         metadata: dict[str, Any] = {}
@@ -255,10 +269,12 @@ class _Trace:
             )
 
 
-def _position(step: TracedCall, asked: Sequence[AskedCall]) -> int | None:
-    if step.tool_call_id is None:
+def _last_before(asked: Sequence[_Asked], before: int) -> _Asked | None:
+    """Return the first call of the last model among the first ones, so many, that asked for it."""
+    at = bisect_left(asked, before, key=lambda each: each.number)
+    if not at:
         return None
-    return next((place for place, each in enumerate(asked) if each.id == step.tool_call_id), None)
+    return asked[bisect_left(asked, asked[at - 1].number, key=lambda each: each.number)]
 
 
 def _model_call(call: TracedCall) -> ModelCall:

@@ -104,14 +104,14 @@ def _without_shells(calls: Sequence[TracedCall]) -> Iterator[TracedCall]:
 
 def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
     """Yield the calls, tools with the arguments of the model's call where their own span lacks them."""
-    asked: list[tuple[AskedCall, str]] = []  # the last ones first, each with the source that tells it
+    asked = _AskedCalls()
     for call in calls:
         if call.kind == "model":
-            asked[:0] = [(each, call.source) for each in reversed(call.asked)]
+            asked.add(call)
         if call.kind != "tool":
             yield call
             continue
-        match = _asked_for(call, asked)
+        match = asked.of(call)
         if match is None:
             yield call if isinstance(call.args, Mapping) else replace(call, args=_mapping(call.args))
             continue
@@ -122,19 +122,32 @@ def _with_asked_args(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
         )
 
 
-def _asked_for(call: TracedCall, asked: list[tuple[AskedCall, str]]) -> AskedCall | None:
-    """Return what a model asked for last with a tool's id.
+class _AskedCalls:
+    """What models asked for up to now, by the ids and names of the calls."""
 
-    Of a call without an id, it is the first one left with its name and its arguments, else with its name.
-    """
-    named = [place for place, (each, _) in enumerate(asked) if each.name == call.name]
-    if call.tool_call_id is not None:
-        with_id = [place for place in named if asked[place][0].id == call.tool_call_id]
-        of_source = [place for place in with_id if asked[place][1] == call.source]
-        return asked[(of_source or with_id)[0]][0] if with_id else None
-    left = [place for place in named if asked[place][1] == call.source]
-    alike = [place for place in left if asked[place][0].args == call.args]
-    return asked.pop((alike or left)[-1])[0] if left else None
+    def __init__(self) -> None:
+        # With None for the source, that of any.
+        self._last: dict[tuple[str, str, str | None], AskedCall] = {}
+        self._left: dict[tuple[str, str], list[AskedCall]] = {}
+
+    def add(self, model: TracedCall) -> None:
+        """Note what a model asked for."""
+        for each in model.asked:
+            if each.id is not None:
+                self._last[each.name, each.id, None] = self._last[each.name, each.id, model.source] = each
+            self._left.setdefault((each.name, model.source), []).append(each)
+
+    def of(self, call: TracedCall) -> AskedCall | None:
+        """Return what a model asked for last with a tool's id, best as told by the tool's own source.
+
+        Of a call without an id, it is the first one left with its name and its arguments, else with its name.
+        """
+        if call.tool_call_id is not None:
+            keys = ((call.name, call.tool_call_id, source) for source in (call.source, None))
+            return next((self._last[key] for key in keys if key in self._last), None)
+        left = self._left.get((call.name, call.source), [])
+        alike = next((place for place, each in enumerate(left) if each.args == call.args), 0)
+        return left.pop(alike) if left else None
 
 
 def _is_lacking(args: Any, asked: Any) -> bool:
