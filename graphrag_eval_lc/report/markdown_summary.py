@@ -232,6 +232,11 @@ def _scores_block(records: Sequence[Mapping[str, Any]]) -> Block:
 def _templates_block(templates: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Block:
     shown = list(templates)
     notes = []
+    if any(row["errors"] for row in shown):
+        notes = [
+            "",
+            "A failed question counts as 0 in scores; tokens, seconds and cost are means with the failed ones.",
+        ]
     if len(shown) > _MOST_TEMPLATES:
         main = columns[0] if columns else MAIN_METRIC
         is_lower_better = metric_spec(main).lower_is_better
@@ -241,7 +246,7 @@ def _templates_block(templates: Sequence[Mapping[str, Any]], columns: Sequence[s
             return float("inf") if mean is None else -mean if is_lower_better else mean
 
         shown = sorted(shown, key=worth)[:_MOST_TEMPLATES]
-        notes = ["", f"The {_MOST_TEMPLATES} worst of {len(templates):,} templates."]
+        notes += ["", f"The {_MOST_TEMPLATES} worst of {len(templates):,} templates."]
     has_cost = any(row["usd"] is not None for row in shown)
     spent = {"tokens": "Tokens", "seconds": "Seconds", **({"usd": "Cost"} if has_cost else {})}
     rows = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.score_means import ScoreMean, score_values
 from graphrag_eval_lc.compare.runs import run_results
-from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.errors import RunFolderError, cannot_read
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
@@ -198,13 +198,33 @@ def list_runs(folder: str | PathLike[str]) -> list[StoredRun]:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """Yield the folders with a run.json; inside of one there are no others."""
-    if (root / RUN_FILE).is_file():
-        yield root
-        return
-    for path in sorted(root.iterdir()):
-        if path.is_dir() and not path.name.startswith("."):
-            yield from _folders(path)
+    """Yield the folders with a run.json, each once though links lead to it; inside of one there are no others.
+
+    Raises:
+        RunFolderError: A folder cannot be read.
+    """
+    seen: set[Path] = set()
+    links: list[Path] = []
+    pending = [root]
+    while pending or links:
+        path = pending.pop() if pending else links.pop()  # what stands there itself goes before a link to it
+        try:
+            place = path.resolve(strict=True)
+            if place in seen or not path.is_dir():
+                continue
+            seen.add(place)
+            if (path / RUN_FILE).is_file():
+                yield path
+                continue
+            inner = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+        except FileNotFoundError:  # a link to nothing, or a folder that was removed just now
+            continue
+        except (OSError, RuntimeError) as problem:  # the latter of links in a circle
+            if path.is_symlink():
+                continue
+            raise cannot_read(path, problem if isinstance(problem, OSError) else OSError(str(problem))) from problem
+        for each in inner:
+            (links if each.is_symlink() else pending).append(each)
 
 
 def _samples(micro: Mapping[str, Any]) -> int | None:

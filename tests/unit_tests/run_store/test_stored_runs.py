@@ -101,3 +101,20 @@ def test_broken_aggregates_are_told_with_their_file(runs: Path) -> None:
         list_runs(runs / "a")[0].row()
     with pytest.raises(RunFolderError, match=r"aggregates\.yaml"):
         load_run(runs / "a")
+
+
+def test_run_is_listed_once_though_links_lead_to_it(runs: Path) -> None:
+    (runs / "a_link").symlink_to("nightly", target_is_directory=True)
+    (runs / "latest").symlink_to(runs / "a", target_is_directory=True)
+    (runs / "nightly" / "up").symlink_to("..", target_is_directory=True)
+    (runs / "gone").symlink_to("nowhere")
+    (runs / "itself").symlink_to("itself")
+    assert [run.path for run in list_runs(runs)] == [runs / "killed", runs / "a", runs / "nightly/b"]
+
+
+def test_folder_of_runs_may_be_a_link(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(runs, target_is_directory=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "run").symlink_to(runs / "a", target_is_directory=True)
+    assert len(list_runs(tmp_path / "link")) == 3
+    assert [run.path for run in list_runs(tmp_path / "other")] == [tmp_path / "other" / "run"]
