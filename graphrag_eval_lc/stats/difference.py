@@ -85,10 +85,7 @@ class MeanDifference:
         Raises:
             ValueError: There is no value, or one is not finite.
         """
-        groups = sorted(
-            (sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)),
-            key=lambda values: (abs(fsum(values)), len(values), fsum(values)),
-        )
+        groups = _in_order([sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)])
         values = [*chain.from_iterable(groups)]
         if not values or not all(map(math.isfinite, values)):
             raise ValueError("a mean difference needs finite numbers, at least one")
@@ -279,6 +276,19 @@ def mean_difference(differences_by_cluster: Clusters, *, scale: float | None = N
         (0.2, 1.0)
     """
     return MeanDifference(differences_by_cluster, scale=scale)
+
+
+def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
+    """Return clusters in an order that is the same whichever they come in, and whichever run is called A.
+
+    Some choices of clusters are drawn by their places. Those that differ by as much in both directions stand in the
+    order in which the mean goes; where it is 0, in that of the cluster whose counterpart is missing.
+    """
+    told = sorted((abs(total := fsum(values)), len(values), total) for values in groups)
+    mirrored = sorted((size, number, -total) for size, number, total in told)
+    mean = fsum(total for _, _, total in told)
+    sign = copysign(1, mean) if mean else (-1 if told < mirrored else 1)
+    return sorted(groups, key=lambda values: (abs(fsum(values)), len(values), sign * fsum(values)))
 
 
 def _error_with_one_more(robust: ClusterRobustMean, values: Sequence[float], scale: float | None) -> float:
