@@ -9,7 +9,14 @@ from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import Clusters, Interval, batch_size, drawn_clusters, scipy_stats
+from graphrag_eval_lc.stats.intervals import (
+    Clusters,
+    Interval,
+    batch_size,
+    drawn_clusters,
+    refuse_too_large,
+    scipy_stats,
+)
 from graphrag_eval_lc.stats.significance import differing_sums, questions_needed
 
 # So many choices of templates are drawn, where there are more than that.
@@ -83,12 +90,13 @@ class MeanDifference:
                 far a question is taken to differ where none does. None where there is none.
 
         Raises:
-            ValueError: There is no value, or one is not finite.
+            ValueError: There is no value, or one is not finite or above 1e120.
         """
         groups = _in_order([sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)])
         values = [*chain.from_iterable(groups)]
         if not values or not all(map(math.isfinite, values)):
             raise ValueError("a mean difference needs finite numbers, at least one")
+        refuse_too_large(values)
         self.number_of_values = len(values)
         self._groups, self._scale = groups, scale
         self.difference = fsum(values) / len(values)
@@ -268,7 +276,7 @@ def mean_difference(differences_by_cluster: Clusters, *, scale: float | None = N
         scale: The greatest difference of a question that there can be; None where there is none.
 
     Raises:
-        ValueError: There is no value, or one is not finite.
+        ValueError: There is no value, or one is not finite or above 1e120.
 
     Example:
         >>> found = mean_difference({"ports": [0.0, 1.0], "lines": [0.0, 0.0], "loads": [0.0]}, scale=1)

@@ -162,6 +162,13 @@ def test_what_is_no_number_is_told(clusters: list[list[float]]) -> None:
         mean_difference(clusters)
 
 
+@pytest.mark.parametrize("value", [1e200, -1e300, 1.7e308])
+def test_what_is_too_large_to_be_squared_is_told(value: float) -> None:
+    with pytest.raises(ValueError, match=r"is too large to reckon with, which goes up to 1e\+120"):
+        mean_difference([[value], [0.0]])
+    assert mean_difference([[-2e100], [0.0]], scale=2e100).interval() is not None
+
+
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
 def test_confidence_is_between_0_and_1(confidence: float) -> None:
     with pytest.raises(ValueError, match="the confidence level is between 0 and 1"):
