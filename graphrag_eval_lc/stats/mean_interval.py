@@ -100,8 +100,8 @@ def mean_interval(
         equal, which says nothing of how far others lie.
 
     Raises:
-        ValueError: A value is not finite, above 1e120 or beyond the bounds, there are not as many clusters as values, or
-            the confidence level is out of range.
+        ValueError: A value is not finite, above 1e120 or beyond the bounds, there are not as many clusters as values,
+            or the confidence level is out of range.
         MissingExtraError: scipy is not installed.
 
     Example:
