@@ -92,11 +92,12 @@ class MeanDifference:
         Raises:
             ValueError: There is no value, or one is not finite or above 1e120.
         """
-        groups = _in_order([sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)])
-        values = [*chain.from_iterable(groups)]
+        drawn = [sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)]
+        values = [*chain.from_iterable(drawn)]
         if not values or not all(map(math.isfinite, values)):
             raise ValueError("a mean difference needs finite numbers, at least one")
         refuse_too_large(values)
+        groups = _in_order(drawn)
         self.number_of_values = len(values)
         self._groups, self._scale = groups, scale
         self.difference = fsum(values) / len(values)

@@ -165,7 +165,7 @@ def test_what_is_no_number_is_told(clusters: list[list[float]]) -> None:
 @pytest.mark.parametrize("value", [1e200, -1e300, 1.7e308])
 def test_what_is_too_large_to_be_squared_is_told(value: float) -> None:
     with pytest.raises(ValueError, match=r"is too large to reckon with, which goes up to 1e\+120"):
-        mean_difference([[value], [0.0]])
+        mean_difference([[value, value], [0.0]])
     assert mean_difference([[-2e100], [0.0]], scale=2e100).interval() is not None
 
 
