@@ -177,6 +177,9 @@ class _PairBeside:
         if metric is None:
             what = f"A and {self.run.letter} have no score in common"
             return NotComparable(self.run.letter, gate.condition, what)
+        of_mean, statistic = metric_and_statistic(metric)
+        if statistic == MEAN and not self.pairing.can_compare(metric):
+            metric = of_mean  # steps_score.mean is steps_score, where no result has that name itself
         pairs = self._values(metric, gate.template)
         if not pairs:
             return self._nothing(metric, gate.template)

@@ -111,6 +111,8 @@ class KnownMetrics:
             return self._why_not_of_family(metric, spec.family)
         stem, _, ending = metric.rpartition(".")
         if stem in self.measured:
+            if ending in STATISTICS:  # and the name has one more
+                return f"{name} names two statistics of {stem}", f"Name one of them, such as {metric}."
             return f"there is no statistic {ending} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
@@ -152,8 +154,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
         >>> nearest("step_score", ["steps_score", "answer_f1"])
         'Did you mean steps_score?'
     """
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"Did you mean {near[0]}?" if near else f"There are {listed(known, _MOST_NAMED)}."
+    near = next((each for each in known if each.casefold() == name.casefold()), None)
+    near = near or next(iter(get_close_matches(name, known, n=1, cutoff=0.6)), None)
+    return f"Did you mean {near}?" if near else f"There are {listed(known, _MOST_NAMED)}."
 
 
 def check_gates(

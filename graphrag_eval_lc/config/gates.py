@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from typing import Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -36,7 +37,7 @@ class GateConfig(Section):
         True
     """
 
-    metric: str | None = None
+    metric: str | None = Field(default=None, min_length=1)
     template: str | None = None
     under: float | None = Field(default=None, allow_inf_nan=False)
     over: float | str | None = None
@@ -51,8 +52,7 @@ class GateConfig(Section):
     def _is_a_number_or_an_increase(cls, value: Any) -> Any:
         if isinstance(value, str) and _WITH_EXPONENT.fullmatch(value):  # which YAML 1.1 reads as a text
             value = float(value)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if value is None or is_number or (isinstance(value, str) and _CHANGE.fullmatch(value)):
+        if value is None or _is_bound(value):
             return value
         what = f"{value!r:.40} is neither a number nor an increase over the baseline"
         raise mistake(what, 'Write a bound as 30, a share of the baseline\'s mean as "+10%", a difference as "+0.05".')
@@ -81,6 +81,16 @@ class GateConfig(Section):
             what = f"confident is of max_drop and max_drop_per_template, and {condition} knows no sure drop"
             raise mistake(what, "Leave confident out.", "confident")
         return self
+
+
+def _is_bound(value: Any) -> bool:
+    """Return whether a value is a finite number, or an increase by one; no run could be above an infinite one."""
+    if isinstance(value, str):
+        change = _CHANGE.fullmatch(value)
+        return change is not None and math.isfinite(float(change["number"]))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # which whole numbers can exceed
 
 
 CONDITIONS: Final = (

@@ -9,7 +9,14 @@ from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import Clusters, Interval, batch_size, drawn_clusters, scipy_stats
+from graphrag_eval_lc.stats.intervals import (
+    Clusters,
+    Interval,
+    batch_size,
+    drawn_clusters,
+    refuse_too_large,
+    scipy_stats,
+)
 from graphrag_eval_lc.stats.significance import differing_sums, questions_needed
 
 # So many choices of templates are drawn, where there are more than that.
@@ -83,15 +90,14 @@ class MeanDifference:
                 far a question is taken to differ where none does. None where there is none.
 
         Raises:
-            ValueError: There is no value, or one is not finite.
+            ValueError: There is no value, or one is not finite or above 1e120.
         """
-        groups = sorted(
-            (sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)),
-            key=lambda values: (abs(fsum(values)), len(values), fsum(values)),
-        )
-        values = [*chain.from_iterable(groups)]
+        drawn = [sorted(map(float, values)) for values in drawn_clusters(differences_by_cluster)]
+        values = [*chain.from_iterable(drawn)]
         if not values or not all(map(math.isfinite, values)):
             raise ValueError("a mean difference needs finite numbers, at least one")
+        refuse_too_large(values)
+        groups = _in_order(drawn)
         self.number_of_values = len(values)
         self._groups, self._scale = groups, scale
         self.difference = fsum(values) / len(values)
@@ -271,7 +277,7 @@ def mean_difference(differences_by_cluster: Clusters, *, scale: float | None = N
         scale: The greatest difference of a question that there can be; None where there is none.
 
     Raises:
-        ValueError: There is no value, or one is not finite.
+        ValueError: There is no value, or one is not finite or above 1e120.
 
     Example:
         >>> found = mean_difference({"ports": [0.0, 1.0], "lines": [0.0, 0.0], "loads": [0.0]}, scale=1)
@@ -279,6 +285,19 @@ def mean_difference(differences_by_cluster: Clusters, *, scale: float | None = N
         (0.2, 1.0)
     """
     return MeanDifference(differences_by_cluster, scale=scale)
+
+
+def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
+    """Return clusters in an order that is the same whichever they come in, and whichever run is called A.
+
+    Some choices of clusters are drawn by their places. Those that differ by as much in both directions stand in the
+    order in which the mean goes; where it is 0, in that of the cluster whose counterpart is missing.
+    """
+    told = sorted((abs(total := fsum(values)), len(values), total) for values in groups)
+    mirrored = sorted((size, number, -total) for size, number, total in told)
+    mean = fsum(total for _, _, total in told)
+    sign = copysign(1, mean) if mean else (-1 if told < mirrored else 1)
+    return sorted(groups, key=lambda values: (abs(fsum(values)), len(values), sign * fsum(values)))
 
 
 def _error_with_one_more(robust: ClusterRobustMean, values: Sequence[float], scale: float | None) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, sqrt
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.errors import MissingExtraError
 
@@ -12,6 +12,9 @@ FEWEST_CLUSTERS = 10
 
 # Held at a time while samples are drawn: some 30 MB.
 _NUMBERS_AT_A_TIME = 4_000_000
+
+# Beyond it squares and their sums would have no number; differences of results are far smaller.
+_LARGEST: Final = 1e120
 
 Clusters = Mapping[str, Sequence[float]] | Sequence[Sequence[float]]
 
@@ -27,6 +30,17 @@ def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
     """
     groups = [values for values in (clusters.values() if isinstance(clusters, Mapping) else clusters) if len(values)]
     return [[value] for value in groups[0]] if len(groups) == 1 else groups
+
+
+def refuse_too_large(values: Iterable[float]) -> None:
+    """Refuse values whose squares cannot be reckoned with.
+
+    Raises:
+        ValueError: There is one.
+    """
+    too_large = next((value for value in values if abs(value) > _LARGEST), None)
+    if too_large is not None:
+        raise ValueError(f"{too_large} is too large to reckon with, which goes up to {_LARGEST}")
 
 
 def sums_and_sizes(groups: Sequence[Sequence[float]]) -> list[tuple[float, int]]:

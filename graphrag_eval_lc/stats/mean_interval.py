@@ -5,7 +5,7 @@ from math import fsum, inf, isfinite
 from typing import Any, Final
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import Interval, scipy_stats, wilson_bounds
+from graphrag_eval_lc.stats.intervals import Interval, refuse_too_large, scipy_stats, wilson_bounds
 
 # With fewer templates next to nothing is known of how much they differ.
 FEWEST_TEMPLATES: Final = 5
@@ -100,8 +100,8 @@ def mean_interval(
         equal, which says nothing of how far others lie.
 
     Raises:
-        ValueError: A value is not finite or beyond the bounds, there are not as many clusters as values, or the
-            confidence level is out of range.
+        ValueError: A value is not finite, above 1e120 or beyond the bounds, there are not as many clusters as values,
+            or the confidence level is out of range.
         MissingExtraError: scipy is not installed.
 
     Example:
@@ -156,6 +156,7 @@ def _checked_bounds(values: Sequence[float], number: int, confidence: float, bou
         raise ValueError(f"each value needs its cluster, and there are {len(values)} values and {number} clusters")
     if unusable := next((value for value in values if not isfinite(value)), None):
         raise ValueError(f"{unusable} is no finite number; leave out what was not measured")
+    refuse_too_large(values)
     if bounds is None:
         return (0.0, 1.0) if all(0 <= value <= 1 for value in values) else (None, None)
     low, high = (-inf if bounds[0] is None else bounds[0], inf if bounds[1] is None else bounds[1])

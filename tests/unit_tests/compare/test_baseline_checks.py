@@ -175,3 +175,12 @@ def test_broken_plugin_of_an_installed_package_does_not_keep_gates_from_being_ch
         assert any("acme" in warning for warning in comparison.warnings)
         assert [gate.has_passed for gate in comparison.gate_results()] == [False]
         assert [gate.has_passed for gate in comparison.gate_results(["--max-drop steps_score=0.5"])] == [True]
+
+
+@pytest.mark.parametrize("named", [{"max_drop": 0.05}, {"max_drop_per_template": 0.05}, {"max_lost": 0}])
+def test_mean_may_be_named_as_the_statistic_that_it_is(named: dict[str, Any]) -> None:
+    (gate,) = compare_runs(A, B).gate_results([{"metric": "steps_score.mean", **named}])
+    (plain,) = compare_runs(A, B).gate_results([{"metric": "steps_score", **named}])
+    assert gate == plain
+    assert gate.is_comparable
+    assert not gate.has_passed

@@ -154,3 +154,20 @@ def test_names_of_finished_runs_are_those_that_they_measured_or_could_have_measu
         assert check_gates(read_gates([text]), known, [], of_config=False) == []
     with pytest.raises(OptionError, match=r"there is no metric polte\. Did you mean polite\?"):
         check_gates(read_gates(["polte=1"]), known, [], of_config=False)
+
+
+@pytest.mark.parametrize(
+    ("gate", "complaint"),
+    [
+        ({"metric": "STEPS_SCORE", "under": 0.9}, r"there is no metric STEPS_SCORE\. Did you mean steps_score\?"),
+        ({"template": "NOTES", "under": 0.9}, r"no template NOTES\. Did you mean notes\?"),
+        ({"metric": "elapsed_sec.p95.p95", "over": 3}, r"names two statistics of elapsed_sec\. .* elapsed_sec\.p95\."),
+        (
+            {"metric": "elapsed_sec.p96.max", "over": 3},
+            r"there is no statistic p96 of elapsed_sec\. Did you mean p95\?",
+        ),
+    ],
+)
+def test_capital_letters_and_a_second_statistic_are_told(gate: Any, complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        check_gates(read_gates([gate]), KnownMetrics.of(load_config()), ["lines", "notes"], of_config=False)

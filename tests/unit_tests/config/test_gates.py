@@ -71,3 +71,14 @@ def test_over_is_a_number_or_an_increase(tmp_path: Path, gate: str, over: Any, n
 )
 def test_gates_of_one_run_need_no_baseline(gate: GateConfig, needs_baseline: bool) -> None:
     assert gate.needs_baseline is needs_baseline
+
+
+@pytest.mark.parametrize("over", ["+1e999", "+1e999%", f"+{'9' * 400}", 10**400, -(10**400), "1e999"])
+def test_bound_that_no_run_could_exceed_is_told(over: Any) -> None:
+    with pytest.raises(ConfigError, match="neither a number nor an increase over the baseline"):
+        load_config({"gates": [{"metric": "total_tokens", "over": over}]})
+
+
+def test_empty_name_does_not_stand_for_the_main_metric() -> None:
+    with pytest.raises(ConfigError, match=r"gates\.0\.metric"):
+        load_config({"gates": [{"metric": "", "under": 0.5}]})

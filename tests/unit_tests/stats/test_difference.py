@@ -67,6 +67,25 @@ def test_it_does_not_matter_which_run_is_called_a(clusters: list[list[float]]) -
     assert mirror == (None if interval is None else pytest.approx((-interval.high, -interval.low), abs=1e-9))
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [-1, -1, 1, -1, -1, 1, -1, -1, 1, 0, 0, 0, 0, 0, 0, 0],
+        [1, 0, 0, -1, 1, 1, 1, -1, -1, 1, -1, 1, 1, 1, 0, 0, 0],
+        [0.5, 0.5, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25, -0.25],  # no difference
+        [1, -1, 0.5, -0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25, -0.25],  # as many up as down
+    ],
+)
+def test_it_does_not_matter_which_run_is_called_a_where_choices_of_templates_are_drawn(scores: list[float]) -> None:
+    found, swapped = mean_difference([[each] for each in scores]), mean_difference([[-each] for each in scores])
+    assert swapped.p_value == found.p_value
+    interval, mirror = found.interval(0.9), swapped.interval(0.9)
+    assert interval is not None
+    assert mirror == pytest.approx((-interval.high, -interval.low), rel=1e-12)
+    again = mean_difference([[each] for each in scores[::-1]])
+    assert (again.p_value, again.interval(0.9)) == (found.p_value, interval)
+
+
 @settings(deadline=None, max_examples=60)
 @given(clusters=st.lists(st.lists(SCORES, min_size=1, max_size=4), min_size=2, max_size=9))
 def test_p_is_never_below_that_of_sign_flips(clusters: list[list[float]]) -> None:
@@ -141,6 +160,13 @@ def test_one_value_says_nothing() -> None:
 def test_what_is_no_number_is_told(clusters: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="a mean difference needs finite numbers, at least one"):
         mean_difference(clusters)
+
+
+@pytest.mark.parametrize("value", [1e200, -1e300, 1.7e308])
+def test_what_is_too_large_to_be_squared_is_told(value: float) -> None:
+    with pytest.raises(ValueError, match=r"is too large to reckon with, which goes up to 1e\+120"):
+        mean_difference([[value, value], [0.0]])
+    assert mean_difference([[-2e100], [0.0]], scale=2e100).interval() is not None
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
