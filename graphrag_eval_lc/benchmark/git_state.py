@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 _SECONDS = 5  # a network drive may take long, and a run does not wait for it
+# What git tells its hooks: the repository and index of the commit that they belong to, relative to its top folder.
+_OF_HOOKS = frozenset(
+    ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY")
+)
 
 
 def git_state(folder: Path | None = None) -> dict[str, Any] | None:
@@ -40,7 +44,8 @@ def git_state(folder: Path | None = None) -> dict[str, Any] | None:
 def _git(folder: Path | None, *arguments: str) -> str | None:
     """Return what git says; None where it cannot say it."""
     # Nothing is asked of the user, and nothing is locked: an agent may be using git at the same time.
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    inherited = {key: value for key, value in os.environ.items() if key not in _OF_HOOKS}
+    environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         said = subprocess.run(
             ["git", *arguments],

@@ -244,7 +244,7 @@ def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
         value = usage.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             continue
-        if value >= 0 and float(value).is_integer():
+        if value >= 0 and (isinstance(value, int) or value.is_integer()):
             return int(value)
     return None
 

@@ -80,10 +80,11 @@ def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path)
 
 def _cells(row: dict[str, Any], metrics: Sequence[str], folder: Path) -> Iterator[str]:
     from graphrag_eval_lc.prices import dollars
+    from graphrag_eval_lc.report.formats import visible
 
     path = Path(row["path"])
-    yield str(path.relative_to(folder)) if path != folder else str(path)
-    yield "" if row["label"] == path.name else row["label"]
+    yield visible(path.relative_to(folder) if path != folder else path)
+    yield "" if row["label"] == path.name else visible(row["label"])
     yield (row["started"] or "").replace("T", " ")[:16]
     yield (row["commit"] or "")[:_SHORT] + ("*" if row["clean"] is False else "")
     yield (row["dataset_sha256"] or "")[:_SHORT]

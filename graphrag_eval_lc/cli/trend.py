@@ -95,6 +95,8 @@ def _print(found: "RunTrend") -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from graphrag_eval_lc.report.formats import visible
+
     console = output_console()
     table = Table(show_edge=False)
     for heading in ("", "Run", "Started (UTC)", "Commit"):
@@ -109,17 +111,17 @@ def _print(found: "RunTrend") -> None:
     console.print(table)
     for number, point in enumerate(found.points, 1):
         for change in point.changes:
-            console.print(f"{number}: {change}.", markup=False, highlight=False, emoji=False, soft_wrap=True)
+            console.print(visible(f"{number}: {change}."), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def _cells(point: "TrendPoint", metrics: tuple[str, ...]) -> Iterator[str]:
     from graphrag_eval_lc.compare.metric_comparison import change_text
     from graphrag_eval_lc.compare.run_comparison import verdict_word
     from graphrag_eval_lc.registry.metrics import metric_spec
-    from graphrag_eval_lc.report.formats import amount_text
+    from graphrag_eval_lc.report.formats import amount_text, visible
 
     run = point.run
-    yield run.label
+    yield visible(run.label)
     yield "" if run.started is None else f"{run.started:%Y-%m-%d %H:%M}"
     yield (run.commit or "")[:_SHORT] + ("*" if run.is_clean is False else "")
     for metric in metrics:

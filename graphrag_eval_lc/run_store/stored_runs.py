@@ -51,9 +51,9 @@ class StoredRun:
         """When its first session began; None where run.json does not tell it."""
         try:
             time = datetime.fromisoformat(str(_mapping(self.record.get("times")).get("started")))
-        except ValueError:
+            return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):  # the latter of a time that is beside the years 1 to 9999 in UTC
             return None
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
 
     @property
     def commit(self) -> str | None:

@@ -336,8 +336,10 @@ def _constructed(value: Mapping[str, Any]) -> Any:
 def _seconds(value: object) -> float | None:
     """Return a time in seconds since 1970; one without a zone is UTC."""
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 <= value < LATEST * 1000:
+            return None
         seconds = value / 1000 if value > 1e11 else float(value)  # milliseconds, as some exports have
-        return seconds if 0 <= seconds < LATEST else None
+        return seconds if seconds < LATEST else None
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -345,7 +347,8 @@ def _seconds(value: object) -> float | None:
             return None
     if not isinstance(value, datetime):
         return None
-    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    told = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    return told if 0 <= told < LATEST else None  # beside year 1 and 9999 a time may be none in UTC
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -96,3 +96,19 @@ def test_run_that_goes_on_at_another_commit_tells_both(repository: Path, tmp_pat
     record = record_of(tmp_path / "run")
     assert record["git"]["commit"] == second
     assert [session.get("git") for session in record["times"]["sessions"]] == [first, None]
+
+
+@pytest.mark.parametrize("told", [".git", "elsewhere"])
+def test_the_commit_is_that_of_the_folder_whatever_a_hook_tells_of_its_own(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "Other")
+    inner = repository / "inner"
+    inner.mkdir()
+    monkeypatch.setenv("GIT_DIR", ".git" if told == ".git" else str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "next-index.lock"))
+
+    assert git_state(inner) == {"commit": commit, "branch": "trunk", "clean": True}

@@ -93,3 +93,23 @@ def test_baseline_without_a_run_is_refused(exit_code: Command, capsys: Output, t
     assert "Error: empty: the folder holds no run." in capsys.readouterr().err
     assert exit_code("compare", "branch") == 2
     assert "With --baseline RUN_A one is enough" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["runs", "trend"])
+def test_labels_and_times_of_any_kind_are_shown_and_nothing_in_them_reaches_the_terminal(
+    name: str, tmp_path: Path, exit_code: Command, capsys: Output
+) -> None:
+    for number, started in enumerate(("9999-12-31T23:59:59-05:00", "2026-01-31T01:30:00+02:00")):
+        folder = tmp_path / f"run{number}"
+        run_benchmark(answer, DATASET, output_dir=folder, progress="off")
+        record = json.loads((folder / "run.json").read_text())
+        record |= {"label": f"a\ud800\x1b]0;t\x07{number}", "agent": f"\x1b[31m\ud800{number}"}
+        record["times"]["started"] = started
+        (folder / "run.json").write_text(json.dumps(record))
+
+    assert exit_code(name, str(tmp_path)) == 0
+
+    shown = capsys.readouterr().out
+    assert "a⟨U+D800⟩␛]0;t␇1" in shown
+    assert "\x1b" not in shown
+    assert "2026-01-30 23:30" in shown

@@ -10,6 +10,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.traces.langsmith import langsmith_calls
+from graphrag_eval_lc.traces.reading import read_traces
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
 
 
@@ -221,3 +222,26 @@ def test_runs_of_langchains_collector_are_read() -> None:
     first, second = langsmith_calls(collector.traced_runs[0])
     assert (first.question, first.answer, first.question_id, first.kind) == ("Where?", "Os", "q1", "agent")
     assert (second.name, second.args, second.output, second.tool_call_id) == ("find", {"q": "Where?"}, "Where?!", "c1")
+
+
+@pytest.mark.parametrize("time", [-1, float("nan"), "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_times_that_are_none_are_refused_at_the_start_and_left_out_at_the_end(time: object) -> None:
+    run = {"id": "1", "run_type": "chain", "name": "a", "extra": {"metadata": {"question_id": "q"}}}
+    with pytest.raises(ResponsesError, match="has no start_time"):
+        read_traces([{**run, "start_time": time}])
+    (response,) = read_traces([{**run, "start_time": "2026-01-31T12:00:00", "end_time": time}])
+    assert "elapsed_sec" not in response
+
+
+def test_a_time_beyond_any_float_is_refused() -> None:
+    with pytest.raises(ResponsesError, match="has no start_time"):
+        read_traces([{"id": "1", "run_type": "chain", "name": "a", "start_time": 10**400}])
+
+
+def test_counts_of_tokens_beyond_any_float_do_not_stop_the_reading() -> None:
+    run = {
+        "id": "1", "run_type": "llm", "name": "m", "start_time": "2026-01-31T12:00:00",
+        "outputs": {"llm_output": {}, "usage_metadata": {"input_tokens": 10**400, "output_tokens": 1}},
+        "extra": {"metadata": {"question_id": "q"}},
+    }  # fmt: skip
+    assert read_traces([run])[0]["question_id"] == "q"
