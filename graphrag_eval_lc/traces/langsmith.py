@@ -25,6 +25,7 @@ _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "
 _RUN_TOKENS = dict(zip(("prompt_tokens", "completion_tokens", TOTAL_TOKENS), TOKENS, strict=True))
 _CONSTRUCTED = {"lc", "type", "id", "kwargs"}
 _OUTPUT = "output"
+_DEEPEST = 30  # lists and objects around a message
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\((?P<text>.*)\)", re.DOTALL)
 
 
@@ -177,7 +178,8 @@ def _result(outputs: object) -> LLMResult:
     given = _mapping(outputs)
     generation = next(iter(_nested(given.get("generations"))), None)
     usage = next((given[key] for key in ("usage", "usage_metadata") if isinstance(given.get(key), Mapping)), None)
-    llm_output = {**_mapping(given.get("llm_output")), **({} if usage is None else {"usage": usage})}
+    told = {str(key): each for key, each in _mapping(given.get("llm_output")).items()}
+    llm_output = {**told, **({} if usage is None else {"usage": usage})}
     if isinstance(given.get("model"), str):
         llm_output["model_name"] = given["model"]
     if isinstance(generation, Mapping):
@@ -308,22 +310,27 @@ def _literal_text(text: str) -> str:
     return said if isinstance(said, str) else text
 
 
-def _loaded(value: Any) -> Any:
-    """Return a value with its messages as LangChain's, also those that were written as constructors."""
+def _loaded(value: Any, depth: int = _DEEPEST) -> Any:
+    """Return a value with its messages as LangChain's, also those that were written as constructors.
+
+    What is nested more deeply than messages are stays as it is.
+    """
+    if depth == 0:
+        return value
     if isinstance(value, Mapping):
         if value.keys() >= _CONSTRUCTED and isinstance(value["kwargs"], Mapping):
-            return _constructed(value)
+            return _constructed(value, depth)
         if "content" in value and (message := as_message(dict(value))) is not None:
             return message
-        return {key: _loaded(each) for key, each in value.items()}
+        return {key: _loaded(each, depth - 1) for key, each in value.items()}
     if isinstance(value, list):
-        return [_loaded(each) for each in value]
+        return [_loaded(each, depth - 1) for each in value]
     return value
 
 
-def _constructed(value: Mapping[str, Any]) -> Any:
+def _constructed(value: Mapping[str, Any], depth: int) -> Any:
     """Return what LangChain wrote as a constructor: a message, else its arguments; nothing is imported for it."""
-    arguments = {key: _loaded(each) for key, each in value["kwargs"].items()}
+    arguments = {key: _loaded(each, depth - 1) for key, each in value["kwargs"].items()}
     if "content" in arguments and "type" not in arguments:
         names = value["id"] if isinstance(value["id"], list) else []
         kind = str(names[-1] if names else "").removesuffix("Chunk").removesuffix("Message").lower()

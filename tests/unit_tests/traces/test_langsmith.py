@@ -245,3 +245,11 @@ def test_counts_of_tokens_beyond_any_float_do_not_stop_the_reading() -> None:
         "extra": {"metadata": {"question_id": "q"}},
     }  # fmt: skip
     assert read_traces([run])[0]["question_id"] == "q"
+
+
+def test_deep_values_and_keys_that_are_no_text_are_read() -> None:
+    deep: Any = "end"
+    for _ in range(400):
+        deep = [{"a": deep}]
+    assert call("tool", inputs={"x": deep}, outputs={"output": deep}).output is not None
+    assert call("llm", outputs={"generations": [[{"text": "Os"}]], "llm_output": {1: 2, None: deep}}).tokens == {}
