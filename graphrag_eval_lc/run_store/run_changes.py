@@ -24,23 +24,24 @@ def changes_between(before: StoredRun, after: StoredRun) -> list[str]:
         *_dataset_changes(before, after),
         *_setting_changes(before.record, after.record),
         *_judge_changes(before.record, after.record),
+        *_evaluator_changes(before.record, after.record),
         *_agent_changes(before.record, after.record),
     ]
 
 
 def _dataset_changes(before: StoredRun, after: StoredRun) -> Iterator[str]:
     digests = before.dataset_digest, after.dataset_digest
-    if digests[0] is None or digests[1] is None or digests[0] == digests[1]:
-        return
     questions, others = _mapping(before.record.get("questions")), _mapping(after.record.get("questions"))
+    counts = {"new": len(others.keys() - questions.keys()), "gone": len(questions.keys() - others.keys())}
     changed = sum(others[key] != questions[key] for key in questions.keys() & others.keys())
-    counts = {
-        "new": len(others.keys() - questions.keys()),
-        "gone": len(questions.keys() - others.keys()),
-        "with another text": changed,
-    }
-    told = [f"{number:,} {what}" for what, number in counts.items() if number]
-    which = f"questions {', '.join(told)}" if told else "its references or other keys"
+    told = ", ".join(
+        f"{number:,} {what}" for what, number in {**counts, "with another text": changed}.items() if number
+    )
+    if digests[0] is None or digests[1] is None or digests[0] == digests[1]:
+        if questions and others and told:
+            yield f"which questions of the dataset were asked: {told}"
+        return
+    which = f"questions {told}" if told else "its references or other keys"
     yield f"the dataset: {which} ({digests[0][:_SHORT]} → {digests[1][:_SHORT]})"
 
 
@@ -71,6 +72,24 @@ def _judge_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Itera
                 yield f"{name}: {listed(others)}"
         else:
             yield f"{name}: {_text(judges[0].get(key))} → {_text(judges[1].get(key))}"
+
+
+def _evaluator_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("evaluators", "matchers"):
+        names = [_names(record.get(key)) for record in (before, after)]
+        if names[0] is None or names[1] is None or names[0] == names[1]:
+            continue
+        new = [f"with {name}" for name in names[1] if name not in names[0]]
+        gone = [f"without {name}" for name in names[0] if name not in names[1]]
+        yield f"the {key}: {listed([*new, *gone])}"
+
+
+def _names(records: object) -> list[str] | None:
+    """Return the names of evaluators or matchers in a run.json; None where it does not tell them."""
+    if not isinstance(records, list):
+        return None
+    told = (_mapping(each) for each in records)
+    return sorted(str(each.get("name") or each.get("media_type")) for each in told)
 
 
 def _agent_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -117,6 +117,16 @@ def test_what_was_spent_stands_beside_it(store: Path) -> None:
             "the judge: openai:a → openai:b",
         ),
         ({"judges": {"prompts": {"p": "1"}}}, {"judges": {"prompts": {"p": "2"}}}, "the judges' prompts: p"),
+        (
+            {"questions": {"a": "1", "b": "2"}},
+            {"questions": {"a": "1"}},
+            "which questions of the dataset were asked: 1 gone",
+        ),
+        (
+            {"evaluators": [{"name": "a"}, {"name": "b"}]},
+            {"evaluators": [{"name": "b"}, {"name": "c"}]},
+            "the evaluators: with c, without a",
+        ),
         ({"agent": "a.py:one"}, {"agent": "a.py:two"}, "the agent: a.py:one → a.py:two"),
         ({"agent_config": {"x": 1}}, {"agent_config": {"x": 2}}, "the agent's config"),
         ({"repeats": 3}, {}, "repeats: 3 → 1"),
