@@ -19,6 +19,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 )
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
@@ -29,6 +30,7 @@ from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
 
 
@@ -45,6 +47,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         folder: The folder, or None.
         journal: The responses in the folder, once they are read.
         pricing: The prices of model calls.
+        cost_limit: The money of the run.
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
         warnings: What the user should know of the run, in the order in which it was told.
@@ -60,6 +63,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.folder = None if output_dir is None else RunFolder(output_dir)
         self.journal: Journal | None = None
         self.pricing = Pricing()
+        self.cost_limit = CostLimit()
         self.judges: Judges | None = None
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
@@ -68,6 +72,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self._record: RunManifest | None = None
         self._options: ScoredBy | None = None
         self._changed: frozenset[str] = frozenset()
+        self._cache: JudgeCache | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "RunOutput":
@@ -122,10 +127,11 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if (note := grading_note(options.config)) is not None:
             self.notes.append(note)
         self.pricing = Pricing(options.config.prices)
+        self.cost_limit = CostLimit(options.max_cost)
         cache = None
         is_asked = options.config.llm is not None or options.llm is not None
         if self.folder is not None and is_asked and options.judge_cache:
-            cache = self._stack.enter_context(self.folder.judge_cache())
+            self._cache = cache = self._stack.enter_context(self.folder.judge_cache())
         self.judges = judges_of(
             options.config,
             evaluators=options.evaluators,
@@ -133,6 +139,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             embeddings=options.embeddings,
             cache=cache,
             pricing=self.pricing,
+            cost_limit=self.cost_limit,
         )
 
     def resume(self, record: RunManifest, options: "CheckedOptions", *, is_dry: bool = False) -> None:
@@ -163,6 +170,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         else:  # responses without a record of what they answer would be of no use
             self.folder.write_run(now)
         journal = self.open_journal()
+        if self._cache is not None and self.cost_limit.most is not None:
+            self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:
@@ -225,6 +234,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
             tell=self.tell,
             on_judged=on_judged,
+            cost_limit=self.cost_limit,
             stalls=stalls,
         )
 
@@ -256,12 +266,13 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.folder.write_aggregates(aggregates)
             self.folder.write_run(self.record.as_dict())
         self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
+        unjudged = pipeline.judging_stopped  # which run.json does not tell: nothing was left out of the asking
         return BenchmarkRun(
             aggregates,
             output_dir=None if self.folder is None else self.folder.path,
             responses=responses if self.folder is None else None,
             results=pipeline.kept() if self.folder is None else None,
-            stopped=stopped,
+            stopped=stopped or unjudged,
             warnings=self.warnings,
             judges=judges,
             notes=self.notes,

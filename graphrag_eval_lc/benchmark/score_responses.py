@@ -23,7 +23,6 @@ from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.score_options import (
     CheckedScoreOptions,
     CheckedScoreRunOptions,
-    ScoredBy,
     ScoreOptions,
     ScoreRunOptions,
 )
@@ -41,7 +40,6 @@ from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
-from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
@@ -106,7 +104,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
             output.notes.append(answered_note(len(questions), len(selected)))
         output.warn(*loaded.notes, *recorded_responses.notes, *doubts)
         output.warn(*_unknown_questions(by_key, templates), *_unanswered(samples, by_key))
-        return _scored(output, given, templates, samples, by_key.get, questions)
+        return _scored(output, templates, samples, by_key.get, questions)
 
 
 @of_folder(ScoreRunOptions)
@@ -180,7 +178,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         output.score_again(record, earlier)
         output.notes += _notes(given.selection, len(scored), len(selected), len(questions))
         output.warn(*_unanswered(samples, set(keys)))
-        run = _scored(output, scoring, templates, samples, output.response, kept)
+        run = _scored(output, templates, samples, output.response, kept)
         run.stopped = run.stopped or earlier.get("stopped")
         output.warn(
             *scoring_warnings(earlier, output.record.described, run.judges, missing),
@@ -305,23 +303,17 @@ def _dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
 
 def _scored(
     output: RunOutput,
-    options: ScoredBy,
     templates: Sequence[Template],
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
     questions: Sequence[tuple[Template, Question]],
 ) -> BenchmarkRun:
     """Score samples, and end the run, which has these questions."""
-    budget = Budget(None, None, options.max_cost, unpriced=output.pricing.unpriced)
     pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
-    unjudged = pipeline.add_all(samples, lambda sample: response_to(sample.key), budget)
+    pipeline.add_all(samples, lambda sample: response_to(sample.key))
     known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]
-    run = output.end(pipeline, pipeline.finish(), questions, responses)
-    if unjudged:  # which run.json does not tell: nothing was left out of the asking
-        message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
-        run.stopped = {"reason": "max_cost", "message": message, "left_out": 0}
-    return run
+    return output.end(pipeline, pipeline.finish(), questions, responses)
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.writing import AppendFile
+
+PAID_IN_VAIN = "paid in vain"
+"""In place of a digest: what requests cost whose answers cannot be used."""
 
 
 class JudgeCache:
@@ -70,6 +74,28 @@ class JudgeCache:
                 self._is_torn = False
             self._offsets[digest] = self._writer.append(line)
 
+    def spent(self, cost_of: Callable[[Mapping[str, Any]], float | None]) -> float:
+        """Return the USD that all requests of the file cost; those of unknown cost count nothing.
+
+        Args:
+            cost_of: Returns the USD of a usage, for records of versions that kept no costs.
+
+        Raises:
+            RunFolderError: The file cannot be read.
+        """
+        costs: list[float] = []
+        try:
+            with self._path.open("rb") as file:
+                for entry in filter(None, map(_entry_in, file)):
+                    record = entry[1]
+                    known = [record["cost"]] if "cost" in record else map(cost_of, _usages_in(record))
+                    costs += (cost for cost in known if isinstance(cost, int | float))
+        except FileNotFoundError:
+            return 0.0
+        except OSError as problem:
+            raise cannot_read(self._path, problem) from problem
+        return math.fsum(costs)
+
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self._lock:
@@ -103,6 +129,11 @@ class JudgeCache:
             return self._reader.readline()
         except OSError as problem:
             raise cannot_read(self._path, problem) from problem
+
+
+def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    usages = record.get("usages")
+    return [usage for usage in usages if isinstance(usage, Mapping)] if isinstance(usages, list) else []
 
 
 def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:

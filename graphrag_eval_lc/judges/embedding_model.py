@@ -37,9 +37,9 @@ class CachedEmbeddingModel(AskedModel, ABC):
     async def _embedded(self, digest: str, texts: list[str]) -> Embedded:
         paid: list[Usage] = []
         vectors = await self._outcome(self._vectors(texts, paid), paid)
-        usages = [asdict(usage) for usage in paid]
-        self._keep(digest, {"vectors": [packed(vector) for vector in vectors], "usages": usages})
-        return Embedded(vectors, self._cost(paid), tuple(paid))
+        usages, cost = [asdict(usage) for usage in paid], self._cost(paid)
+        self._keep(digest, {"vectors": [packed(vector) for vector in vectors], "usages": usages}, cost)
+        return Embedded(vectors, cost, tuple(paid))
 
     def _known(self, digest: str, count: int) -> Embedded | None:
         record = self._record(digest)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
 from graphrag_eval_lc.config.evaluation_config import is_enabled
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
@@ -64,6 +65,7 @@ def run_models(
     needs_embeddings: bool = True,
     cache: Any = None,
     pricing: Any = None,
+    cost_limit: CostLimit | None = None,
 ) -> RunModels:
     """Return the models of a run.
 
@@ -74,6 +76,7 @@ def run_models(
         needs_embeddings: Whether texts are to be embedded.
         cache: Where answers are kept.
         pricing: The prices; None: those of the config.
+        cost_limit: The money for all requests; None: no limit.
 
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
@@ -93,6 +96,7 @@ def run_models(
         "cache": cache,
         "max_retries": config.judges.max_retries,
         "timeout": config.judges.timeout,
+        "cost_limit": cost_limit,
     }
     factories = import_module("graphrag_eval_lc.judges.models")  # it loads LangChain, which functions alone do not need
     asked = factories.as_judge_model(generation, **shared)
@@ -232,6 +236,7 @@ class Judges:
         functions: Iterable[Evaluator | CustomFunction] = (),
         cache: Any = None,
         pricing: Any = None,
+        cost_limit: CostLimit | None = None,
     ) -> Self | None:
         """Return the judges that a config asks for.
 
@@ -242,6 +247,7 @@ class Judges:
             functions: Functions that evaluate, beside the registered ones; see ``CustomFunction``.
             cache: Where answers are kept; it is left alone where the config says so.
             pricing: The prices; None: those of the config.
+            cost_limit: The money for all requests; None: no limit.
 
         Returns:
             None where there is nothing to judge.
@@ -261,6 +267,7 @@ class Judges:
             needs_embeddings=any(judge.needs_embeddings for judge in wanted_judges(config, has_embeddings=True)),
             cache=cache if config.judges.cache else None,
             pricing=pricing,
+            cost_limit=cost_limit,
         )
         scorers, custom = Scorers(), list[CustomEvaluation]()
         if models.generation is not None:
@@ -276,6 +283,13 @@ class Judges:
                     f"the function {function.name} gives a key that a custom evaluation gives", hint="Rename it."
                 )
         return cls(config, models, scorers, custom, called)
+
+    @property
+    def given_up(self) -> str | None:
+        """Why a model is asked nothing more, as it refuses everything; None while all are asked."""
+        models = (self._models.generation, self._models.embedding, *self._scorers.own)
+        reasons = (getattr(model, "given_up", None) for model in models)
+        return next((reason for reason in reasons if reason is not None), None)
 
     @property
     def asks_models(self) -> bool:
