@@ -266,13 +266,12 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.folder.write_aggregates(aggregates)
             self.folder.write_run(self.record.as_dict())
         self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
-        unjudged = pipeline.judging_stopped  # which run.json does not tell: nothing was left out of the asking
         return BenchmarkRun(
             aggregates,
             output_dir=None if self.folder is None else self.folder.path,
             responses=responses if self.folder is None else None,
             results=pipeline.kept() if self.folder is None else None,
-            stopped=stopped or unjudged,
+            stopped=pipeline.stopped(stopped),  # run.json tells of the asking alone
             warnings=self.warnings,
             judges=judges,
             notes=self.notes,

@@ -300,17 +300,21 @@ class Pipeline:
 
     # --- the end ---
 
-    @property
-    def judging_stopped(self) -> dict[str, Any] | None:
-        """Why not all was judged, as ``BenchmarkRun.stopped`` tells it; None where all was."""
-        reason: StopReason = "max_cost"
-        message = self._cost_limit.message
-        if self.judges is not None and self.judges.given_up is not None:
-            reason, message = "judges", self.judges.given_up
+    def stopped(self, asking: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` tells it; None: it did not.
+
+        Args:
+            asking: The same for the asking alone.
+        """
+        given_up = None if self.judges is None else self.judges.given_up
+        message = given_up or self._cost_limit.message
         if message is None or not self.unjudged:
-            return None
+            return asking
+        if asking is None:
+            reason: StopReason = "max_cost" if given_up is None else "judges"
+            asking = {"reason": reason, "message": message, "left_out": 0}
         lacking = counted(self.unjudged, "sample was", "samples were")
-        return {"reason": reason, "message": f"{message}; {lacking} not judged", "left_out": 0}
+        return {**asking, "message": f"{asking['message']}; {lacking} not judged"}
 
     def finish(self) -> dict[str, Any]:
         """Put the results in order, and return the aggregates."""

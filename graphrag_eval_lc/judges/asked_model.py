@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
-from graphrag_eval_lc.judges.model_calls import ModelCalls, RequestCosts, RequestSize
+from graphrag_eval_lc.judges.model_calls import HINTS, ModelCalls, RequestCosts, RequestSize
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     CallPool,
@@ -28,7 +28,7 @@ from graphrag_eval_lc.judges.model_interface import (
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
-from graphrag_eval_lc.retrying import masked_error_text
+from graphrag_eval_lc.retrying import masked_error_text, status_of
 
 Outcome = TypeVar("Outcome")
 Answered = TypeVar("Answered", bound=Asked[Any] | Embedded)
@@ -38,11 +38,6 @@ _log = logging.getLogger(__name__)
 _DEFAULT_CONCURRENCY = 16
 _DEFAULT_RETRIES = 3
 _DEFAULT_TIMEOUT_SEC = 120.0
-_HINTS = {
-    401: "Check the API key.",
-    403: "Check what the API key may do.",
-    404: "Check the name of the model, and base_url.",
-}
 
 
 class AskingOptions(TypedDict, total=False):
@@ -100,7 +95,7 @@ class AskedModel:
             options.get("pool") or CallPool(_DEFAULT_CONCURRENCY),
             max_retries=options.get("max_retries", _DEFAULT_RETRIES),
             timeout=options.get("timeout", _DEFAULT_TIMEOUT_SEC),
-            costs=RequestCosts(options.get("cost_limit") or CostLimit(), self._cost, self._most_cost, name),
+            costs=RequestCosts(options.get("cost_limit") or CostLimit(), self._cost, self._most_cost, name, model),
         )
 
     @property
@@ -189,7 +184,7 @@ class AskedModel:
             text = ", ".join((masked_error_text(problem), *getattr(problem, "__notes__", ())))
             raise UnusableAnswerError(
                 f"{self.name} could not be asked: {text}",
-                hint=_HINTS.get(getattr(problem, "status_code", 0)),
+                hint=HINTS.get(status_of(problem) or 0),
                 cost=self._paid(paid),
                 usages=paid,
             ) from problem

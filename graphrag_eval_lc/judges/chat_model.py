@@ -111,7 +111,7 @@ class CutAnswerError(JudgeError):
 
 _FIRST_BOUND = 4096  # tokens, which the oldest models in use can give
 _FIRST_REASONING_BOUND = 16_384  # thoughts count too
-_LARGEST_BOUND = 65_536
+_GROWTH = 4  # once, as what does not end then may never end
 _LEAST_BOUND = 256
 _REASONING = re.compile(r"(?:.*[/:])?(?:o[1-9]\b|gpt-[5-9]|deepseek-r|.*(?:reason|think))", re.IGNORECASE)
 
@@ -119,8 +119,8 @@ _REASONING = re.compile(r"(?:.*[/:])?(?:o[1-9]\b|gpt-[5-9]|deepseek-r|.*(?:reaso
 class AnswerBound:
     """The longest answer that a model is asked for, so that a request's cost has a bound.
 
-    Where the config leaves it open, it begins at 4,096 tokens (16,384 for models that think), and grows where an answer
-    is cut off, up to 65,536; where it leaves no room for the prompt, it shrinks.
+    Where the config leaves it open, it begins at 4,096 tokens (16,384 for models that think), and is four times that
+    once an answer was cut off; where it leaves no room for the prompt, it shrinks.
 
     Args:
         given: Tokens, by the user's word; None: open.
@@ -140,12 +140,12 @@ class AnswerBound:
         first = _FIRST_REASONING_BOUND if _REASONING.match(model) else _FIRST_BOUND
         self.tokens = first if given is None else given
         self.is_open = given is None
-        self._largest = _LARGEST_BOUND
+        self._largest = _GROWTH * first
 
     def has_grown(self, cut: int) -> bool:
         """Return whether a longer answer can be asked for than one that was cut off at ``cut`` tokens."""
         if self.is_open and self.tokens <= cut:
-            self.tokens = max(self.tokens, min(4 * cut, self._largest))
+            self.tokens = max(self.tokens, min(_GROWTH * cut, self._largest))
         return self.tokens > cut
 
     def has_shrunk(self, refused: int) -> bool:
@@ -164,6 +164,7 @@ _REFUSED_MODE = {
 }
 _TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
 _TOO_LONG = re.compile(r"maximum context length|context_length|too long|reduce the length", re.IGNORECASE)
+_ANSWERS_ROOM = re.compile(r"completion|max_tokens|max_output_tokens|max_new_tokens", re.IGNORECASE)
 _REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
 
 
@@ -205,6 +206,11 @@ def refuses_part(error: BaseException) -> bool:
     Not where a text was too long, whatever else the message names.
     """
     return getattr(error, "status_code", None) in {400, 422} and not is_too_long(error)
+
+
+def leaves_no_room(error: BaseException) -> bool:
+    """Return whether an endpoint refused a request as too long with the room for its answer."""
+    return is_too_long(error) and _ANSWERS_ROOM.search(str(error)) is not None
 
 
 def is_too_long(error: BaseException) -> bool:

@@ -30,6 +30,13 @@ Outcome = TypeVar("Outcome")
 
 _log = logging.getLogger(__name__)
 
+HINTS = {
+    401: "Check the API key.",
+    403: "Check what the API key may do.",
+    404: "Check the name of the model, and base_url.",
+}
+"""What to do about an HTTP status."""
+
 
 class RequestSize(NamedTuple):
     """The most tokens of a request.
@@ -68,6 +75,7 @@ class RequestCosts:
         cost_of: Returns the USD of usages; None where they cannot be priced.
         most_cost_of: Returns the most USD of a request of some size; None where nothing bounds it.
         name: The model's name in messages.
+        model: Its name at the provider, under which the config prices it.
         excess: The most reported input tokens for each of those that were taken for the bound; at least 1.
     """
 
@@ -75,6 +83,7 @@ class RequestCosts:
     cost_of: Callable[[Iterable[Usage]], float | None]
     most_cost_of: Callable[[RequestSize], float | None]
     name: str
+    model: str
     excess: float = 1.0
 
     async def areserve(self, size: Callable[[], RequestSize]) -> tuple[Reservation, RequestSize | None]:
@@ -121,7 +130,7 @@ class RequestCosts:
     def _unbounded(self, size: RequestSize) -> str:
         if size.output_tokens is None:
             return f"nothing bounds the answers of {self.name} (set its max_tokens)"
-        return f"no price is known for {self.name} (prices in the config can give it)"
+        return f"no price is known for {self.model} (prices in the config can give it)"
 
 
 class ModelCalls:
@@ -188,8 +197,13 @@ class ModelCalls:
         if self._refusals >= _MOST_REFUSALS and self.given_up is None:
             self.given_up = (
                 f"{self._costs.name} refused {self._refusals} requests in a row and is asked nothing more: "
-                f"{masked_error_text(problem)}"
+                f"{masked_error_text(problem)}{self._hint(problem)}"
             )
+
+    @staticmethod
+    def _hint(problem: Exception) -> str:
+        hint = HINTS.get(status_of(problem) or 0)
+        return "" if hint is None else f" ({hint[0].lower()}{hint[1:].removesuffix('.')})"
 
     async def _in_place(
         self, request: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage], size: Callable[[], RequestSize]

@@ -33,7 +33,7 @@ from graphrag_eval_lc.judges.chat_model import (
     check_finish_reason,
     closed_schema,
     form_name,
-    is_too_long,
+    leaves_no_room,
     messages_with_form,
     refused,
     refuses_part,
@@ -225,7 +225,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
 
     def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: int) -> bool:
         """Leave out what the model refused; return whether there is anything to leave out."""
-        if is_too_long(error) and self._bound.has_shrunk(bound):
+        if leaves_no_room(error) and self._bound.has_shrunk(bound):
             self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
             return True
         if not refuses_part(error):

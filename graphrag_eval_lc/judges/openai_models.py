@@ -33,7 +33,7 @@ from graphrag_eval_lc.judges.chat_model import (
     closed_schema,
     form_name,
     form_parameters,
-    is_too_long,
+    leaves_no_room,
     messages_with_form,
     refused,
 )
@@ -84,7 +84,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 continue
             except APIStatusError as refusal:
                 check_finish_reason(self.name, refusal.code)
-                if is_too_long(refusal) and self._bound.has_shrunk(bound):
+                if leaves_no_room(refusal) and self._bound.has_shrunk(bound):
                     continue
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:

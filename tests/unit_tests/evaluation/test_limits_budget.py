@@ -85,25 +85,27 @@ def test_run_ends_before_the_money_is_spent() -> None:
 
 
 def test_judges_come_on_top_of_the_agent_once_they_are_known() -> None:
-    budget = Budget(None, None, CostLimit(1.0), has_judges=True)
+    account = CostLimit(1.0)
+    budget = Budget(None, None, account, has_judges=True)
     budget.await_judges()
     budget.spend(10, 1.0, 0.25)
     assert budget.fit(0) is Fit.WAIT
+    account.spend(0.125)
     budget.spend_on_judges(0.125)
     assert budget.fit(0) is Fit.GO
     assert budget.fit(1) is Fit.WAIT
 
 
 def test_judges_that_are_still_to_cost_something_are_counted() -> None:
-    budget = Budget(None, None, CostLimit(1.0), has_judges=True)
+    account = CostLimit(1.0)
+    budget = Budget(None, None, account, has_judges=True)
     for _ in range(3):
         budget.await_judges()
         budget.spend(10, 1.0, 0.0)
-    budget.spend_on_judges(0.375)
-    assert budget.fit(0) is Fit.WAIT
-    budget.spend_on_judges(0.125)
-    assert budget.fit(0) is Fit.WAIT
-    budget.spend_on_judges(0.125)
+    for cost in (0.375, 0.125, 0.125):
+        assert budget.fit(0) is Fit.WAIT
+        account.spend(cost)
+        budget.spend_on_judges(cost)
     assert budget.fit(0) is Fit.GO
     assert budget.fit(1) is Fit.WAIT
 
