@@ -218,7 +218,8 @@ def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
     asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
-    text = f"The run was stopped: {stopped['message']}{asked}."
+    what = "judging" if stopped["reason"] == "judges" else "run"
+    text = f"The {what} was stopped: {stopped['message']}{asked}."
     if is_scored_again:
         tell(text)
         raise typer.Exit(EXIT_FINDINGS)
