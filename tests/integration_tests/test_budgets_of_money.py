@@ -99,7 +99,7 @@ def options_of(stub: OpenAIStub, chance: random.Random) -> dict[str, Any]:
     config["llm"]["generation"]["max_tokens"] = chance.choice([None, 50, 300])
     if chance.random() < 0.5:
         del config["llm"]["embedding"]
-    return {"config": config, "max_cost": 10 ** chance.uniform(-3.5, -0.5)}
+    return {"config": config, "max_cost": 10 ** chance.uniform(-2.5, 0.3)}
 
 
 def check(run: Any, provider: Provider, most: float) -> None:
