@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.score_options import ScoredBy
     from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
+    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 
 class RunOutput(AbstractContextManager["RunOutput"]):
@@ -128,18 +129,27 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.notes.append(note)
         self.pricing = Pricing(options.config.prices)
         self.cost_limit = CostLimit(options.max_cost)
-        cache = None
         is_asked = options.config.llm is not None or options.llm is not None
         if self.folder is not None and is_asked and options.judge_cache:
-            self._cache = cache = self._stack.enter_context(self.folder.judge_cache())
-        self.judges = judges_of(
+            self._cache = self._stack.enter_context(self.folder.judge_cache())
+        self.judges = self.made_judges(options)
+
+    def made_judges(self, options: "ScoredBy", plan: "RequestPlan | None" = None) -> "Judges | None":
+        """Return the judges of a run that was prepared; None where nothing is judged.
+
+        Args:
+            options: What scores the run.
+            plan: Counts the requests of the judges in place of sending them; None: they are sent.
+        """
+        return judges_of(
             options.config,
             evaluators=options.evaluators,
             llm=options.llm,
             embeddings=options.embeddings,
-            cache=cache,
+            cache=self._cache,
             pricing=self.pricing,
             cost_limit=self.cost_limit,
+            plan=plan,
         )
 
     def resume(self, record: RunManifest, options: "CheckedOptions", *, is_dry: bool = False) -> None:

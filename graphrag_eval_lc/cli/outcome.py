@@ -33,7 +33,9 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.samples import RunPlan
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.metrics import parse_measure
+from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
@@ -242,8 +244,19 @@ def show_plan(plan: RunPlan) -> None:
     names = [sample.key[0] + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "") for sample in plan.to_ask]
     if names:
         typer.echo(f"First: {listed(names, _MOST_NAMED)}.")
+    if plan.agent_cost is not None:
+        answers = counted(len(plan.done), "answer that is", "answers that are")
+        typer.echo(f"The agent would cost about {dollars(plan.agent_cost)}, by the {answers} there.")
+    if plan.judging is not None:
+        show_judging_plan(plan.judging)
     for warning in plan.warnings:
         tell(f"Warning: {warning}")
+
+
+def show_judging_plan(plan: RequestPlan | None) -> None:
+    """Print what the judges would ask."""
+    for sentence in ["No model judges, so that judging costs nothing."] if plan is None else plan.sentences():
+        typer.echo(sentence)
 
 
 def _command() -> str:

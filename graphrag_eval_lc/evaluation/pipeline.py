@@ -28,6 +28,7 @@ from graphrag_eval_lc.texts import counted, shortened
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
+    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
@@ -365,6 +366,7 @@ def judges_of(
     cache: Any = None,
     pricing: Pricing | None = None,
     cost_limit: CostLimit | None = None,
+    plan: "RequestPlan | None" = None,
 ) -> "Judges | None":
     """Return the judges that a config, a caller and registered functions ask for; None where nothing is judged.
 
@@ -386,4 +388,5 @@ def judges_of(
         cache=cache,
         pricing=pricing,
         cost_limit=cost_limit,
+        plan=plan,
     )

@@ -25,6 +25,7 @@ from graphrag_eval_lc.judges.model_interface import (
     Usage,
     total_cost,
 )
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
@@ -50,6 +51,7 @@ class AskingOptions(TypedDict, total=False):
         max_retries: How many requests may follow a failed one; 3 by default.
         timeout: The longest time of a request in seconds; 120 by default.
         cost_limit: The money for all requests; None, the default: no limit.
+        plan: Counts requests in place of sending them; None, the default: they are sent.
     """
 
     pool: CallPool | None
@@ -58,6 +60,7 @@ class AskingOptions(TypedDict, total=False):
     max_retries: int
     timeout: float
     cost_limit: CostLimit | None
+    plan: RequestPlan | None
 
 
 @dataclass(slots=True)
@@ -88,6 +91,7 @@ class AskedModel:
         self._settings = settings
         self._pricing = options.get("pricing") or Pricing()
         self._cache = options.get("cache")
+        self._plan = options.get("plan")
         self._takes_records = self._cache is not None
         self._in_flight: dict[tuple[asyncio.AbstractEventLoop, str], _Flight] = {}
         self._counted: set[str] = set()
@@ -165,6 +169,8 @@ class AskedModel:
 
     def _known_cost(self, usages: Iterable[Usage], digest: str | None = None) -> float | None:
         """Return what a cached answer once cost; 0 from the second use of a digest on."""
+        if self._plan is not None:
+            self._plan.known += 1
         if digest in self._counted:
             return 0.0
         if digest is not None:

@@ -13,7 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.asked_model import AskedModel
+from graphrag_eval_lc.judges.model_calls import RequestSize
 from graphrag_eval_lc.judges.model_interface import Answer, Asked, Usage
+from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of
 from graphrag_eval_lc.masking import masked_text
 
 Outcome = TypeVar("Outcome")
@@ -49,12 +51,30 @@ class StructuredJudgeModel(AskedModel, ABC):
         return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
 
     async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
-        paid: list[Usage] = []
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        if self._plan is not None:
+            return self._planned(self._plan, digest, messages, schema, n)
+        paid: list[Usage] = []
         answers = await self._outcome(self._answers(messages, schema, n, paid), paid)
         usages, cost = [asdict(usage) for usage in paid], self._cost(paid)
         self._keep(digest, {"answers": [text for text, _ in answers], "usages": usages}, cost)
         return Asked(tuple(value for _, value in answers), cost, tuple(paid))
+
+    def _planned(self, plan: RequestPlan, digest: str, messages: Messages, form: type[Answer], n: int) -> Asked[Answer]:
+        """Count the requests for answers, and return examples."""
+        if not plan.is_known(digest):
+            sizes = self._sizes(messages, form, n)
+            plan.add(self._model, self._provider, sizes, n // len(sizes))
+        try:
+            example = form.model_validate(example_of(closed_schema(form)))
+        except ValidationError:
+            plan.notes.add(f"What {self.name} is asked after an answer of the form {form.__name__} is not counted.")
+            raise JudgeError("only planned") from None
+        return Asked((example,) * n, 0.0)
+
+    @abstractmethod
+    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
+        """Return the most tokens of each request for ``n`` answers, where the endpoint refuses none."""
 
     def _known(self, digest: str, schema: type[Answer], n: int) -> Asked[Answer] | None:
         record = self._record(digest)

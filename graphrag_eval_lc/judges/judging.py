@@ -19,6 +19,7 @@ from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, 
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.ragas_import import ragas_module
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -66,6 +67,7 @@ def run_models(
     cache: Any = None,
     pricing: Any = None,
     cost_limit: CostLimit | None = None,
+    plan: RequestPlan | None = None,
 ) -> RunModels:
     """Return the models of a run.
 
@@ -77,6 +79,7 @@ def run_models(
         cache: Where answers are kept.
         pricing: The prices; None: those of the config.
         cost_limit: The money for all requests; None: no limit.
+        plan: Counts the requests in place of sending them; None: they are sent.
 
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
@@ -97,6 +100,7 @@ def run_models(
         "max_retries": config.judges.max_retries,
         "timeout": config.judges.timeout,
         "cost_limit": cost_limit,
+        "plan": plan,
     }
     factories = import_module("graphrag_eval_lc.judges.models")  # it loads LangChain, which functions alone do not need
     asked = factories.as_judge_model(generation, **shared)
@@ -237,6 +241,7 @@ class Judges:
         cache: Any = None,
         pricing: Any = None,
         cost_limit: CostLimit | None = None,
+        plan: RequestPlan | None = None,
     ) -> Self | None:
         """Return the judges that a config asks for.
 
@@ -248,6 +253,7 @@ class Judges:
             cache: Where answers are kept; it is left alone where the config says so.
             pricing: The prices; None: those of the config.
             cost_limit: The money for all requests; None: no limit.
+            plan: Counts the requests in place of sending them, and no function is called; None: they are sent.
 
         Returns:
             None where there is nothing to judge.
@@ -259,7 +265,7 @@ class Judges:
             MissingExtraError: The package that a model or ragas needs is not installed.
         """
         check_models(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-        called = all_functions(functions)
+        called = all_functions(functions) if plan is None else []
         models = run_models(
             config,
             llm=llm,
@@ -268,6 +274,7 @@ class Judges:
             cache=cache if config.judges.cache else None,
             pricing=pricing,
             cost_limit=cost_limit,
+            plan=plan,
         )
         scorers, custom = Scorers(), list[CustomEvaluation]()
         if models.generation is not None:

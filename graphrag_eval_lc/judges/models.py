@@ -39,7 +39,7 @@ from graphrag_eval_lc.judges.chat_model import (
     refuses_part,
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
-from graphrag_eval_lc.judges.model_calls import size_of
+from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import masked_error_text
@@ -208,8 +208,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
                 self._leave(mode)
                 continue
             told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
-            asked = {"messages": told, "schema": closed_schema(form)}
-            size = partial(size_of, asked, bound if self._is_bounded else None, overhead=_PROVIDERS_TOKENS)
+            size = partial(self._size, told, form)
             try:
                 message = await self._calls.outcome_of(partial(self._answered, runnable, told), paid, size)
             except CutAnswerError:
@@ -222,6 +221,13 @@ class LangChainJudgeModel(StructuredJudgeModel):
                     raise
                 continue
             return [_answer_text(message)]
+
+    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
+        return [self._size(messages, form)] * n
+
+    def _size(self, messages: Messages, form: type[BaseModel]) -> RequestSize:
+        asked = {"messages": messages, "schema": closed_schema(form)}
+        return size_of(asked, self._bound.tokens if self._is_bounded else None, overhead=_PROVIDERS_TOKENS)
 
     def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: int) -> bool:
         """Leave out what the model refused; return whether there is anything to leave out."""
@@ -345,7 +351,7 @@ class LangChainEmbeddingModel(CachedEmbeddingModel):
         self._embeddings = embeddings
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        return await self._calls.outcome_of(partial(self._answered, texts), paid, partial(size_of, {"input": texts}, 0))
+        return await self._calls.outcome_of(partial(self._answered, texts), paid, partial(self._size, texts))
 
     async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
         vectors = tuple(tuple(map(float, vector)) for vector in await self._embeddings.aembed_documents(texts))

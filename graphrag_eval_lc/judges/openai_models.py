@@ -96,6 +96,11 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 self._abilities = replace(self._abilities, takes_n=False)
             return texts
 
+    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
+        bound, takes_n = self._bound.tokens, self._abilities.takes_n
+        asked, times = (n, 1) if takes_n else (1, n)
+        return [self._size(self._request(self._abilities, messages, form, asked, bound), asked * bound)] * times
+
     def _size(self, request: dict[str, Any], output_tokens: int) -> RequestSize:
         return size_of({**request, **request_settings(self._generation)["extra_body"]}, output_tokens)
 
@@ -140,7 +145,7 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
         await self._client.aclose()
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        size = partial(size_of, {"input": texts}, 0)
+        size = partial(self._size, texts)
         try:
             return await self._calls.outcome_of(partial(self._answered, texts), paid, size)
         except APIStatusError as refusal:

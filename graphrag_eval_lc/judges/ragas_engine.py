@@ -100,6 +100,9 @@ class RagasModel(AskedModel):
         if known is not None and "ragas" in known:
             account.costs.append(self._known_cost([_usage(path, known["ragas"])]))
             return form(known["ragas"])
+        if self._plan is not None:
+            self._plan.notes.add("The requests of the engine ragas cannot be counted before they are made.")
+            raise JudgeError("only planned")
         paid: list[Usage] = []
         try:
             sent = self._calls.outcome_of(partial(self._sent, path, send), paid, partial(_size, body))
