@@ -18,8 +18,8 @@ from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
-from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
 from graphrag_eval_lc.evaluation.samples import RunPlan, samples_of
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal, stopped_by_signals
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
