@@ -98,7 +98,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
     )
-    with RunOutput(given.output_dir) as output:
+    with RunOutput(given.output_dir, open_files=given.open_files) as output:
         output.prepare(given)
         output.replace(record, by_key.values(), overwrite=given.overwrite)
         samples = recorded_samples(questions, by_key)
@@ -133,7 +133,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     given = CheckedScoreRunOptions.completed()(**options)
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    with RunOutput(run_dir) as output:
+    with RunOutput(run_dir, open_files=given.open_files) as output:
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")

@@ -69,7 +69,7 @@ class RunSession:
             max_concurrency=options.max_concurrency,
             run_id=output.record.run_id,
             label=output.record.described.get("label"),
-            output_dir=None if output.folder is None else str(output.folder.path),
+            output_dir=None if output.folder is None else str(output.folder.shown),
         )
         pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged, stalls=self._stalls)
         left_out = await self._ask(plan, agent, pipeline)

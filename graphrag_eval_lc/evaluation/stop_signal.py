@@ -78,12 +78,23 @@ class StopSignal:
             self._abandoned.set_result(None)
 
 
+# Windows has none.
+_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
+
+
+def _stopping() -> list[signal.Signals]:
+    """Return the signals that stop a run."""
+    is_told = _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if is_told and _HANGUP is not None else [])]
+
+
 @contextmanager
 def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
     """Let the first Ctrl-C or SIGTERM stop a run in order, and the second at once.
 
-    Where the run stops already for another reason, the first gives up the questions in flight. Only the main thread
-    gets signals; in another one nothing is changed.
+    Where the run stops already for another reason, the first gives up the questions in flight. SIGHUP, as when the
+    terminal is closed, stops it in order however often it comes, and stays ignored where it is (``nohup``). Only the
+    main thread gets signals; in another one nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -93,6 +104,8 @@ def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal was_signalled
+        if number == _HANGUP and was_signalled:  # a closed terminal and its shell both tell of it
+            return
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         if was_signalled:
             stop.is_at_once = True
@@ -103,7 +116,7 @@ def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
             stop.abandon()
         stop.request("interrupted", name)
 
-    earlier = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    earlier = {number: signal.signal(number, on_signal) for number in _stopping()}
     try:
         yield
     finally:
