@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
     Args:
         output_dir: The run's folder; None keeps all in memory.
+        at: Where that is from the root, known before an agent could change the current folder; None to look now.
+        open_files: Whether the umask decides who may read what is made, and not its owner alone.
 
     Attributes:
         folder: The folder, or None.
@@ -54,14 +57,15 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         warnings: What the user should know of the run, in the order in which it was told.
         notes: Which questions are scored, where these are not all of the dataset or the run; that steps are graded,
             where they are.
-        lock_warnings: What is to be told where the file system has no locks.
 
     Raises:
         RunFolderError: The folder cannot be made or written.
     """
 
-    def __init__(self, output_dir: str | PathLike[str] | None) -> None:
-        self.folder = None if output_dir is None else RunFolder(output_dir)
+    def __init__(
+        self, output_dir: str | PathLike[str] | None, *, at: Path | None = None, open_files: bool = False
+    ) -> None:
+        self.folder = None if output_dir is None else RunFolder(output_dir, at=at, is_private=not open_files)
         self.journal: Journal | None = None
         self.pricing = Pricing()
         self.cost_limit = CostLimit()
@@ -69,7 +73,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
         self.notes: list[str] = []
-        self.lock_warnings: list[str] = []
         self._record: RunManifest | None = None
         self._options: ScoredBy | None = None
         self._changed: frozenset[str] = frozenset()
@@ -78,8 +81,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
     def __enter__(self) -> "RunOutput":
         if self.folder is not None:
-            warning = self._stack.enter_context(self.folder.lock()).warning
-            self.lock_warnings += [] if warning is None else [warning]
+            self._stack.enter_context(self.folder.lock())
         return self
 
     def __exit__(
@@ -169,10 +171,10 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
-            missing = missing_scorers(earlier, self.folder.path, options)
+            missing = missing_scorers(earlier, self.folder.shown, options)
             if not options.force:
-                refuse_changes(earlier, now, self.folder.path)
-                refuse_missing(missing, self.folder.path, "--force (force=True) to go on without")
+                refuse_changes(earlier, now, self.folder.shown)
+                refuse_missing(missing, self.folder.shown, "--force (force=True) to go on without")
             self._changed = changed_questions(earlier, now)
             self.warn(*commit_warnings(earlier, now), *capture_warnings(earlier, now))
             self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
@@ -278,7 +280,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
         return BenchmarkRun(
             aggregates,
-            output_dir=None if self.folder is None else self.folder.path,
+            output_dir=None if self.folder is None else self.folder.shown,
             responses=responses if self.folder is None else None,
             results=pipeline.kept() if self.folder is None else None,
             stopped=pipeline.stopped(stopped),  # run.json tells of the asking alone

@@ -85,7 +85,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
     )
-    with RunOutput(given.output_dir) as output:
+    with RunOutput(given.output_dir, open_files=given.open_files) as output:
         output.prepare(given)
         output.replace(record, new.by_key.values(), overwrite=given.overwrite)
         output.notes += new.notes
@@ -236,7 +236,7 @@ def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -
     """Yield the run in a folder, which is locked meanwhile; ``score_run`` says what this raises."""
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    with RunOutput(run_dir) as output:
+    with RunOutput(run_dir, open_files=given.open_files) as output:
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")

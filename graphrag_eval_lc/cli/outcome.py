@@ -21,10 +21,11 @@ from graphrag_eval_lc.cli.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_NOTHING,
-    EXIT_TERMINATED,
+    EXITS_BY_SIGNAL,
     output_console,
     tell,
 )
+from graphrag_eval_lc.cli.own_output import own_output
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
@@ -88,10 +89,11 @@ def run_and_show(
 
     Raises:
         typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
-            where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
+            where a gate is about a template of which the run has no question; 129, 130 or 143 where it was interrupted.
     """
     try:
-        with redirect_stdout(sys.stderr) if as_json else nullcontext():  # agents print what they like
+        # Agents print what they like, and do with the streams what they like.
+        with own_output(), redirect_stdout(sys.stderr) if as_json else nullcontext():
             run = run_benchmark(agent, dataset, **options)
         show_run(
             run,
@@ -104,7 +106,7 @@ def run_and_show(
         )
     except KeyboardInterrupt as signal:
         tell(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
-        raise typer.Exit(EXIT_TERMINATED if signal.args == ("SIGTERM",) else EXIT_INTERRUPTED) from None
+        raise typer.Exit(_exit_code_by(*signal.args)) from None
 
 
 def show_run(
@@ -229,8 +231,12 @@ def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
     tell(f"{text} To go on{budget}:\n  {_command()}")
     is_signal = stopped["reason"] == "interrupted"
-    is_termination = stopped["message"] == "SIGTERM"
-    raise typer.Exit(EXIT_TERMINATED if is_termination else EXIT_INTERRUPTED if is_signal else EXIT_FINDINGS)
+    raise typer.Exit(_exit_code_by(stopped["message"]) if is_signal else EXIT_FINDINGS)
+
+
+def _exit_code_by(name: str = "", *_: object) -> int:
+    """Return the exit code of a run that a signal ended."""
+    return EXITS_BY_SIGNAL.get(name, EXIT_INTERRUPTED)
 
 
 def show_plan(plan: RunPlan) -> None:

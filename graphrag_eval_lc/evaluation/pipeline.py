@@ -11,9 +11,9 @@ from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
-from graphrag_eval_lc.evaluation.limits import StopReason
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
