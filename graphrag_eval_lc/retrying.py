@@ -16,7 +16,7 @@ from typing import Any
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.texts import error_text, text_of
+from graphrag_eval_lc.texts import error_text, text_of, visible
 
 _log = logging.getLogger(__name__)
 
@@ -177,7 +177,8 @@ class RetryPolicy:
         try:
             return bool(self.retry_on(error))
         except Exception as problem:
-            _log.warning("retry_on raised %s on %s: no retry", masked_error_text(problem), masked_error_text(error))
+            told = f"retry_on raised {masked_error_text(problem)} on {masked_error_text(error)}: no retry"
+            _log.warning("%s", visible(told))
             return False
 
 

@@ -30,6 +30,7 @@ from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 from graphrag_eval_lc.retrying import masked_error_text, status_of
+from graphrag_eval_lc.texts import visible
 
 Outcome = TypeVar("Outcome")
 Answered = TypeVar("Answered", bound=Asked[Any] | Embedded)
@@ -127,7 +128,7 @@ class AskedModel:
             self._cache.put(digest, record)
         except RunFolderError as problem:
             self._takes_records = False
-            _log.warning("answers of %s are not kept from here on: %s", self.name, problem)
+            _log.warning("%s", visible(f"answers of {self.name} are not kept from here on: {problem}"))
 
     async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Answered]]) -> Answered:
         """Return the outcome of a request, or that of an equal one in flight, at no further cost.

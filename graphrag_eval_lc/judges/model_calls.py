@@ -25,6 +25,7 @@ from graphrag_eval_lc.retrying import (
     status_of,
     was_never_sent,
 )
+from graphrag_eval_lc.texts import visible
 
 Outcome = TypeVar("Outcome")
 
@@ -122,7 +123,7 @@ class RequestCosts:
             _log.warning(
                 "%s reported %s input tokens for a request of %s bytes: the budget of money may have been passed, and "
                 "from here on as many are reserved",
-                self.name,
+                visible(self.name),
                 f"{reported:,}",
                 f"{size.input_tokens:,}",
             )
