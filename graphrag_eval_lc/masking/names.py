@@ -1,0 +1,211 @@
+"""Values that stand behind the name of a secret: as ``name=value``, header, JSON, YAML, Python or URL query."""
+
+import re
+
+from graphrag_eval_lc.masking.randomness import looks_random
+from graphrag_eval_lc.masking.rules import MASK, Rule, joined
+
+# --- names that say it: whatever stands there is a secret ------------------------------------------------------------
+
+_KEY_OWNERS = (
+    *("api", "access", "account", "secret", "private", "signing", "encryption", "subscription", "storage", "master"),
+    *("fernet", "admin", "license", "webhook", "deploy", "service"),
+)
+_KEY = "(?:" + "|".join(rf"(?<={owner})|(?<={owner}[_\ -])" for owner in _KEY_OWNERS) + ")key"
+_STRICT = rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | token | credentials? | {_KEY} )"
+_SEPARATOR = r"(?: \s{0,3} [:=](?![:=]) \s{0,3} | %3[DdAa] )"
+_ENDS_TEXT = r"(?! \s*+ (?: [:,}\]] | \Z ) )"  # a quote behind which JSON goes on has ended a text, and begins none
+_HEAD = rf"""
+    (?P<name> {_STRICT} )
+    (?P<key_quote> \\{{0,7}}["'] )?
+    (?P<separator> {_SEPARATOR} )
+"""
+_QUOTED = rf"""
+    (?P<quote> [BbRrUu]{{0,2}}["'] | \\{{1,7}}["'] ) {_ENDS_TEXT}
+    (?:
+        (?<=[^\\]") (?P<double_quoted> (?: [^"\\\n]++ | \\[^\n] )*+ )
+        | (?<=[^\\]') (?P<single_quoted> (?: [^"'\\\n]++ | \\[^\n] | "(?!\s*+(?:[:,}}\]]|\Z)) )*+ )
+        | (?<=\\") (?P<escaped_double> (?: [^"\\\n]++ | \\(?!\\{{0,6}}["\n]) )*+ )
+        | (?<=\\') (?P<escaped_single> (?: [^"'\\\n]++ | \\(?!\\{{0,6}}['"\n]) )*+ )
+    )
+"""
+_SCHEMES = "(?i:bearer|basic|token|apikey|digest|negotiate|ntlm|bot|gdb|ssws|oauth|hawk|sharedkey|splunk|key|gitlab)"
+_BARE = rf"""
+    (?P<bare>
+        (?! [\[{{] )
+        (?: {_SCHEMES} [ ]{{1,3}} )?
+        (?: \$\{{\w+\}} | [^\s"'&;<>\\,)\]}}$]++ | \$ | \\(?![nrt"'\\])
+            | [,)\]}}](?=[A-Za-z0-9])(?!\w{{1,30}}["']?[:=]) )++
+    )
+"""
+_PAIR = rf"{_HEAD} (?: {_QUOTED} | {_BARE} )"
+_VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "bare")
+_NO_SECRETS = frozenset({"", MASK, "none", "null", "true", "false", "undefined"})
+_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}", re.ASCII)
+_CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
+_SCHEME = re.compile(rf"{_SCHEMES} +", re.ASCII)
+_OPAQUE = re.compile(r"(?=.{8,})(?:(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])|(?=.{20,}))[\w./+=~-]+", re.ASCII)
+# With these words messages go on behind a name and a colon: "api_key: environment variable X is not set".
+_MESSAGE_WORDS = frozenset(
+    """
+    a an all an any are as at be both but by cannot can could did do does each either empty environment every expected
+    extra field for found from give given got has have here if in input instead invalid is it its missing must name need
+    needed needs neither no none not nothing of on only optional or please provided required see set should some such
+    text that the there these they this to too two unexpected unknown unset use value variable was where which with
+    without wrong you your
+    """.split()
+)
+_NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
+
+
+def _masked_pair(match: re.Match[str]) -> str | None:
+    group = next(group for group in _VALUE_GROUPS if match[group] is not None)
+    value = match[group]
+    if is_no_secret(value) or _is_about_tokens(match, value) or (group == "bare" and _is_code_or_prose(match, value)):
+        return None
+    scheme = _SCHEME.match(value)
+    masked = (scheme[0] if scheme else "") + MASK
+    if group == "bare" and match["key_quote"]:  # a number in JSON; three stars are none
+        masked = match["key_quote"] + masked + match["key_quote"]
+    return match[0][: len(match[0]) - len(value)] + masked
+
+
+def is_no_secret(value: str) -> bool:
+    """Return whether a text under a secret's name is none: empty, masked, a constant, or a reference."""
+    return value.lower() in _NO_SECRETS or _REFERENCE.fullmatch(value) is not None
+
+
+def _is_code_or_prose(match: re.Match[str], value: str) -> bool:
+    if _CALL.fullmatch(value):
+        return True
+    is_prose = match["key_quote"] is None and match["separator"].endswith(" ") and ":" in match["separator"]
+    return is_prose and value.lower() in _MESSAGE_WORDS and _NEXT_WORD.match(match.string, match.end()) is not None
+
+
+def _is_about_tokens(match: re.Match[str], value: str) -> bool:
+    """Tell numbers of tokens, and prose such as ``Unexpected token: 'SELECT'``, from a token's value."""
+    name = match["name"].lower()
+    is_api_key_in_prose = name == "key" and match.string[match.start() - 1] == " "
+    if not name.startswith(("token", "credential")) and not is_api_key_in_prose:
+        return False
+    if name == "token" and value.isdigit() and len(value) < 8:
+        return True
+    is_prose = match["key_quote"] is None and ":" in match["separator"]
+    return is_prose and (not match["separator"].endswith(" ") or _OPAQUE.fullmatch(value) is None)
+
+
+# --- lists of secrets ------------------------------------------------------------------------------------------------
+
+_TEXT = r'(?: "(?:[^"\\\n]|\\[^\n])*+" )'
+_LIST = rf"""
+    (?P<head> {_STRICT} s? (?: \\{{0,7}}["'] ) {_SEPARATOR} \[ \s{{0,40}} )
+    (?P<items> {_TEXT} (?: \s{{0,40}} , \s{{0,40}} {_TEXT} )*+ )
+    (?= \s*+ \] )
+"""
+_ITEM = re.compile(_TEXT, re.VERBOSE | re.ASCII)
+
+
+def _masked_list(match: re.Match[str]) -> str | None:
+    if match["head"].lower().startswith("token"):
+        return None  # the tokens of a text
+    return match["head"] + _ITEM.sub(lambda item: item[0] if is_no_secret(item[0][1:-1]) else f'"{MASK}"', match["items"])
+
+
+# --- names that say it only where the value looks like one -----------------------------------------------------------
+
+_SOFT = (
+    *("key", "keys", "sig", "signature", "session", "sessid", "sess", "sid", "auth", "pass", "pw", "cred", "creds"),
+    *("hmac", "jwt", "csrf", "xsrf", "otp", "salt", "nonce", "assertion", "code", "access", "private", "bearer", "pat"),
+    *("cookie", "dsn"),
+)
+_SOFT_NAME = re.compile(rf"(?:.*[_\-.])?(?:x_)?{joined(_SOFT)}(?:_?(?:id|v?[0-9]+|value|key|data|header))?", re.ASCII)
+_NO_START = r"(?: (?<![A-Za-z]) | (?<=[a-z0-9])(?=[A-Z]) | (?<=JSES) | (?<=PHP) | (?<=[_J]) )"
+_RANDOM = r"(?: [A-Za-z0-9+_.~-] | / | \\{1,3}/ | %[0-9A-Fa-f]{2} )"
+_SOFT_PAIR = rf"""
+    (?P<head> {_NO_START} (?P<name> (?i: {joined(sorted(_SOFT, key=len, reverse=True))} ) )
+        (?: [_-]?(?i:id|value|key|data|header|v?[0-9]{{1,2}}) )?
+        (?P<key_quote> \\{{0,7}}["'] )? {_SEPARATOR} [BbRrUu]? (?: \\{{0,7}}["'] )? )
+    (?P<value> {_RANDOM}{{16,4096}}+ ={{0,3}} ) (?! [A-Za-z0-9=:@] )
+"""
+_IN_QUERY = re.compile(r"[?&;]\Z|[?&;][A-Za-z0-9_.-]{1,40}\Z")
+_SHORTEST_CODE = 30  # of one that an OAuth server gives; shorter ones are codes of things
+
+
+def _masked_random(match: re.Match[str]) -> str | None:
+    name = match["name"].lower()
+    value = match["value"].replace("\\", "")
+    # What is called a key is often the digest of something.
+    is_digest_meant = name in ("key", "keys", "code", "access", "salt") and not _is_in_query(match)
+    if not looks_random(value, digests_are=not is_digest_meant):
+        return None
+    if name in ("code", "access", "nonce", "salt") and (len(value) < _SHORTEST_CODE or not _is_in_query(match)):
+        return None
+    return match["head"] + MASK
+
+
+def _is_in_query(match: re.Match[str]) -> bool:
+    return _IN_QUERY.search(match.string, max(0, match.start() - 60), match.start()) is not None
+
+
+def is_soft_name(name: str) -> bool:
+    """Return whether a name, in snake case, is that of a secret where its value looks random.
+
+    Example:
+        >>> is_soft_name("session_id"), is_soft_name("monkey")
+        (True, False)
+    """
+    return _SOFT_NAME.fullmatch(name) is not None
+
+
+# --- what a message says of a key ------------------------------------------------------------------------------------
+
+_TOLD = r"""
+    (?P<head> (?i: api[ _-]?key | access[ ]token | auth(?:entication)?[ ]token | secret[ ]key | api[ ]token )
+        [ ] (?i: provided | given | received | used | supplied | sent | was | is | value ) (?: [ ]?[:=] )? [ ]{1,2}
+        [\(<\[]? (?: \\{0,7}["'`] )? )
+    (?P<value> (?!sk-) [A-Za-z0-9+/_.~-]{11,512} [A-Za-z0-9+/_~-] ={0,3} )
+"""
+_VENDORS = {  # keys without a sign of their own, and their form
+    "cohere": "[A-Za-z0-9]{40}",
+    "mistral": "[A-Za-z0-9]{32}",
+    "together": "[0-9a-f]{64}",
+    "deepgram": "[0-9a-f]{40}",
+    "azure": "[0-9a-f]{32}|[A-Za-z0-9]{43}=",
+    "datadog": "[0-9a-f]{32}|[0-9a-f]{40}",
+    "algolia": "[0-9a-f]{32}",
+    "cloudflare": "[A-Za-z0-9_-]{40}",
+    "heroku": "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+    "wandb": "[0-9a-f]{40}",
+}
+
+
+def _masked_told(match: re.Match[str]) -> str | None:
+    return match["head"] + MASK if looks_random(match["value"]) or _OPAQUE.fullmatch(match["value"]) else None
+
+
+def _masked_of_vendor(match: re.Match[str]) -> str | None:
+    is_secret = match["key"].count("-") == 4 or looks_random(match["key"])
+    return match["head"] + MASK if is_secret else None
+
+
+def _vendor_rule(vendor: str, form: str) -> Rule:
+    return Rule(
+        f"{vendor} key",
+        (vendor,),
+        rf"""
+        (?P<head> (?i: {vendor} ) [^\n]{{0,60}}? (?i: key | token | secret | auth ) [^A-Za-z0-9\n][^\n]{{0,24}}?
+            (?<![A-Za-z0-9_/.\#:-]) )
+        (?P<key> {form} ) (?![A-Za-z0-9_-])
+        """,
+        _masked_of_vendor,
+    )
+
+
+_NAMES = ("authorization", "passw", "passphrase", "passcode", "pwd", "secret", "token", "credential", "key")
+RULES = (
+    Rule("value of a secret name", _NAMES, _PAIR, _masked_pair),
+    Rule("list of a secret name", _NAMES, _LIST, _masked_list),
+    Rule("random value of a name", _SOFT, _SOFT_PAIR, _masked_random),
+    Rule("key in a message", ("api", "access token", "auth", "secret key"), _TOLD, _masked_told),
+    *(_vendor_rule(vendor, form) for vendor, form in _VENDORS.items()),
+)

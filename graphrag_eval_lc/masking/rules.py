@@ -1,0 +1,171 @@
+"""How secrets are found: literals say where one may begin, and a pattern tells whether it does."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, NamedTuple
+
+MASK: Final = "***"
+_MOST_PASSES = 10  # a mask may lay open another secret; hardly ever more than once
+_MOST_SHOWN = 4
+
+# A token begins after no letter, but for that of an escape such as \n, \u00e9 or %3D.
+BEGINNING: Final = (
+    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2}))"
+)
+
+
+class Found(NamedTuple):
+    """A secret in a text, as people may be told of it.
+
+    Attributes:
+        kind: What it is, such as "GitHub token".
+        hint: Its first characters, 4 at most and of short ones fewer, and its length: no more than its shape.
+    """
+
+    kind: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One sort of secret.
+
+    Attributes:
+        kind: What people call it.
+        anchors: Texts in lower case; the pattern is tried only where one of them stands. What follows the first ``(``
+            is a pattern without width that must fit there too, such as ``(?=[0-9])``.
+        source: The pattern, in verbose form; compiled when it is first needed.
+        replacement: Returns what is put in place of a match; None where it is no secret. It ends where the match ends,
+            and keeps what stands before the secret.
+        offset: How many characters before the anchor the match begins.
+    """
+
+    kind: str
+    anchors: tuple[str, ...]
+    source: str
+    replacement: Callable[[re.Match[str]], str | None]
+    offset: int = 0
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        return re.compile(self.source, re.VERBOSE | re.ASCII)
+
+
+@dataclass
+class RuleSet:
+    """Rules that are applied together, in one pass through a text for all of them.
+
+    Attributes:
+        rules: The rules; where several fit at one place the first one counts.
+    """
+
+    rules: Sequence[Rule]
+    _by_anchor: dict[str, list[Rule]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def _anchors(self) -> re.Pattern[str]:
+        """A pattern of all anchors: one pass through a text is quicker than a search for each of a hundred."""
+        tails = {literal: tail for rule in self.rules for literal, tail in map(_parts_of, rule.anchors)}
+        for literal in tails:
+            self._by_anchor[literal] = [
+                rule
+                for rule in self.rules
+                if any(literal.startswith(_parts_of(anchor)[0]) for anchor in rule.anchors)
+            ]
+        return re.compile(_tree(tails))
+
+    def masked(self, text: str, found: list[Found] | None = None) -> str:
+        """Return a text with its secrets masked.
+
+        Args:
+            text: The text.
+            found: The secrets that are masked are added here.
+        """
+        for _ in range(_MOST_PASSES):
+            before, text = text, self._pass(text, found)
+            if text == before:
+                break
+        return text
+
+    def _pass(self, text: str, found: list[Found] | None) -> str:
+        lowered = text.replace("\u0130", "i").lower()  # of all characters only this one gets longer
+        search = self._anchors.search
+        parts: list[str] = []
+        end = 0
+        hit = search(lowered)
+        while hit is not None:
+            after = hit.start() + 1
+            for rule in self._by_anchor[hit[0]]:
+                at = hit.start() - rule.offset
+                match = rule.pattern.match(text, at) if at >= end else None
+                replaced = None if match is None else rule.replacement(match)
+                if match is None or replaced is None or replaced == match[0]:
+                    continue
+                parts += text[end:at], replaced
+                end = after = match.end()
+                if found is not None:
+                    found.append(Found(rule.kind, hint_of(_secret_in(match[0], replaced), match[0])))
+                break
+            hit = search(lowered, after)
+        return "".join((*parts, text[end:])) if parts else text
+
+
+def _parts_of(anchor: str) -> tuple[str, str]:
+    literal, bracket, tail = anchor.partition("(")
+    return literal, bracket + tail
+
+
+def _tree(tails: dict[str, str]) -> str:
+    """Return a pattern that finds any of some texts, the longest where several fit.
+
+    Texts that begin alike are tried together: the pattern looks at most characters of a text only once.
+    """
+    return _branches("", sorted(tails), tails)
+
+
+def _branches(beginning: str, texts: Sequence[str], tails: dict[str, str]) -> str:
+    longer = [text for text in texts if len(text) > len(beginning)]
+    firsts = sorted({text[len(beginning)] for text in longer})
+    options = [
+        re.escape(first)
+        + _branches(beginning + first, [text for text in longer if text[len(beginning)] == first], tails)
+        for first in firsts
+    ]
+    if beginning in tails:
+        options.append(tails[beginning])
+    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
+
+
+def _secret_in(before: str, after: str) -> str:
+    """Return the part of a text that was masked."""
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    return before[start : len(before) - end]
+
+
+def hint_of(secret: str, token: str = "") -> str:
+    """Return the shape of a secret: a few first characters and its length.
+
+    Args:
+        secret: The secret.
+        token: The text that it ends; where that is one word, it is shown from its beginning.
+
+    Example:
+        >>> hint_of("k3jd9fLz0qWm81aX"), hint_of("pa55")
+        ('k3jd… (16 characters)', '… (4 characters)')
+    """
+    shown = token if token.endswith(secret) and re.fullmatch(r"[\w.-]+", token) else secret
+    beginning = shown[: min(_MOST_SHOWN, len(shown) // 4)]
+    return f"{beginning if beginning.isprintable() else ''}… ({len(shown):,} characters)"
+
+
+def joined(alternatives: Iterable[str]) -> str:
+    """Return a pattern of alternatives."""
+    return "(?:" + "|".join(alternatives) + ")"
