@@ -166,7 +166,12 @@ MORE_SECRETS = (
     _token("RubyGems key", "rubygems_", 48, _HEX),
     _token("Replicate token", "r8_", 37),
     _named("session in a query", "https://kg.example/sparql?limit=10&session=", 32),
-    _named("AWS4 request", "AWS4-HMAC-SHA256 Credential=AKID/20261123/eu/s3/aws4_request, SignedHeaders=host, Signature=", 64, _HEX),
+    _named(
+        "AWS4 request",
+        "AWS4-HMAC-SHA256 Credential=AKID/20261123/eu/s3/aws4_request, SignedHeaders=host, Signature=",
+        64,
+        _HEX,
+    ),
     _named("OAuth 1", 'OAuth oauth_consumer_key="kg", oauth_token="kg-1", oauth_signature="', 27, _LETTERS, '%3D"'),
 )
 
@@ -191,7 +196,9 @@ def embeddings(text: str) -> Iterator[tuple[str, str]]:
 
 def leaks(planted: Planted, text: str) -> list[str]:
     """Return the parts of a secret that stand in a text, also percent-encoded and as JSON escapes it."""
-    return [part for part in planted.parts if any(form in text for form in (part, quote(part, ""), json.dumps(part)[1:-1]))]
+    return [
+        part for part in planted.parts if any(form in text for form in (part, quote(part, ""), json.dumps(part)[1:-1]))
+    ]
 
 
 _UUID = "f1769670-9aeb-11e5-91da-b8763fd99c5f"

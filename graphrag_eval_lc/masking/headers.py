@@ -3,17 +3,22 @@
 import base64
 import re
 
-from graphrag_eval_lc.masking.rules import MASK, Rule
+from graphrag_eval_lc.masking.rules import MASK, Rule, joined
 
 _CREDENTIAL = r"(?:[A-Za-z0-9._~+/=|-]|\\{1,3}/)"
-_VALUE = r"""(?: \\{0,7}" [^"\\\n]*+ \\{0,7}" | [^\s,;"'\\<>()\[\]{}]++ )"""
-_PARAMETERS = rf"""
-    (?P<parameters> [A-Za-z_*-]{{1,40}} [ ]? = [ ]? {_VALUE} (?: [ ]?,[ ]{{0,3}} [A-Za-z_*-]{{1,40}} [ ]? = [ ]? {_VALUE} )*+ )
-"""
+# Of a quoted text the closing quote has as many backslashes as the first one; it may be cut off.
+_ENDS_TEXT = r"(?! \s*+ (?: [:,}\]] | \Z ) )"  # a quote behind which JSON goes on has ended a text, and begins none
+_QUOTED = joined(
+    rf"""(?<!\\) {slashes}" {_ENDS_TEXT} [^"\\\n]*+ (?: {slashes}" )?"""
+    for slashes in ("", *(r"\\" * n for n in (1, 3, 7)))
+)
+_VALUE = rf"""(?: {_QUOTED} | [^\s,;"'\\<>()\[\]{{}}]++ )"""
+_NAME = r"[A-Za-z_*-]{1,40} [ ]? = [ ]?"
+_PARAMETERS = rf"(?P<parameters> {_NAME} {_VALUE} (?: [ ]?,\s{{0,12}} {_NAME} {_VALUE} )*+ )"
 _PROOF = re.compile(r"(?:response|signature|mac|cnonce|token|assertion|credential)\s?=", re.IGNORECASE | re.ASCII)
 
 _COOKIE_NAME = r"[A-Za-z0-9!#$%&*.^_`|~+-]{1,256}"
-_COOKIE_VALUE = r"""(?: \\{0,7}" [^"\\\n]*+ \\{0,7}" | [^\s;"'\\<>{}]*+ )"""
+_COOKIE_VALUE = rf"""(?: {_QUOTED} | [^\s;"'\\<>{{}}]*+ )"""
 _COOKIES = rf"""
     (?P<name> (?i: set-? | http_ )? (?i: cookie2? ) )
     (?P<separator> \\{{0,7}}["']? \s{{0,3}} [:=] \s{{0,3}} \[? (?:b?\\{{0,7}}["'](?!\s*[:,}}\]]))? )
@@ -56,6 +61,16 @@ RULES = (
         ("basic",),
         r"(?P<scheme> (?i:basic) (?:[ \t]{1,8}|%20|\+) ) (?P<token> [A-Za-z0-9+/]{4,}+ (?:={0,2}|(?:%3D){0,2}) )",
         _masked_basic,
+    ),
+    Rule(
+        "credentials of a request",
+        ("authorization",),
+        rf"""
+        (?P<scheme> (?i:authorization) (?: \\{{0,7}}["'] )? [ ]{{0,3}} [:=] \s{{0,3}} (?: b?\\{{0,7}}["'] )?
+            [A-Za-z0-9-]{{2,30}} [ ]{{1,3}} )
+        {_PARAMETERS}
+        """,
+        _masked_parameters,
     ),
     Rule(
         "credentials of a request",

@@ -12,8 +12,10 @@ _KEY_OWNERS = (
     *("fernet", "admin", "license", "webhook", "deploy", "service"),
 )
 _KEY = "(?:" + "|".join(rf"(?<={owner})|(?<={owner}[_\ -])" for owner in _KEY_OWNERS) + ")key"
-_STRICT = rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | token | credentials? | {_KEY} )"
-_SEPARATOR = r"(?: \s{0,3} [:=](?![:=]) \s{0,3} | %3[DdAa] )"
+_STRICT = (
+    rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | token | credentials? | {_KEY} )"
+)
+_SEPARATOR = r"(?: \s{0,3} [:=](?![:=]) \s{0,3} | %(?:25){0,3}3[DdAa] )"
 _ENDS_TEXT = r"(?! \s*+ (?: [:,}\]] | \Z ) )"  # a quote behind which JSON goes on has ended a text, and begins none
 _HEAD = rf"""
     (?P<name> {_STRICT} )
@@ -108,7 +110,9 @@ _ITEM = re.compile(_TEXT, re.VERBOSE | re.ASCII)
 def _masked_list(match: re.Match[str]) -> str | None:
     if match["head"].lower().startswith("token"):
         return None  # the tokens of a text
-    return match["head"] + _ITEM.sub(lambda item: item[0] if is_no_secret(item[0][1:-1]) else f'"{MASK}"', match["items"])
+    return match["head"] + _ITEM.sub(
+        lambda item: item[0] if is_no_secret(item[0][1:-1]) else f'"{MASK}"', match["items"]
+    )
 
 
 # --- names that say it only where the value looks like one -----------------------------------------------------------
@@ -120,7 +124,7 @@ _SOFT = (
 )
 _SOFT_NAME = re.compile(rf"(?:.*[_\-.])?(?:x_)?{joined(_SOFT)}(?:_?(?:id|v?[0-9]+|value|key|data|header))?", re.ASCII)
 _NO_START = r"(?: (?<![A-Za-z]) | (?<=[a-z0-9])(?=[A-Z]) | (?<=JSES) | (?<=PHP) | (?<=[_J]) )"
-_RANDOM = r"(?: [A-Za-z0-9+_.~-] | / | \\{1,3}/ | %[0-9A-Fa-f]{2} )"
+_RANDOM = r"(?: [A-Za-z0-9+/_.~-] | \\{1,3}/ | %(?:25){0,3}(?:2[BDEFbdef]|3[Dd]|5[Ff]|7[Ee]) )"  # not %26, which is &
 _SOFT_PAIR = rf"""
     (?P<head> {_NO_START} (?P<name> (?i: {joined(sorted(_SOFT, key=len, reverse=True))} ) )
         (?: [_-]?(?i:id|value|key|data|header|v?[0-9]{{1,2}}) )?

@@ -8,18 +8,19 @@ from urllib.parse import unquote
 _UUID = re.compile(r"[_{]?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\}?")
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
 _DIGESTS = frozenset({32, 40, 56, 64, 96, 128})  # characters of MD5, SHA-1 (and git's), SHA-2
-_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])")
-_VOWELS = frozenset("aeiouyAEIOUY")
+_WORD = re.compile(r"[A-Z]?[a-z]{4,}|[A-Z]{4,}(?![a-z])")
+_VOWELS = re.compile("[aeiouyAEIOUY]")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_.~-]+={0,3}", re.ASCII)
 _CLASSES = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
 _CHANGES = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[A-Z][A-Z])(?=[a-z])|(?<=[0-9])(?=[A-Za-z])")
 _LONGEST_MEASURED = 600
 _SHORTEST = 16
-_SHORTEST_OF_TWO = 24  # of two classes of characters, such as lower case and digits
-_LEAST_BITS = 3.3  # a character
+_MOST_ENCODINGS = 3  # a URL in a URL in a URL
+_SHORTEST_OF_TWO = 20  # of two classes of characters, such as lower case and digits
+_LEAST_BITS = 3.0  # a character
 _LEAST_HEX_BITS = 2.8
-_MOST_WORDS = 0.5  # of the characters
-_CHARACTERS_A_CHANGE = 6
+_MOST_IN_WORDS = 0.6  # of the characters
+_CHARACTERS_A_CHANGE = 4.5  # at most; words and numbers change seldom
 
 
 def looks_random(value: str, *, digests_are: bool = True) -> bool:
@@ -36,23 +37,29 @@ def looks_random(value: str, *, digests_are: bool = True) -> bool:
         (True, False)
     """
     text = value[:_LONGEST_MEASURED]
-    text = unquote(text) if "%" in text else text
+    for _ in range(_MOST_ENCODINGS):
+        if "%" in text:
+            text = unquote(text)
     if len(text) < _SHORTEST or _TOKEN.fullmatch(text) is None or _UUID.fullmatch(text):
         return False
     if _HEX.fullmatch(text):
         return _is_random_hex(text) and (digests_are or len(text) not in _DIGESTS)
-    classes = sum(pattern.search(text) is not None for pattern in _CLASSES)
-    if classes < 2 or (classes < 3 and len(text) < _SHORTEST_OF_TWO):
+    has_lower, has_upper, has_digit = (pattern.search(text) is not None for pattern in _CLASSES)
+    if len(text) < _SHORTEST_OF_TWO and not (has_lower and has_upper and has_digit):
         return False
-    changes = sum(1 for _ in _CHANGES.finditer(text))
-    if changes * _CHARACTERS_A_CHANGE < len(text):
+    if sum(1 for _ in _CHANGES.finditer(text)) * _CHARACTERS_A_CHANGE < len(text):
         return False
-    in_words = sum(len(word) for word in _WORD.findall(text) if _is_word(word))
-    return in_words < _MOST_WORDS * len(text) and bits_a_character(text) >= _LEAST_BITS
+    if has_lower and has_upper and _share_in_words(text) >= (_MOST_IN_WORDS if has_digit else _MOST_IN_WORDS / 2):
+        return False
+    return bits_a_character(text) >= _LEAST_BITS
+
+
+def _share_in_words(text: str) -> float:
+    return sum(len(word) for word in _WORD.findall(text) if _is_word(word)) / len(text)
 
 
 def _is_word(letters: str) -> bool:
-    return not _VOWELS.isdisjoint(letters) or len(letters) == 3
+    return 0.2 <= len(_VOWELS.findall(letters)) / len(letters) <= 0.7
 
 
 def _is_random_hex(text: str) -> bool:

@@ -71,9 +71,7 @@ class RuleSet:
         tails = {literal: tail for rule in self.rules for literal, tail in map(_parts_of, rule.anchors)}
         for literal in tails:
             self._by_anchor[literal] = [
-                rule
-                for rule in self.rules
-                if any(literal.startswith(_parts_of(anchor)[0]) for anchor in rule.anchors)
+                rule for rule in self.rules if any(literal.startswith(_parts_of(anchor)[0]) for anchor in rule.anchors)
             ]
         return re.compile(_tree(tails))
 

@@ -104,9 +104,7 @@ _TOKENS = (
     _Token("Heroku key", ("HRKU-",), "[A-Za-z0-9_-]{36,}"),
     _Token("OpenShift token", ("sha256~",), "[A-Za-z0-9_-]{40,}"),
     # payment, mail, messages
-    _Token(
-        "Stripe key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"), "[A-Za-z0-9]{10,}"
-    ),
+    _Token("Stripe key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"), "[A-Za-z0-9]{10,}"),
     _Token("webhook secret", ("whsec_",), "[A-Za-z0-9+/]{20,}={0,2}"),
     _Token("Square token", ("sq0atp-", "sq0csp-"), _DASHES),
     _Token("Facebook or Square token", ("EAA",), "(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{57,}"),
@@ -114,9 +112,7 @@ _TOKENS = (
     _Token("SendGrid key", ("SG.",), r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
     _Token("Mailgun key", ("key-",), "[0-9a-f]{32}"),
     _Token("Brevo key", ("xkeysib-", "xsmtpsib-"), "[0-9a-f]{64}-[A-Za-z0-9]{16}"),
-    _Token(
-        "Slack token", tuple(f"xox{kind}-" for kind in "abeoprs"), "(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{10,}"
-    ),
+    _Token("Slack token", tuple(f"xox{kind}-" for kind in "abeoprs"), "(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{10,}"),
     _Token("Slack token", ("xoxe.xox",), "[bp]-(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{20,}"),
     _Token("Slack token", ("xapp-",), "[0-9]-[A-Z0-9]+-[0-9]+-[A-Za-z0-9]{20,}"),
     _Token("Discord token", ("mfa.",), "[A-Za-z0-9_-]{80,}"),
@@ -195,7 +191,7 @@ _OTHERS = (
     Rule(
         "Twilio auth token",
         ("ac(?=[0-9a-f]{32})",),
-        rf"{BEGINNING}(?P<sid>AC[0-9a-f]{{32}}(?![0-9a-zA-Z])[^\n]{{1,80}}?(?<![0-9a-zA-Z-]))[0-9a-f]{{32}}{_AFTER}",
+        rf"{BEGINNING}(?P<sid>AC[0-9a-f]{{32}}(?![0-9a-zA-Z])[^\n]{{1,80}}?{BEGINNING})[0-9a-f]{{32}}{_AFTER}",
         lambda match: match["sid"] + MASK,
     ),
     Rule(
@@ -204,7 +200,12 @@ _OTHERS = (
         r"(?P<prefix>(?i:AGE-SECRET-KEY-1))[A-Za-z0-9]{40,}",
         lambda match: match["prefix"] + MASK,
     ),
-    Rule("Telegram token", (":aa",), rf"(?<=[0-9]{{6}}):AA[A-Za-z0-9_-]{{30,}}{_AFTER}", lambda _: f":AA{MASK}"),
+    Rule(
+        "Telegram token",
+        (":aa", "%3aaa"),
+        rf"(?<=[0-9]{{6}})(?P<prefix>(?::|%3[Aa])AA)[A-Za-z0-9_-]{{30,}}{_AFTER}",
+        lambda match: match["prefix"] + MASK,
+    ),
     Rule(
         "Azure client secret",
         ("q~",),

@@ -4,7 +4,8 @@ import re
 
 from graphrag_eval_lc.masking.rules import MASK, Rule
 
-_HOOK = "[A-Za-z0-9_/.%@-]"
+_SLASH = r"(?:\\{0,3}/|%2[Ff])"
+_HOOK = r"(?:[A-Za-z0-9_.%@-]|\\{0,3}/)"
 
 
 def _after_prefix(match: re.Match[str]) -> str:
@@ -19,27 +20,36 @@ RULES = (
         _after_prefix,
     ),
     Rule(
+        "password in a URL",
+        ("%3a%2f%2f",),
+        r"""
+        (?P<prefix> (?i:%3A%2F%2F) [A-Za-z0-9_.~+-]{0,256} (?i:%3A) )
+        (?: [A-Za-z0-9_.~!*'()-] | %(?!40|20|2[FfDd]|3[FfEeCc]|0[AaDd])[0-9A-Fa-f]{2} ){1,512} (?= %40 )
+        """,
+        _after_prefix,
+    ),
+    Rule(
         "Slack webhook",
-        ("hooks.slack.com/",),
-        rf"(?P<prefix> (?i:hooks\.slack\.com)/(?:services|workflows|triggers)/ ) {_HOOK}{{20,}}",
+        ("hooks.slack.com",),
+        rf"(?P<prefix> (?i:hooks\.slack\.com){_SLASH}(?:services|workflows|triggers){_SLASH} ) {_HOOK}{{20,}}",
         _after_prefix,
     ),
     Rule(
         "Discord webhook",
-        ("discord.com/api/", "discordapp.com/api/"),
-        rf"(?P<prefix> (?i:discord(?:app)?\.com)/api/(?:v[0-9]+/)?webhooks/[0-9]+/ ) {_HOOK}{{30,}}",
+        ("discord.com", "discordapp.com"),
+        rf"(?P<prefix> (?i:discord(?:app)?\.com){_SLASH}api{_SLASH}(?:v[0-9]+{_SLASH})?webhooks{_SLASH}[0-9]+{_SLASH} ) {_HOOK}{{30,}}",
         _after_prefix,
     ),
     Rule(
         "Teams webhook",
-        ("webhook.office.com/",),
-        rf"(?P<prefix> (?i:webhook\.office\.com)/webhookb2/ ) {_HOOK}{{30,}}",
+        ("webhook.office.com",),
+        rf"(?P<prefix> (?i:webhook\.office\.com){_SLASH}webhookb2{_SLASH} ) {_HOOK}{{30,}}",
         _after_prefix,
     ),
     Rule(
         "Zapier webhook",
-        ("hooks.zapier.com/",),
-        r"(?P<prefix> (?i:hooks\.zapier\.com)/hooks/catch/[0-9]+/ ) [a-z0-9]{4,}",
+        ("hooks.zapier.com",),
+        rf"(?P<prefix> (?i:hooks\.zapier\.com){_SLASH}hooks{_SLASH}catch{_SLASH}[0-9]+{_SLASH} ) [a-z0-9]{{4,}}",
         _after_prefix,
     ),
 )
