@@ -75,7 +75,7 @@ SECRETS = (
     _pem("RSA PRIVATE KEY", header="Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,6A0F2B9C"),
     Planted(
         "Azure SAS",
-        f"https://kg.blob.core.windows.net/c/f.ttl?sv=2022-11-02&ss=b&sp=r&sig={quote(_made('sas', 43, _BASE64), '')}%3D",
+        f"https://kg.blob.core.windows.net/c/f.ttl?sv=2022-11-02&sp=r&sig={quote(_made('sas', 43, _BASE64), '')}%3D",
         (quote(_made("sas", 43, _BASE64), ""),),
     ),
     _named(
@@ -227,7 +227,7 @@ LOOK_ALIKES = (
     '{"head": {"vars": ["token"]}, "results": {"bindings": [{"token": {"type": "literal", "value": "abc"}}]}}',
     '{"head": {"vars": ["password"]}, "results": {"bindings": [{"password": {"type": "uri", "value": "urn:a:x"}}]}}',
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa\n-----END CERTIFICATE-----",
-    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHCozMxH2Mo\n-----END PUBLIC KEY-----",
+    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHCoz\n-----END PUBLIC KEY-----",
     "a file that has -----BEGIN PRIVATE KEY----- in it, and no key",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SaG6UOoqKLsabgH5C9okWi0dsl8k",
     "npm_config_registry, sk_live_key, hvs.example, SG.x, dapi.example.org, pypi-server, key-value, ya29.x",

@@ -16,6 +16,7 @@ from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted, plain_answer
+from graphrag_eval_lc.capture.redaction import SECRETS
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.event_loop.stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
@@ -139,7 +140,19 @@ class AgentCall:
             response["error"] = masked_text(response["error"])
         elif response.get("actual_answer") is None and not _waits(response, output):
             response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
-        return Attempt(_timed(response, times), error)
+        return Attempt(self._masked(_timed(response, times)), error)
+
+    def _masked(self, response: Response) -> Response:
+        """Mask the secrets in errors and warnings, whatever the handler's options are; it has masked all else."""
+        answer = response.get("actual_answer")
+        if self.capture.get("redact") == SECRETS and answer is not None:
+            response["actual_answer"] = masked_text(answer)  # of an output, or of answer_fn
+        for failed in (*response.get("actual_steps", ()), *(response.get("llm_calls") or ())):
+            if "error" in failed:
+                failed["error"] = masked_text(failed["error"])
+        if "capture_warnings" in response:
+            response["capture_warnings"] = [masked_text(warning) for warning in response["capture_warnings"]]
+        return response
 
     def _put_answer(self, response: Response, output: Any) -> BaseException | None:
         """Put the answer that ``answer_fn`` makes into the response; return what it raised."""
@@ -267,9 +280,6 @@ class AgentCall:
             answer = self._answer(output)
             if answer is not None:
                 response["actual_answer"] = answer
-        for call in response.get("llm_calls") or ():
-            if "error" in call:
-                call["error"] = masked_text(call["error"])
         return response
 
     def _unheard_response(self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any) -> Response:

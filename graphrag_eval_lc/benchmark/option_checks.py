@@ -8,7 +8,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from pydantic import (
     BaseModel,
@@ -189,6 +189,8 @@ def checked_capture(value: Any, fields: Mapping[str, Any]) -> "CaptureKeywords":
             near = get_close_matches(str(key), known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
             raise OptionError(f"there is no option {key!r}", key="capture", hint=hint)
+    if isinstance(redact := given.get("redact"), str):
+        given = {**given, "redact": _redact(redact)}
     GraphRAGEvalCallbackHandler(**given)  # which checks the values
     section: CaptureConfig = fields["config"].capture
     return {
@@ -202,8 +204,10 @@ def checked_capture(value: Any, fields: Mapping[str, Any]) -> "CaptureKeywords":
     }
 
 
-def _redact(spec: str) -> Callable[[Any], Any]:
+def _redact(spec: str) -> Callable[[Any], Any] | Literal["secrets"]:
     """Return the function that the config names."""
+    if spec == "secrets":
+        return "secrets"
     try:
         function = named_by(spec, "a function")
     except AgentError as problem:

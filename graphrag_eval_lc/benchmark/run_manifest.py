@@ -279,7 +279,7 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
         "step_names": dict(options.get("step_names") or {}),
         "retrieval_documents": documents if isinstance(documents, bool) else sorted(documents) or False,
         "max_output_chars": options.get("max_output_chars"),
-        "redact": None if redact is None else spec_of(redact),
+        "redact": redact if redact is None or isinstance(redact, str) else spec_of(redact),
         "keep_artifacts": options.get("keep_artifacts", True),
         "keep_messages": options.get("keep_messages", False),
     }

@@ -4,16 +4,17 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Self, TypedDict, Unpack, cast
+from typing import Any, Literal, Self, TypedDict, Unpack, cast
 from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
 from graphrag_eval_lc.capture.callbacks import RunCallbacks
-from graphrag_eval_lc.capture.redaction import CaptureOptions
+from graphrag_eval_lc.capture.redaction import SECRETS, CaptureOptions
 from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.capture.runs import with_graph_events
 from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.masking import masked_secrets
 from graphrag_eval_lc.records import Response
 
 
@@ -37,7 +38,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
             (strings) and args of kept messages. It gets a copy, and must be fast and not wait for other threads, as
             it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a warning. The
-            question, the answer and the names stay as they are.
+            question, the answer and the names stay as they are. The text ``"secrets"`` in place of a function masks
+            the keys, tokens and passwords that this package knows, in the answer too; all else stays equal.
         keep_artifacts: Whether steps have the ``artifact`` that a tool returns beside its text.
         keep_messages: Whether the response has the prompts, outputs and tools of model calls: each message once in
             ``llm_messages``, each tool once in ``llm_tools``, and their places there in each of ``llm_calls``.
@@ -67,7 +69,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         step_names: Mapping[str, str] | None = None,
         retrieval_documents: bool | Collection[str] = False,
         max_output_chars: int | None = None,
-        redact: Callable[[Any], Any] | None = None,
+        redact: Callable[[Any], Any] | Literal["secrets"] | None = None,
         keep_artifacts: bool = True,
         keep_messages: bool = False,
     ) -> None:
@@ -184,7 +186,7 @@ class CaptureKeywords(TypedDict, total=False):
     step_names: Mapping[str, str] | None
     retrieval_documents: bool | Collection[str]
     max_output_chars: int | None
-    redact: Callable[[Any], Any] | None
+    redact: Callable[[Any], Any] | Literal["secrets"] | None
     keep_artifacts: bool
     keep_messages: bool
 
@@ -281,9 +283,13 @@ def _length(value: object) -> int | None:
 
 
 def _function(value: object) -> Callable[[Any], Any] | None:
+    if value == SECRETS:
+        return masked_secrets
     if value is None or callable(value):
         return value
-    raise _wrong("redact", value, "Give a function that takes a value and gives what is kept in its place.")
+    raise _wrong(
+        "redact", value, 'Give "secrets", or a function that takes a value and gives what is kept in its place.'
+    )
 
 
 def _switch(option: str, value: object) -> bool:

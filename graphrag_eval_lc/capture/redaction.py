@@ -4,14 +4,14 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from langchain_core.documents import Document
 
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.masking import masked_values
+from graphrag_eval_lc.masking import masked_secrets, masked_values
 from graphrag_eval_lc.texts import shortened, text_of
 
 
@@ -53,6 +53,14 @@ class CaptureOptions:
             return self.retrieval_documents
         return tool_name in self.retrieval_documents
 
+    @property
+    def redacts_answers(self) -> bool:
+        """Whether the answer is redacted too: of secrets it is, of what a function of the user's does it is not."""
+        return self.redact is masked_secrets
+
+
+SECRETS: Final = "secrets"
+"""In place of a function: masks the secrets that the package knows, see ``masking``."""
 
 REDACTION_FAILED = "[redaction failed]"
 

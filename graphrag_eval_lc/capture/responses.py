@@ -12,6 +12,7 @@ from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.capture.trace import Trace, unfinished_text
 from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import listed
@@ -101,7 +102,7 @@ def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
         response["error"] = error
     answer = _answer(traces)
     if answer is not None:
-        response["actual_answer"] = answer
+        response["actual_answer"] = masked_text(answer) if options.redacts_answers else answer
     unfinished = unfinished_text(error)
     steps = [step for step in steps_of(traces) if step.status != "pending"]
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]

@@ -110,6 +110,17 @@ def run(
             rich_help_panel=CAPTURE,
         ),
     ] = False,
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            "--redact",
+            help="secrets: mask keys, tokens and passwords in what tools took and gave, in messages and answers; or a "
+            "function that gives what is kept in place of a value, as package.module:function. Errors are always "
+            "masked.",
+            metavar="secrets|FUNCTION",
+            rich_help_panel=CAPTURE,
+        ),
+    ] = None,
     no_report: NoReport = False,
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
@@ -154,7 +165,7 @@ def run(
         **keywords(*_models(), options),
         "output_dir": output,
         "config": measuring_config(config, names),
-        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages),
+        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages, redact),
         "gates": gates_of_a_run(fail_under, fail_over),
     }
     if dry_run:
@@ -173,7 +184,11 @@ def run(
 
 
 def _capture(
-    retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool, keep_messages: bool
+    retrieval_documents: list[str] | None,
+    max_output_chars: int | None,
+    no_artifacts: bool,
+    keep_messages: bool,
+    redact: str | None,
 ) -> dict[str, Any]:
     """Return the handler's options that are given here; for all others the config's section counts."""
     options: dict[str, Any] = {}
@@ -190,6 +205,8 @@ def _capture(
         options["keep_artifacts"] = False
     if keep_messages:
         options["keep_messages"] = True
+    if redact is not None:
+        options["redact"] = redact
     return options
 
 

@@ -333,15 +333,15 @@ def _switch_or_names(value: Any) -> Any:
 
 
 def _function_spec(value: Any) -> Any:
-    if value is None:
-        return None
+    if value is None or value == "secrets":
+        return value
     if not isinstance(value, str):
         what = "a function cannot stand in a config" if callable(value) else f"{value!r:.80} is no spec of a function"
         hint = "Name it as text, package.module:function, or pass capture={'redact': function} to run_benchmark."
         raise mistake(what, hint)
     place, _, attribute = value.rpartition(":")
     if not place or not attribute:
-        hint = "Write package.module:function or path/to/file.py:function."
+        hint = "Write package.module:function or path/to/file.py:function, or secrets."
         raise mistake(f"{value!r:.80} is no spec of a function", hint)
     return value
 
@@ -358,7 +358,8 @@ class CaptureConfig(Section):
             true for all tools, or the names of some.
         max_output_chars: The length in characters to which outputs and errors of steps are cut; None: uncut.
         redact: A function that is applied to args, outputs, artifacts, errors and messages before they are kept:
-            ``package.module:function`` or ``path/to/file.py:function``, relative to the current folder.
+            ``package.module:function`` or ``path/to/file.py:function``, relative to the current folder; or
+            ``secrets``, which masks keys, tokens and passwords, in answers too.
         keep_artifacts: Whether steps have the artifact of a tool.
         keep_messages: Whether responses have the input and output messages of each model call.
 

@@ -3,13 +3,12 @@
 import base64
 import re
 
-from graphrag_eval_lc.masking.rules import MASK, Rule, joined
+from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, joined
 
 _CREDENTIAL = r"(?:[A-Za-z0-9._~+/=|-]|\\{1,3}/)"
 # Of a quoted text the closing quote has as many backslashes as the first one; it may be cut off.
-_ENDS_TEXT = r"(?! \s*+ (?: [:,}\]] | \Z ) )"  # a quote behind which JSON goes on has ended a text, and begins none
 _QUOTED = joined(
-    rf"""(?<!\\) {slashes}" {_ENDS_TEXT} [^"\\\n]*+ (?: {slashes}" )?"""
+    rf"""(?<!\\) {slashes}" {ENDS_TEXT} [^"\\\n]*+ (?: {slashes}" )?"""
     for slashes in ("", *(r"\\" * n for n in (1, 3, 7)))
 )
 _VALUE = rf"""(?: {_QUOTED} | [^\s,;"'\\<>()\[\]{{}}]++ )"""

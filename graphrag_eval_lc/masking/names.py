@@ -3,7 +3,7 @@
 import re
 
 from graphrag_eval_lc.masking.randomness import looks_random
-from graphrag_eval_lc.masking.rules import MASK, Rule, joined
+from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, joined
 
 # --- names that say it: whatever stands there is a secret ------------------------------------------------------------
 
@@ -11,19 +11,19 @@ _KEY_OWNERS = (
     *("api", "access", "account", "secret", "private", "signing", "encryption", "subscription", "storage", "master"),
     *("fernet", "admin", "license", "webhook", "deploy", "service"),
 )
-_KEY = "(?:" + "|".join(rf"(?<={owner})|(?<={owner}[_\ -])" for owner in _KEY_OWNERS) + ")key"
-_STRICT = (
-    rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | token | credentials? | {_KEY} )"
-)
+_KEY = r"(?<=[A-Za-z_\ -])(?:" + "|".join(rf"(?<={owner})|(?<={owner}[_\ -])" for owner in _KEY_OWNERS) + ")key"
+_ABOUT_TEXTS = "(?i: token | credentials? )"  # words that stand in prose, too
+_SURE = rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | {_KEY} )"
+_STRICT = rf"(?: {_ABOUT_TEXTS} | {_SURE} )"
 _SEPARATOR = r"(?: \s{0,3} [:=](?![:=]) \s{0,3} | %(?:25){0,3}3[DdAa] )"
-_ENDS_TEXT = r"(?! \s*+ (?: [:,}\]] | \Z ) )"  # a quote behind which JSON goes on has ended a text, and begins none
 _HEAD = rf"""
-    (?P<name> {_STRICT} )
+    (?P<name> (?P<in_prose> {_ABOUT_TEXTS} ) | {_SURE} )
     (?P<key_quote> \\{{0,7}}["'] )?
     (?P<separator> {_SEPARATOR} )
+    (?(in_prose) (?(key_quote) | (?<!:) ) )  # token:hasPart
 """
 _QUOTED = rf"""
-    (?P<quote> [BbRrUu]{{0,2}}["'] | \\{{1,7}}["'] ) {_ENDS_TEXT}
+    (?P<quote> [BbRrUu]{{0,2}}["'] | \\{{1,7}}["'] ) {ENDS_TEXT}
     (?:
         (?<=[^\\]") (?P<double_quoted> (?: [^"\\\n]++ | \\[^\n] )*+ )
         | (?<=[^\\]') (?P<single_quoted> (?: [^"'\\\n]++ | \\[^\n] | "(?!\s*+(?:[:,}}\]]|\Z)) )*+ )
@@ -46,16 +46,103 @@ _NO_SECRETS = frozenset({"", MASK, "none", "null", "true", "false", "undefined"}
 _REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}", re.ASCII)
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
 _SCHEME = re.compile(rf"{_SCHEMES} +", re.ASCII)
+_IRI = re.compile(r"https?://[^\s@?]+|urn:[a-z][a-z0-9-]{1,31}:[^\s@?]+")
 _OPAQUE = re.compile(r"(?=.{8,})(?:(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])|(?=.{20,}))[\w./+=~-]+", re.ASCII)
 # With these words messages go on behind a name and a colon: "api_key: environment variable X is not set".
 _MESSAGE_WORDS = frozenset(
-    """
-    a an all an any are as at be both but by cannot can could did do does each either empty environment every expected
-    extra field for found from give given got has have here if in input instead invalid is it its missing must name need
-    needed needs neither no none not nothing of on only optional or please provided required see set should some such
-    text that the there these they this to too two unexpected unknown unset use value variable was where which with
-    without wrong you your
-    """.split()
+    [
+        "a",
+        "an",
+        "all",
+        "an",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "both",
+        "but",
+        "by",
+        "cannot",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "each",
+        "either",
+        "empty",
+        "environment",
+        "every",
+        "expected",
+        "extra",
+        "field",
+        "for",
+        "found",
+        "from",
+        "give",
+        "given",
+        "got",
+        "has",
+        "have",
+        "here",
+        "if",
+        "in",
+        "input",
+        "instead",
+        "invalid",
+        "is",
+        "it",
+        "its",
+        "missing",
+        "must",
+        "name",
+        "need",
+        "needed",
+        "needs",
+        "neither",
+        "no",
+        "none",
+        "not",
+        "nothing",
+        "of",
+        "on",
+        "only",
+        "optional",
+        "or",
+        "please",
+        "provided",
+        "required",
+        "see",
+        "set",
+        "should",
+        "some",
+        "such",
+        "text",
+        "that",
+        "the",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "too",
+        "two",
+        "unexpected",
+        "unknown",
+        "unset",
+        "use",
+        "value",
+        "variable",
+        "was",
+        "where",
+        "which",
+        "with",
+        "without",
+        "wrong",
+        "you",
+        "your",
+    ]
 )
 _NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
 
@@ -63,7 +150,12 @@ _NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
 def _masked_pair(match: re.Match[str]) -> str | None:
     group = next(group for group in _VALUE_GROUPS if match[group] is not None)
     value = match[group]
-    if is_no_secret(value) or _is_about_tokens(match, value) or (group == "bare" and _is_code_or_prose(match, value)):
+    if (
+        is_no_secret(value)
+        or is_iri(value)
+        or _is_about_tokens(match, value)
+        or (group == "bare" and _is_code_or_prose(match, value))
+    ):
         return None
     scheme = _SCHEME.match(value)
     masked = (scheme[0] if scheme else "") + MASK
@@ -75,6 +167,16 @@ def _masked_pair(match: re.Match[str]) -> str | None:
 def is_no_secret(value: str) -> bool:
     """Return whether a text under a secret's name is none: empty, masked, a constant, or a reference."""
     return value.lower() in _NO_SECRETS or _REFERENCE.fullmatch(value) is not None
+
+
+def is_opaque(value: str) -> bool:
+    """Return whether a value may be a key: it is long, of letters and digits or very long, and without spaces."""
+    return _OPAQUE.fullmatch(value) is not None
+
+
+def is_iri(value: str) -> bool:
+    """Return whether a value is an IRI that names something: without a password, and without a query."""
+    return _IRI.fullmatch(value) is not None
 
 
 def _is_code_or_prose(match: re.Match[str], value: str) -> bool:
@@ -197,7 +299,7 @@ def _vendor_rule(vendor: str, form: str) -> Rule:
         f"{vendor} key",
         (vendor,),
         rf"""
-        (?P<head> (?i: {vendor} ) [^\n]{{0,60}}? (?i: key | token | secret | auth ) [^A-Za-z0-9\n][^\n]{{0,24}}?
+        (?P<head> (?i: {vendor} ) [^\n]{{0,40}}? (?i: key | token | secret | auth ) [^A-Za-z0-9\n][^\n]{{0,12}}?
             (?<![A-Za-z0-9_/.\#:-]) )
         (?P<key> {form} ) (?![A-Za-z0-9_-])
         """,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.masking.environment import known_secrets
-from graphrag_eval_lc.masking.names import is_no_secret, is_soft_name
+from graphrag_eval_lc.masking.names import is_iri, is_no_secret, is_opaque, is_soft_name
 from graphrag_eval_lc.masking.randomness import looks_random
 from graphrag_eval_lc.masking.rules import MASK
 from graphrag_eval_lc.masking.texts import masked_with
@@ -14,6 +14,8 @@ _SECRET_KEY = re.compile(
     r"(?:.*_)?(?:api_?keys?|(?:access|account|secret|private|signing|encryption|subscription)_?keys?|authorization"
     r"|[a-z]*(?:password|passwd|passphrase|secret)s?|[a-z]*token|credentials?|(?:set_)?cookie)"
 )
+_PASSWORD = re.compile(r"(?:.*_)?(?:[a-z]*(?:password|passwd|passphrase)s?|(?:client|api)_?secret|api_?key)")
+_RDF_TERM = frozenset({"type", "value"})
 _MODEL_TOKEN = re.compile(r"(?:.*_)?(?:bos|eos|pad|unk|sep|cls|mask|stop|per|special)_token")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
 
@@ -44,6 +46,55 @@ def masked_values(value: Any) -> Any:
     return _masked_value(value, known_secrets(), ())
 
 
+def masked_secrets(value: Any) -> Any:
+    """Return what a tool took or gave without the secrets in it; all else is equal, and of the same type.
+
+    It is ``redact="secrets"``. Strings are masked as texts, and so are values under the name of a secret
+    (``password``, ``api_key``). RDF terms, IRIs and words under such a name stay, as a query may give a column so.
+
+    Args:
+        value: A plain JSON value.
+
+    Example:
+        >>> masked_secrets({"query": "SELECT ?s { ?s a ex:Line }", "headers": {"Authorization": "Bearer k3jd9fLz0q"}})
+        {'query': 'SELECT ?s { ?s a ex:Line }', 'headers': {'Authorization': 'Bearer ***'}}
+    """
+    return _without_secrets(value, known_secrets(), "")
+
+
+def _without_secrets(value: Any, secrets: tuple[str, ...], name: str) -> Any:
+    """Mask a value that stands under a name, in snake case."""
+    if isinstance(value, str):
+        return _masked_under(name, value, secrets)
+    if isinstance(value, dict):
+        if value.keys() >= _RDF_TERM:
+            return {key: _without_secrets(item, secrets, "") for key, item in value.items()}
+        return {key: _without_secrets(item, secrets, _snake(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(item, secrets, name) for item in value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return MASK if is_number and _PASSWORD.fullmatch(name) else value
+
+
+def _masked_under(name: str, value: str, secrets: tuple[str, ...]) -> str:
+    masked = masked_with(value, secrets)
+    if masked != value or not name or is_no_secret(value):
+        return masked
+    if _PASSWORD.fullmatch(name):
+        return MASK
+    if _is_secret_name(name):
+        return MASK if is_opaque(value) and not is_iri(value) else value
+    return MASK if is_soft_name(name) and looks_random(value, digests_are=False) else value
+
+
+def _snake(key: object) -> str:
+    return _HUMP.sub("_", key).lower() if isinstance(key, str) else ""
+
+
+def _is_secret_name(name: str) -> bool:
+    return _SECRET_KEY.fullmatch(name) is not None and _MODEL_TOKEN.fullmatch(name) is None
+
+
 def _masked_value(value: Any, secrets: tuple[str, ...], inside: tuple[int, ...]) -> Any:
     if isinstance(value, str):
         return masked_with(value, secrets)
@@ -66,8 +117,8 @@ def _masked_value(value: Any, secrets: tuple[str, ...], inside: tuple[int, ...])
 def _is_secret_item(key: object, item: object) -> bool:
     if not isinstance(key, str) or item is None or isinstance(item, bool):
         return False
-    name = _HUMP.sub("_", key).lower()
-    if not _SECRET_KEY.fullmatch(name) or _MODEL_TOKEN.fullmatch(name):
+    name = _snake(key)
+    if not _is_secret_name(name):
         return isinstance(item, str) and is_soft_name(name) and looks_random(item, digests_are=False)
     if isinstance(item, str):
         return not is_no_secret(item)

@@ -15,6 +15,9 @@ BEGINNING: Final = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2}))"
 )
 
+# A quote behind which JSON goes on has ended a text, and begins none.
+ENDS_TEXT: Final = r"(?! (?: \s | \\{1,15}[nrt] )*+ (?: [:,}\]] | \Z ) )"
+
 
 class Found(NamedTuple):
     """A secret in a text, as people may be told of it.
@@ -53,6 +56,11 @@ class Rule:
         """The compiled pattern."""
         return re.compile(self.source, re.VERBOSE | re.ASCII)
 
+    @cached_property
+    def match(self) -> Callable[[str, int], re.Match[str] | None]:
+        """Its method ``match``; looking that up each time would take a third of the time of hostile texts."""
+        return self.pattern.match
+
 
 @dataclass
 class RuleSet:
@@ -68,7 +76,10 @@ class RuleSet:
     @cached_property
     def _anchors(self) -> re.Pattern[str]:
         """A pattern of all anchors: one pass through a text is quicker than a search for each of a hundred."""
-        tails = {literal: tail for rule in self.rules for literal, tail in map(_parts_of, rule.anchors)}
+        tails: dict[str, str] = {}
+        for literal, tail in (_parts_of(anchor) for rule in self.rules for anchor in rule.anchors):
+            same = not tails.get(literal, tail) or not tail
+            tails[literal] = "" if same else joined({tails.get(literal, tail): None, tail: None})
         for literal in tails:
             self._by_anchor[literal] = [
                 rule for rule in self.rules if any(literal.startswith(_parts_of(anchor)[0]) for anchor in rule.anchors)
@@ -98,7 +109,7 @@ class RuleSet:
             after = hit.start() + 1
             for rule in self._by_anchor[hit[0]]:
                 at = hit.start() - rule.offset
-                match = rule.pattern.match(text, at) if at >= end else None
+                match = rule.match(text, at) if at >= end else None
                 replaced = None if match is None else rule.replacement(match)
                 if match is None or replaced is None or replaced == match[0]:
                     continue

@@ -37,7 +37,8 @@ RULES = (
     Rule(
         "Discord webhook",
         ("discord.com", "discordapp.com"),
-        rf"(?P<prefix> (?i:discord(?:app)?\.com){_SLASH}api{_SLASH}(?:v[0-9]+{_SLASH})?webhooks{_SLASH}[0-9]+{_SLASH} ) {_HOOK}{{30,}}",
+        rf"""(?P<prefix> (?i:discord(?:app)?\.com){_SLASH}api{_SLASH}(?:v[0-9]+{_SLASH})?
+            webhooks{_SLASH}[0-9]+{_SLASH} ) {_HOOK}{{30,}}""",
         _after_prefix,
     ),
     Rule(
