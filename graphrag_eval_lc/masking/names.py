@@ -16,14 +16,17 @@ _ABOUT_TEXTS = "(?i: token | credentials? )"  # words that stand in prose, too
 _SURE = rf"(?i: authorization | password | passwd | passphrase | passcode | pwd | secret | {_KEY} )"
 _STRICT = rf"(?: {_ABOUT_TEXTS} | {_SURE} )"
 _SEPARATOR = r"(?: \s{0,3} [:=](?![:=]) \s{0,3} | %(?:25){0,3}3[DdAa] )"
+_ENTITY = r"&(?:quot|apos|\#34|\#39|\#x27);"
 _HEAD = rf"""
     (?P<name> (?P<in_prose> {_ABOUT_TEXTS} ) | {_SURE} )
-    (?P<key_quote> \\{{0,7}}["'] )?
+    (?P<key_quote> \\{{0,7}}["'] | "" | {_ENTITY} )?
     (?P<separator> {_SEPARATOR} )
     (?(in_prose) (?(key_quote) | (?<!:) ) )  # token:hasPart
 """
 _QUOTED = rf"""
-    (?P<quote> [BbRrUu]{{0,2}}["'] | \\{{1,7}}["'] ) {ENDS_TEXT}
+    "" {ENDS_TEXT} (?P<doubled> [^"\n]++ ) (?= "" )  # as CSV files have it
+    | {_ENTITY} (?! \s*+ [:,}}\]] ) (?P<of_entities> (?: [^&<\n]++ | &(?!quot;|apos;|\#) )*+ )  # as HTML does
+    | (?P<quote> [BbRrUu]{{0,2}}["'] | \\{{1,7}}["'] ) {ENDS_TEXT}
     (?:
         (?<=[^\\]") (?P<double_quoted> (?: [^"\\\n]++ | \\[^\n] )*+ )
         | (?<=[^\\]') (?P<single_quoted> (?: [^"'\\\n]++ | \\[^\n] | "(?!\s*+(?:[:,}}\]]|\Z)) )*+ )
@@ -41,7 +44,7 @@ _BARE = rf"""
     )
 """
 _PAIR = rf"{_HEAD} (?: {_QUOTED} | {_BARE} )"
-_VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "bare")
+_VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "doubled", "of_entities", "bare")
 _NO_SECRETS = frozenset({"", MASK, "none", "null", "true", "false", "undefined"})
 _REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}", re.ASCII)
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
@@ -49,100 +52,17 @@ _SCHEME = re.compile(rf"{_SCHEMES} +", re.ASCII)
 _IRI = re.compile(r"https?://[^\s@?]+|urn:[a-z][a-z0-9-]{1,31}:[^\s@?]+")
 _OPAQUE = re.compile(r"(?=.{8,})(?:(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])|(?=.{20,}))[\w./+=~-]+", re.ASCII)
 # With these words messages go on behind a name and a colon: "api_key: environment variable X is not set".
-_MESSAGE_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "all",
-        "an",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "both",
-        "but",
-        "by",
-        "cannot",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "each",
-        "either",
-        "empty",
-        "environment",
-        "every",
-        "expected",
-        "extra",
-        "field",
-        "for",
-        "found",
-        "from",
-        "give",
-        "given",
-        "got",
-        "has",
-        "have",
-        "here",
-        "if",
-        "in",
-        "input",
-        "instead",
-        "invalid",
-        "is",
-        "it",
-        "its",
-        "missing",
-        "must",
-        "name",
-        "need",
-        "needed",
-        "needs",
-        "neither",
-        "no",
-        "none",
-        "not",
-        "nothing",
-        "of",
-        "on",
-        "only",
-        "optional",
-        "or",
-        "please",
-        "provided",
-        "required",
-        "see",
-        "set",
-        "should",
-        "some",
-        "such",
-        "text",
-        "that",
-        "the",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "too",
-        "two",
-        "unexpected",
-        "unknown",
-        "unset",
-        "use",
-        "value",
-        "variable",
-        "was",
-        "where",
-        "which",
-        "with",
-        "without",
-        "wrong",
-        "you",
-        "your",
-    ]
+_MESSAGE_WORD = re.compile(
+    r"""
+    a | all | an | any | are | as | at | be | both | but | by | cannot | can | could | did | do | does |
+    each | either | empty | environment | every | expected | extra | field | for | found | from | give |
+    given | got | has | have | here | if | in | input | instead | invalid | is | it | its | missing |
+    must | name | need | needed | needs | neither | no | none | not | nothing | of | on | only |
+    optional | or | please | provided | required | see | set | should | some | such | text | that | the
+    | there | these | they | this | to | too | two | unexpected | unknown | unset | use | value |
+    variable | was | where | which | with | without | wrong | you | your
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 _NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
 
@@ -183,7 +103,11 @@ def _is_code_or_prose(match: re.Match[str], value: str) -> bool:
     if _CALL.fullmatch(value):
         return True
     is_prose = match["key_quote"] is None and match["separator"].endswith(" ") and ":" in match["separator"]
-    return is_prose and value.lower() in _MESSAGE_WORDS and _NEXT_WORD.match(match.string, match.end()) is not None
+    return (
+        is_prose
+        and _MESSAGE_WORD.fullmatch(value) is not None
+        and _NEXT_WORD.match(match.string, match.end()) is not None
+    )
 
 
 def _is_about_tokens(match: re.Match[str], value: str) -> bool:

@@ -25,10 +25,12 @@ class Found(NamedTuple):
     Attributes:
         kind: What it is, such as "GitHub token".
         hint: Its first characters, 4 at most and of short ones fewer, and its length: no more than its shape.
+        at: Where it begins in the text, in characters; behind a secret that was hidden in another one about there.
     """
 
     kind: str
     hint: str
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class RuleSet:
                 parts += text[end:at], replaced
                 end = after = match.end()
                 if found is not None:
-                    found.append(Found(rule.kind, hint_of(_secret_in(match[0], replaced), match[0])))
+                    found.append(Found(rule.kind, hint_of(_secret_in(match[0], replaced), match[0]), at))
                 break
             hit = search(lowered, after)
         return "".join((*parts, text[end:])) if parts else text

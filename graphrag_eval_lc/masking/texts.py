@@ -31,7 +31,7 @@ def masked_and_found(text: str) -> tuple[str, list[Found]]:
 
     Example:
         >>> masked_and_found("password=pa55word")
-        ('password=***', [Found(kind='value of a secret name', hint='pa… (8 characters)')])
+        ('password=***', [Found(kind='value of a secret name', hint='pa… (8 characters)', at=0)])
     """
     found: list[Found] = []
     return masked_with(text, known_secrets(), found), found
@@ -42,6 +42,9 @@ def masked_with(text: str, secrets: tuple[str, ...], found: list[Found] | None =
     if secrets:
         pattern = pattern_of(secrets)
         if found is not None:
-            found += (Found("value of an environment variable", hint_of(match[0])) for match in pattern.finditer(text))
+            found += (
+                Found("value of an environment variable", hint_of(match[0]), match.start())
+                for match in pattern.finditer(text)
+            )
         text = pattern.sub(MASK, text)
     return _RULES.masked(text, found)

@@ -1,0 +1,68 @@
+"""The words of this package are no secrets: its messages stay readable."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import graphrag_eval_lc
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.masking import masked_text
+
+PACKAGE = Path(graphrag_eval_lc.__file__).parent
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "masking")
+TEMPLATES = sorted(path for kind in ("*.j2", "*.js", "*.css", "*.txt", "*.yaml") for path in PACKAGE.rglob(kind))
+
+
+def texts_in(path: Path) -> Iterator[str]:
+    """Yield the texts of a module, those with values with a word in place of each."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documentation = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if id(node) in documentation:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "value" for part in node.values)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_texts_of_the_package_stay(path: Path) -> None:
+    for text in texts_in(path):
+        assert masked_text(text) == text
+
+
+@pytest.mark.parametrize("key", ["api_key", "llm.generation.api_key", "password", "token", "llm.embedding.secret"])
+def test_what_is_said_of_a_key_of_the_config_stays(key: str) -> None:
+    for what in (
+        "environment variable NO_SUCH_KEY is not set",
+        "a text is needed, not int",
+        "[1, 2] is not allowed here",
+        "the key is missing",
+        "there is no such key",
+        "Field required [type=missing]",
+        "Input should be a valid string",
+        "must not be empty",
+    ):
+        message = str(ConfigError(what, path="config.yaml", key=key, hint="Set it, or write it without ${}."))
+        assert masked_text(message) == message
+        assert masked_text(f"{key}: {what}") == f"{key}: {what}"
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_templates_and_prompts_stay(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert masked_text(text) == text
+
+
+@pytest.mark.parametrize("secret", ["hunter2", "swordfish", "Is5secret", "correct-horse"])
+def test_a_password_behind_a_colon_is_masked_all_the_same(secret: str) -> None:
+    assert secret not in masked_text(f"login failed, password: {secret} was refused")
