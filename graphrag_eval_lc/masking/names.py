@@ -45,7 +45,7 @@ _BARE = rf"""
 """
 _PAIR = rf"{_HEAD} (?: {_QUOTED} | {_BARE} )"
 _VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "doubled", "of_entities", "bare")
-_NO_SECRETS = frozenset({"", MASK, "none", "null", "true", "false", "undefined"})
+_NO_SECRETS = frozenset({"none", "null", "true", "false", "undefined"})
 _REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}", re.ASCII)
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
 _SCHEME = re.compile(rf"{_SCHEMES} +", re.ASCII)
@@ -86,6 +86,8 @@ def _masked_pair(match: re.Match[str]) -> str | None:
 
 def is_no_secret(value: str) -> bool:
     """Return whether a text under a secret's name is none: empty, masked, a constant, or a reference."""
+    if not value.strip("*….\\"):  # masked, and perhaps shortened afterwards
+        return True
     return value.lower() in _NO_SECRETS or _REFERENCE.fullmatch(value) is not None
 
 

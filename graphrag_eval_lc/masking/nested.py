@@ -14,7 +14,9 @@ _SECRET_KEY = re.compile(
     r"(?:.*_)?(?:api_?keys?|(?:access|account|secret|private|signing|encryption|subscription)_?keys?|authorization"
     r"|[a-z]*(?:password|passwd|passphrase|secret)s?|[a-z]*token|credentials?|(?:set_)?cookie)"
 )
-_PASSWORD = re.compile(r"(?:.*_)?(?:[a-z]*(?:password|passwd|passphrase)s?|(?:client|api)_?secret|api_?key)")
+_PASSWORD = re.compile(
+    r"(?:.*_)?(?:[a-z]*(?:password|passwd|passphrase)s?|(?:client|api)_?secret|api_?key|authorization|(?:set_)?cookie)"
+)
 _RDF_TERM = frozenset({"type", "value"})
 _MODEL_TOKEN = re.compile(r"(?:.*_)?(?:bos|eos|pad|unk|sep|cls|mask|stop|per|special)_token")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
@@ -57,7 +59,7 @@ def masked_secrets(value: Any) -> Any:
 
     Example:
         >>> masked_secrets({"query": "SELECT ?s { ?s a ex:Line }", "headers": {"Authorization": "Bearer k3jd9fLz0q"}})
-        {'query': 'SELECT ?s { ?s a ex:Line }', 'headers': {'Authorization': 'Bearer ***'}}
+        {'query': 'SELECT ?s { ?s a ex:Line }', 'headers': {'Authorization': '***'}}
     """
     return _without_secrets(value, known_secrets(), "")
 
@@ -77,14 +79,17 @@ def _without_secrets(value: Any, secrets: tuple[str, ...], name: str) -> Any:
 
 
 def _masked_under(name: str, value: str, secrets: tuple[str, ...]) -> str:
-    masked = masked_with(value, secrets)
-    if masked != value or not name or is_no_secret(value):
-        return masked
-    if _PASSWORD.fullmatch(name):
+    if name and not is_no_secret(value) and _is_secret_under(name, value):
         return MASK
+    return masked_with(value, secrets)
+
+
+def _is_secret_under(name: str, value: str) -> bool:
+    if _PASSWORD.fullmatch(name):
+        return True
     if _is_secret_name(name):
-        return MASK if is_opaque(value) and not is_iri(value) else value
-    return MASK if is_soft_name(name) and looks_random(value, digests_are=False) else value
+        return is_opaque(value) and not is_iri(value)
+    return is_soft_name(name) and looks_random(value, digests_are=False)
 
 
 def _snake(key: object) -> str:

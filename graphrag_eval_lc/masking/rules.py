@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from graphrag_eval_lc.texts import counted
+
 MASK: Final = "***"
 _MOST_PASSES = 10  # a mask may lay open another secret; hardly ever more than once
 _MOST_SHOWN = 4
+_SHOWN_SHARE = 6  # of short ones less is shown: a sixth
 
 # A token begins after no letter, but for that of an escape such as \n, \u00e9 or %3D.
 BEGINNING: Final = (
@@ -170,11 +173,11 @@ def hint_of(secret: str, token: str = "") -> str:
 
     Example:
         >>> hint_of("k3jd9fLz0qWm81aX"), hint_of("pa55")
-        ('k3jd… (16 characters)', '… (4 characters)')
+        ('k3… (16 characters)', '… (4 characters)')
     """
     shown = token if token.endswith(secret) and re.fullmatch(r"[\w.-]+", token) else secret
-    beginning = shown[: min(_MOST_SHOWN, len(shown) // 4)]
-    return f"{beginning if beginning.isprintable() else ''}… ({len(shown):,} characters)"
+    beginning = shown[: min(_MOST_SHOWN, len(shown) // _SHOWN_SHARE)]
+    return f"{beginning if beginning.isprintable() else ''}… ({counted(len(shown), 'character')})"
 
 
 def joined(alternatives: Iterable[str]) -> str:

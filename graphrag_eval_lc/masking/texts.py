@@ -31,7 +31,7 @@ def masked_and_found(text: str) -> tuple[str, list[Found]]:
 
     Example:
         >>> masked_and_found("password=pa55word")
-        ('password=***', [Found(kind='value of a secret name', hint='pa… (8 characters)', at=0)])
+        ('password=***', [Found(kind='value of a secret name', hint='p… (8 characters)', at=0)])
     """
     found: list[Found] = []
     return masked_with(text, known_secrets(), found), found

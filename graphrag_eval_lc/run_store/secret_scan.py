@@ -83,7 +83,7 @@ def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
         ...     _ = file.write_text('{"question_id": "q1", "error": "password=pa55word"}')
         ...     found = scan_secrets(folder, mask=True).secrets[0]
         ...     found.line, found.question_id, found.kind, found.hint, file.read_text()
-        (1, 'q1', 'value of a secret name', 'pa… (8 characters)', '{"question_id": "q1", "error": "password=***"}')
+        (1, 'q1', 'value of a secret name', 'p… (8 characters)', '{"question_id": "q1", "error": "password=***"}')
     """
     top = Path(path)
     if not os.path.lexists(top):

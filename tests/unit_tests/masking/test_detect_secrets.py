@@ -33,7 +33,8 @@ def found_in(text: str) -> list[str]:
             each.secret_value
             for line in text.splitlines()
             for each in scan_line(line)
-            if each.secret_value and "PRIVATE KEY" not in each.secret_value  # of a block it finds the first line
+            # Of a block it finds the first line, and of some tokens the beginning.
+            if each.secret_value and "PRIVATE KEY" not in each.secret_value and len(each.secret_value) >= 12
         ]
 
 

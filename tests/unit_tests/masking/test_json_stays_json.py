@@ -12,7 +12,15 @@ from graphrag_eval_lc.masking import masked_secrets, masked_text
 PIECES = [
     *("sk-", "token", "api_key", "secret", "password", "apiKey", "authorization", "Authorization: Digest ", "Bearer "),
     *("Basic ", "dXNlcjpwYXNz", "eyJabcdefghij", "://", "@", "u:p", "%3D", "${X}", "***", "abcdef123456", "sig="),
-    *("session", "key", "Cookie: a=", "cookie", "response=", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"),
+    *(
+        "session",
+        "key",
+        "Cookie: a=",
+        "cookie",
+        "response=",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+    ),
     *("MIIEvQIBADANBgkqhkiG9w0", "k3jd9fLz0qWm81aXpR7t", "AC" + "0a" * 16, "OAuth ", "cohere key ", "&quot;"),
     *("api key provided: ", "\u0130", *(planted.text for planted in (*SECRETS, *MORE_SECRETS)[::4])),
     *"=: \"'\\,;)&?\n({$-_.1x[]}é…",
