@@ -102,7 +102,7 @@ def is_iri(value: str) -> bool:
 
 
 def _is_code_or_prose(match: re.Match[str], value: str) -> bool:
-    if _CALL.fullmatch(value):
+    if _CALL.fullmatch(value) or (match["name"].lower() == "pwd" and value.startswith(("/", "~"))):  # a folder
         return True
     is_prose = match["key_quote"] is None and match["separator"].endswith(" ") and ":" in match["separator"]
     return (
@@ -157,7 +157,7 @@ _SOFT_PAIR = rf"""
     (?P<head> {_NO_START} (?P<name> (?i: {joined(sorted(_SOFT, key=len, reverse=True))} ) )
         (?: [_-]?(?i:id|value|key|data|header|v?[0-9]{{1,2}}) )?
         (?P<key_quote> \\{{0,7}}["'] )? {_SEPARATOR} [BbRrUu]? (?: \\{{0,7}}["'] )? )
-    (?P<value> {_RANDOM}{{16,4096}}+ ={{0,3}} ) (?! [A-Za-z0-9=:@] )
+    (?P<value> {_RANDOM}{{16,4096}}+ ={{0,3}} ) (?! [A-Za-z0-9=:@(] )
 """
 _IN_QUERY = re.compile(r"[?&;]\Z|[?&;][A-Za-z0-9_.-]{1,40}\Z")
 _SHORTEST_CODE = 30  # of one that an OAuth server gives; shorter ones are codes of things

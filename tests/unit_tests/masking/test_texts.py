@@ -99,6 +99,7 @@ def test_password_in_a_url_is_masked_and_its_host_is_not(text: str, masked: str)
         "the bearer of bad news needs Basic authentication and a Basic GraphPattern",
         "set the OPENAI_API_KEY environment variable or pass `api_key`",
         "No API key: set one",
+        "PWD=/home/kg OLDPWD=~/runs auth = BedrockSigV4AuthOfRegion(config)",
         "primary key: id, keyword=x, tokenizer=bpe",
         "api_key=None, password='', secret=null",
         "password=getpass('Password')",
