@@ -2,14 +2,19 @@
 
 import errno
 import os
+import warnings
 from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc.deprecation import renamed_attribute, warn_renamed
+from graphrag_eval_lc.texts import visible
 
 
 class GraphRAGEvalError(Exception):
     """Base of all errors that this package raises on bad input.
+
+    Its text is for people: control characters in it are visible, as no terminal or notebook may obey them. The
+    attributes stay as they are given.
 
     Args:
         what: One sentence on what is wrong.
@@ -52,13 +57,24 @@ class GraphRAGEvalError(Exception):
     def __str__(self) -> str:
         parts = (("", self.path), ("line ", self.line), ("question ", self.question_id), ("key ", self.key))
         place = ", ".join(filter(None, (f"{word}{value}" for word, value in parts if value is not None)))
+        place = visible(place, keeps_lines=False)
         sentence = self.what if self.what.endswith((".", "?", "!")) else f"{self.what}."
         message = f"{place}: {sentence}" if place else sentence
-        return f"{message} {self.hint}" if self.hint else message
+        return visible(f"{message} {self.hint}" if self.hint else message)
 
 
 class GraphRAGEvalWarning(UserWarning):
     """Something to know before a score is trusted."""
+
+
+def warn(text: str, *, stacklevel: int = 1) -> None:
+    """Give a warning of this package, in which nothing hides.
+
+    Args:
+        text: What is to be known.
+        stacklevel: Whose line it names, as for ``warnings.warn``: 1 is the caller's.
+    """
+    warnings.warn(visible(text), GraphRAGEvalWarning, stacklevel=stacklevel + 1)
 
 
 class DatasetError(GraphRAGEvalError):

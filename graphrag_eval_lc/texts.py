@@ -1,6 +1,12 @@
-"""Words for people: numbers with their nouns, lists of names, shortened texts, and what exceptions say."""
+"""Words for people: numbers with their nouns, lists of names, shortened texts, texts in which nothing hides."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from html import escape
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -65,6 +71,84 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
         return text
     said = f" ({counted(len(text) - length, 'character')} left out)" if tells else ""
     return f"{text[:length]}…{said}"
+
+
+# All control characters but tab and newline, marks that change the direction of text, other marks without a width,
+# separators of lines and paragraphs, and lone surrogates. Joiners stay: emoji and several scripts need them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_PICTURES = 0x2400  # of control characters, in their order
+
+
+def visible(text: object, *, keeps_lines: bool = True) -> str:
+    r"""Return a text in which nothing hides: control characters as pictures, other unseen ones as their codes.
+
+    No terminal obeys it, and no bidirectional mark turns it round.
+
+    Args:
+        text: The text, or what ``str`` makes a text of.
+        keeps_lines: Whether line breaks and tabs stay; else they are pictures too, for what stands on one line.
+
+    Example:
+        >>> visible("a\x00b\u202ec\n"), visible("a\nb", keeps_lines=False)
+        ('a␀b⟨U+202E⟩c\n', 'a␊b')
+    """
+    shown = str(text)
+    if shown.isprintable():  # as nearly all are
+        return shown
+    shown = _UNSEEN.sub(_shown_character, shown.replace("\r\n", "\n"))
+    return shown if keeps_lines else shown.replace("\n", "␊").replace("\t", "␉")
+
+
+def on_one_line(text_of: Callable[[T], str]) -> Callable[[T], str]:
+    """Make a method that gives a text with data in it, such as ``__str__``, give it visibly and on one line."""
+
+    @wraps(text_of)
+    def text(self: T) -> str:
+        return visible(text_of(self), keeps_lines=False)
+
+    return text
+
+
+def _shown_character(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(_PICTURES + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def shown_html(text: object) -> str:
+    r"""Return a text for a page or a notebook: visible, and no markup.
+
+    Example:
+        >>> shown_html("<b> \x1b")
+        '&lt;b&gt; ␛'
+    """
+    return escape(visible(text))
+
+
+def visible_json(text: str, *, only_ascii: bool = False) -> str:
+    r"""Return a JSON document in which nothing hides, as escapes of JSON: what is read from it stays the same.
+
+    Args:
+        text: The document.
+        only_ascii: Whether all that is not ASCII is escaped.
+
+    Example:
+        >>> visible_json('{"name": "\x9b\u202eÅ"}')
+        '{"name": "\\u009b\\u202eÅ"}'
+    """
+    return (_NOT_ASCII if only_ascii else _UNSEEN).sub(_escaped_character, text)
+
+
+_NOT_ASCII = re.compile("[^\t\n\x20-\x7e]")
+
+
+def _escaped_character(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def edit_distance(one: str, other: str) -> int:

@@ -37,6 +37,7 @@ from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_
 from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.table import table_html
+from graphrag_eval_lc.texts import on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +105,7 @@ class BenchmarkRun:
         self._results = results
         self._known_means: dict[str, ScoreMean] | None = None
 
+    @on_one_line
     def __repr__(self) -> str:
         micro = self.aggregates["micro"]
         parts = [

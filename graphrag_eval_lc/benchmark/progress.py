@@ -1,7 +1,6 @@
 """The progress of a run, shown as a bar in a terminal or a notebook, or as lines."""
 
 import contextlib
-import html
 import os
 import sys
 import threading
@@ -14,18 +13,23 @@ from importlib import import_module
 from itertools import chain, repeat
 from typing import IO, Any, Self, TextIO, cast
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode
 from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, message_of, progress_line, progress_texts
+from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.texts import shown_html
 
 
 class UnfailingStream:
     """Hand text on to a stream, and drop what cannot be written: the terminal is gone, the disk is full, it is closed.
+
+    Where an agent closed the stream's descriptor, another file or connection may have its number by now; nothing is
+    written there.
 
     Args:
         stream: Where the text goes. Letters that its encoding lacks are escaped.
@@ -33,6 +37,7 @@ class UnfailingStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._place = _place_of(stream)
 
     @property
     def encoding(self) -> str:
@@ -41,6 +46,8 @@ class UnfailingStream:
 
     def write(self, text: str) -> int:
         """Write what can be written, and return the number of letters as if all was."""
+        if _place_of(self._stream) != self._place:
+            return len(text)
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
         return len(text)
@@ -59,6 +66,15 @@ class UnfailingStream:
     def fileno(self) -> int:
         """Return the stream's number, which rich asks for on Windows."""
         return self._stream.fileno()
+
+
+def _place_of(stream: TextIO) -> tuple[int, int] | None:
+    """Return which file a stream leads to; None where that is none, as in memory, or where it is closed."""
+    try:
+        file = os.fstat(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return None
+    return file.st_dev, file.st_ino
 
 
 def line_pauses() -> Iterator[float]:
@@ -168,11 +184,11 @@ class NotebookBar(_TimedDisplay):
 
     def _content(self, run: RunSnapshot | None = None) -> dict[str, str]:
         lines = list(self._messages)
-        parts = [f'<div style="white-space: pre-wrap">{html.escape(line)}</div>' for line in lines]
+        parts = [f'<div style="white-space: pre-wrap">{shown_html(line)}</div>' for line in lines]
         if run is not None and run.elapsed_sec is not None and not self._closed.is_set():
             lines.append(progress_line(run))
             bar = f'<progress value="{run.done}" max="{max(run.total, 1)}" style="width: 20em"></progress>'
-            parts.append(f"<div>{bar} {html.escape(lines[-1])}</div>")
+            parts.append(f"<div>{bar} {shown_html(lines[-1])}</div>")
         return {"text/plain": "\n".join(lines), "text/html": "".join(parts)}
 
 
@@ -244,7 +260,7 @@ def _line(parts: Iterable[Text]) -> Text:
     return line
 
 
-class _Console(Console):
+class _Console(DataConsole):
     """A console that leaves the cursor visible, so that a killed process does not leave a terminal without one."""
 
     def show_cursor(self, show: bool = True) -> bool:
@@ -272,7 +288,7 @@ def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None)
     unfailing = UnfailingStream(stream)
     if mode == "lines":
         return PlainLines(unfailing)
-    if file is None and Console().is_jupyter:
+    if file is None and DataConsole().is_jupyter:
         return NotebookBar()
     if mode == "bar" or _repaints(unfailing):
         return TerminalBar(unfailing, redirect_stderr=file is None)

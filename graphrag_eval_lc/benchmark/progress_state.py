@@ -10,7 +10,7 @@ from typing import Any
 
 from graphrag_eval_lc.evaluation.events import EventKind, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, visible
 
 # So many rounds of the questions in flight, and at least so many questions, stand for the recent rate.
 _RECENT_ROUNDS = 4
@@ -183,10 +183,10 @@ def progress_texts(run: RunSnapshot) -> dict[str, str]:
 
 
 def message_of(event: RunEvent) -> str | None:
-    """Return what an event tells people at once; None for those that only change the values."""
+    """Return what an event tells people at once, visibly; None for those that only change the values."""
     if event.kind == "warning":
-        return f"Warning: {event.fields['message']}"
-    return str(event.fields["message"]) if event.kind == "run_stopping" else None
+        return visible(f"Warning: {event.fields['message']}")
+    return visible(event.fields["message"]) if event.kind == "run_stopping" else None
 
 
 def amount_text(number: int) -> str:

@@ -20,6 +20,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 )
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
@@ -30,7 +31,9 @@ from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
+    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 
 class RunOutput(AbstractContextManager["RunOutput"]):
@@ -48,6 +51,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         folder: The folder, or None.
         journal: The responses in the folder, once they are read.
         pricing: The prices of model calls.
+        cost_limit: The money of the run.
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
         warnings: What the user should know of the run, in the order in which it was told.
@@ -64,6 +68,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.folder = None if output_dir is None else RunFolder(output_dir, at=at, is_private=not open_files)
         self.journal: Journal | None = None
         self.pricing = Pricing()
+        self.cost_limit = CostLimit()
         self.judges: Judges | None = None
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
@@ -71,6 +76,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self._record: RunManifest | None = None
         self._options: ScoredBy | None = None
         self._changed: frozenset[str] = frozenset()
+        self._cache: JudgeCache | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "RunOutput":
@@ -124,17 +130,28 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if (note := grading_note(options.config)) is not None:
             self.notes.append(note)
         self.pricing = Pricing(options.config.prices)
-        cache = None
+        self.cost_limit = CostLimit(options.max_cost)
         is_asked = options.config.llm is not None or options.llm is not None
         if self.folder is not None and is_asked and options.judge_cache:
-            cache = self._stack.enter_context(self.folder.judge_cache())
-        self.judges = judges_of(
+            self._cache = self._stack.enter_context(self.folder.judge_cache())
+        self.judges = self.made_judges(options)
+
+    def made_judges(self, options: "ScoredBy", plan: "RequestPlan | None" = None) -> "Judges | None":
+        """Return the judges of a run that was prepared; None where nothing is judged.
+
+        Args:
+            options: What scores the run.
+            plan: Counts the requests of the judges in place of sending them; None: they are sent.
+        """
+        return judges_of(
             options.config,
             evaluators=options.evaluators,
             llm=options.llm,
             embeddings=options.embeddings,
-            cache=cache,
+            cache=self._cache,
             pricing=self.pricing,
+            cost_limit=self.cost_limit,
+            plan=plan,
         )
 
     def resume(self, record: RunManifest, options: "CheckedOptions", *, is_dry: bool = False) -> None:
@@ -165,6 +182,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         else:  # responses without a record of what they answer would be of no use
             self.folder.write_run(now)
         journal = self.open_journal()
+        if self._cache is not None and self.cost_limit.most is not None:
+            self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:
@@ -227,6 +246,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
             tell=self.tell,
             on_judged=on_judged,
+            cost_limit=self.cost_limit,
             stalls=stalls,
         )
 
@@ -263,7 +283,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             output_dir=None if self.folder is None else self.folder.shown,
             responses=responses if self.folder is None else None,
             results=pipeline.kept() if self.folder is None else None,
-            stopped=stopped,
+            stopped=pipeline.stopped(stopped),  # run.json tells of the asking alone
             warnings=self.warnings,
             judges=judges,
             notes=self.notes,

@@ -108,8 +108,8 @@ class ScoringOptions(Options):
         float | None,
         Field(
             gt=0,
-            description="USD that the judges may cost now; what would exceed it is scored without them. Answers that "
-            "the folder has cost nothing.",
+            description="USD that the judges may cost now: a request is not sent where it could pass that, and what "
+            "is left is scored without them. Answers that the folder has cost nothing.",
         ),
         POSITIVE,
         Cli(help="USD that the judges may cost; the rest is scored without them.", least=0),

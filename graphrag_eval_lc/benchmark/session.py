@@ -44,7 +44,7 @@ class RunSession:
         self._budget = Budget(
             options.max_tokens,
             options.max_time,
-            options.max_cost,
+            output.cost_limit,
             unpriced=output.pricing.unpriced,
             has_judges=self._is_judge_paid,
         )

@@ -8,7 +8,7 @@ import typer
 
 from graphrag_eval_lc.benchmark.option_fields import GATES
 from graphrag_eval_lc.cli.ci_options import NoSummary, Summary, ci_files
-from graphrag_eval_lc.cli.options import AsJson, FailUnder
+from graphrag_eval_lc.cli.options import AsJson, FailUnder, say
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
@@ -199,7 +199,7 @@ def compare(
     if not as_json:
         print_comparison(comparison, show=show)
     for warning in comparison.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        say(f"Warning: {warning}", err=True)
     written = [] if csv is None else [comparison.to_csv(csv)]
     if html is not None:
         written.append(_page(comparison, html, gates))
@@ -209,9 +209,9 @@ def compare(
         print_document(comparison_document(comparison, gates))
     else:
         for path in written:
-            typer.echo(f"Written to {path}.")
+            say(f"Written to {path}.")
         for line in _origins(comparison, config, configured):
-            typer.echo(line)
+            say(line)
         tell_gates_beside(gates)
     if code := exit_code_of(gates):
         raise typer.Exit(code)
@@ -225,7 +225,7 @@ def _baseline_in(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path
     if (folder / RUN_FILE).is_file() or (folder / RESULTS_FILE).is_file():
         return folder
     found: Path = latest_run(folder, but=others).path
-    typer.echo(f"The baseline is {found}, the last run in {folder} that came to its end.", err=not is_told)
+    say(f"The baseline is {found}, the last run in {folder} that came to its end.", err=not is_told)
     return found
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, output_console
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, output_console, say
 from graphrag_eval_lc.compare import (
     GateResult,
     MetricComparison,
@@ -24,7 +23,9 @@ from graphrag_eval_lc.compare.metric_comparison import (
     value_text,
 )
 from graphrag_eval_lc.compare.run_comparison import verdict_word
+from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.report.summary import question_cell
 from graphrag_eval_lc.texts import counted, shortened
 
 # Its tables are wider than those of other commands.
@@ -33,7 +34,6 @@ _PLAIN_WIDTH = 150
 _WIDE = 120
 # So that "no evidence" and "cannot tell" take two lines.
 _NARROW_VERDICT = 8
-_SHOWN_TEXT = 90
 _SHOWN_REASON = 160
 
 
@@ -43,11 +43,11 @@ def print_comparison(comparison: RunComparison, *, show: int) -> None:
     for run in comparison.runs:
         questions = counted(run.number_of_questions, "question")
         path = f", {run.path}" if run.path else ""
-        console.print(f"{run.letter}  {run.label}: {questions}{path}", markup=False, highlight=False)
+        console.print(data_text(f"{run.letter}  {run.label}: {questions}{path}"))
     for pair in comparison.pairs:
         console.print()
         console.print(_metrics_table(pair, comparison.metric, is_wide=console.width >= _WIDE))
-        console.print(_errors_line(pair), highlight=False)
+        console.print(data_text(_errors_line(pair)))
         if pair.flips and show and comparison.metric:
             console.print()
             console.print(_flips_table(pair, comparison.metric, show))
@@ -55,7 +55,7 @@ def print_comparison(comparison: RunComparison, *, show: int) -> None:
     for pair in comparison.pairs:
         metric = pair.metric(comparison.metric) if comparison.metric else None
         if metric is not None:
-            console.print(metric.sentence, markup=False, highlight=False, style="bold")
+            console.print(data_text(metric.sentence, "bold"))
 
 
 def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> Table:
@@ -97,16 +97,16 @@ def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
     return "n", "A", letter, f"{letter} − A", "Interval", "p", "p (Holm)", "d_z", "Won/tied/lost"
 
 
-def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
+def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str | Text, ...]:
     left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
-    name = ", ".join(filter(None, (escape(metric.metric) + left_out, metric.direction_note)))
+    name = data_text(", ".join(filter(None, (metric.metric + left_out, metric.direction_note))))
     verdict = verdict_word(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
     values = (
-        escape(value_text(metric.mean_a, metric.unit)),
-        escape(value_text(metric.mean_b, metric.unit)),
-        escape(change_text(metric.difference, metric.unit)),
-        escape(interval_text(metric)),
+        data_text(value_text(metric.mean_a, metric.unit)),
+        data_text(value_text(metric.mean_b, metric.unit)),
+        data_text(change_text(metric.difference, metric.unit)),
+        data_text(interval_text(metric)),
     )
     if not is_wide:
         return name, *values, p_text(metric.deciding_p_value), counts, verdict
@@ -144,7 +144,7 @@ def _errors_line(pair: PairComparison) -> str:
 def _flips_table(pair: PairComparison, metric: str, show: int) -> Table:
     flips = pair.flips[:show]
     table = Table(
-        title=f"Questions that flipped in {escape(metric)} ({len(flips):,} of {len(pair.flips):,})",
+        title=data_text(f"Questions that flipped in {metric} ({len(flips):,} of {len(pair.flips):,})"),
         title_justify="left",
         title_style="bold",
         show_edge=False,
@@ -155,17 +155,16 @@ def _flips_table(pair: PairComparison, metric: str, show: int) -> Table:
     for letter in ("A", pair.run.letter):
         table.add_column(letter, overflow="fold", ratio=2)
     for question in flips:
-        text = escape(shortened(question.question_text, _SHOWN_TEXT))
-        name = f"[bold]{escape(question.question_id)}[/]"
         sides = ((question.score_a, question.a), (question.score_b, question.b))
         direction = f"{question.direction}\n(undecided)" if question.is_undecided else question.direction
-        table.add_row(f"{name}\n{text}", direction, *(_side(score, side) for score, side in sides))
+        cell = question_cell(question.question_id, question.question_text)
+        table.add_row(cell, direction, *(_side(score, side) for score, side in sides))
     return table
 
 
-def _side(score: float, side: QuestionSide) -> str:
-    reason = escape(shortened(side.reason, _SHOWN_REASON))
-    return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"
+def _side(score: float, side: QuestionSide) -> Text:
+    reason = shortened(side.reason, _SHOWN_REASON)
+    return data_text(f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}")
 
 
 def tell_gates(gates: Iterable[GateResult]) -> None:
@@ -188,5 +187,4 @@ def exit_code_of(gates: Sequence[Gate]) -> int:
 
 def _tell(gates: Iterable[tuple[str, Gate]]) -> None:
     for state, gate in gates:
-        console = Console(stderr=not gate.has_passed, soft_wrap=True, highlight=False, markup=False)
-        console.print(masked_text(f"Gate {state}: {gate}."))
+        say(masked_text(f"Gate {state}: {gate}."), err=not gate.has_passed, keeps_lines=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins, say
 from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:
@@ -85,18 +85,18 @@ def _print_problems(problems: "Sequence[Problem]", note: str | None) -> None:
     hidden = set(map(id, left_out))
     for problem in problems:
         if id(problem) not in hidden:
-            typer.echo(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+            say(str(problem) if problem.severity == "error" else f"Warning: {problem}")
     if left_out:
-        typer.echo(f"{counted(len(left_out), 'more question has', 'more questions have')} no response.")
+        say(f"{counted(len(left_out), 'more question has', 'more questions have')} no response.")
     if note is not None:
-        typer.echo(f"{chr(10) if problems else ''}{note}.")
+        say(f"{chr(10) if problems else ''}{note}.")
     warnings = sum(problem.severity == "warning" for problem in problems)
     errors = len(problems) - warnings
     found = [counted(number, word) for number, word in ((errors, "problem"), (warnings, "warning")) if number]
     gap = "\n" if problems and note is None else ""
-    typer.echo(f"{gap}{' and '.join(found) or 'No problems'} found.")
+    say(f"{gap}{' and '.join(found) or 'No problems'} found.")
     if left_out:
-        typer.echo(f"{len(unanswered):,} questions have no response; --answered-only checks only the others.")
+        say(f"{len(unanswered):,} questions have no response; --answered-only checks only the others.")
 
 
 def draft_dataset(
@@ -151,7 +151,7 @@ def draft_dataset(
     load_named_plugins(plugins)
     drafted = draft(responses, dataset, config, keep_references=keep_references)
     for note in drafted.notes:
-        typer.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}", err=True)
     count = drafted.number_of_questions
     if not count:
         raise ResponsesError(
@@ -160,4 +160,4 @@ def draft_dataset(
             hint="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
         )
     write_data(output, drafted.templates, overwrite=overwrite)
-    typer.echo(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")
+    say(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, tell
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, say, tell
+from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.texts import counted
 
 _TABLE = "Columns of CSV and JSON records"
@@ -133,7 +133,7 @@ def import_dataset(
         )
     write_data(output, found.templates, overwrite=overwrite)
     steps = f"{found.number_with_steps:,} of them with reference steps"
-    typer.echo(f"Wrote {counted(count, 'question')} to {output}, {steps}.")
+    say(f"Wrote {counted(count, 'question')} to {output}, {steps}.")
     if found.problems:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -141,7 +141,7 @@ def import_dataset(
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
     """Give a function that shows on standard error how many queries were asked, of how many."""
-    console = Console(stderr=True)
+    console = DataConsole(stderr=True)
     if not console.is_terminal:  # where older versions of rich end a bar that shows nothing with an empty line
         yield lambda done, total: None
         return

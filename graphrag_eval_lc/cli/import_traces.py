@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.options import say, tell
 from graphrag_eval_lc.texts import counted
 
 
@@ -68,14 +68,14 @@ def import_traces(
     for warning in reading.warnings:
         tell(f"Warning: {warning}.")
     failed = f", {count.errors:,} of them failed" if count.errors else ""
-    typer.echo(
+    say(
         f"Wrote {counted(count.responses, 'response')} with {counted(count.steps, 'tool call')} to {output}, of "
         f"{counted(reading.number_of_traces, 'trace')}{failed}."
     )
     if count.warnings:
-        typer.echo(f"{counted(count.warnings, 'response has', 'responses have')} warnings (capture_warnings).")
+        say(f"{counted(count.warnings, 'response has', 'responses have')} warnings (capture_warnings).")
     if dataset is not None:
-        typer.echo(f"To score them: graphrag-eval-lc score {dataset} {output} --answered-only -o runs/traced")
+        say(f"To score them: graphrag-eval-lc score {dataset} {output} --answered-only -o runs/traced")
 
 
 class _Counts:

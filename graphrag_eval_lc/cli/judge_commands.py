@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Quiet
+from graphrag_eval_lc.cli.options import Quiet, say
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
 from graphrag_eval_lc.texts import counted
 
@@ -68,7 +68,7 @@ def answer_correctness(
     answers_in(table)  # before a model is asked for
     judge = answer_judge(config)
     judged = judged_table(table, judge, is_quiet=quiet, output=output, overwrite=overwrite)
-    typer.echo(f"Wrote {counted(len(judged.cells), 'row')} to {output}.")
+    say(f"Wrote {counted(len(judged.cells), 'row')} to {output}.")
     tell_cost(judged, judge)
     tell_errors(judged)
 
@@ -157,9 +157,9 @@ def judge_agreement(
         more_columns={"Verdict": lambda cells: verdict_text(verdict_of(cells))},
     )
     agreement = JudgeAgreement(labels, [verdict_of(cells) for cells in judged.cells])
-    typer.echo(f"Judge: {judge.name}; an answer is correct where {metric.value} ≥ {threshold:g}.")
+    say(f"Judge: {judge.name}; an answer is correct where {metric.value} ≥ {threshold:g}.")
     print_agreement(agreement, questions, judged.cells, show=show)
     if output is not None:
-        typer.echo(f"Written to {output}.")
+        say(f"Written to {output}.")
     tell_cost(judged, judge)
     tell_errors(judged)

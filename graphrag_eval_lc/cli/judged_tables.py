@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, tell
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, say, tell
+from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_judged
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.evaluation.judge_agreement import Interval, JudgeAgreement, Share, verdict_text
@@ -46,10 +47,10 @@ def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
     """Print what was asked now, and what it cost."""
     if not judged.asked:
         if judged.cells:
-            typer.echo("All of these answers had been judged before; --overwrite asks again.")
+            say("All of these answers had been judged before; --overwrite asks again.")
         return
     cost = "not known" if judged.cost is None else dollars(judged.cost)
-    typer.echo(f"Cost: {cost} ({counted(judged.asked, 'answer')} judged now)")
+    say(f"Cost: {cost} ({counted(judged.asked, 'answer')} judged now)")
     if judge.pricing.unpriced:
         tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
 
@@ -101,7 +102,7 @@ def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: 
     """
     console = output_console()
     console.print(_statistics_table(agreement))
-    console.print(_rows_line(agreement, cells), highlight=False)
+    console.print(_rows_line(agreement, cells))
     disagreements = agreement.disagreements
     if disagreements and show:
         console.print()
@@ -167,5 +168,5 @@ def _disagreements_table(
     return table
 
 
-def _shortened(text: str) -> str:
-    return escape(shortened(text, _SHOWN_TEXT))
+def _shortened(text: str) -> Text:
+    return data_text(shortened(text, _SHOWN_TEXT))

@@ -3,10 +3,14 @@
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.compare import compare
@@ -15,7 +19,7 @@ from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
 from graphrag_eval_lc.cli.model_options import ModelCommand
-from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, tell
+from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
 from graphrag_eval_lc.cli.own_output import fill_closed_output, own_output
 from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
@@ -24,8 +28,37 @@ from graphrag_eval_lc.cli.runs import runs
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.trend import trend
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
+from graphrag_eval_lc.texts import visible
+
+
+class Commands(TyperGroup):
+    """The commands; what is wrong with their arguments is told visibly, as it quotes them."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read what stands before the command."""
+        with _visible_usage_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's own arguments, and run it."""
+        with _visible_usage_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _visible_usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as problem:
+        # Newer versions of typer bring their own click, so its classes are not at one place.
+        text_of = getattr(problem, "format_message", None)
+        if text_of is not None:
+            vars(problem)["format_message"] = lambda: visible(text_of())
+        raise
+
 
 app = typer.Typer(
+    cls=Commands,
     name="graphrag-eval-lc",
     help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
     epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early, a gate that is not "
@@ -55,7 +88,7 @@ app.command(name="judge-agreement")(judge_agreement)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"graphrag-eval-lc {__version__}")
+        say(f"graphrag-eval-lc {__version__}")
         raise typer.Exit
 
 
@@ -78,6 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
     debug = "--debug" in given
     fill_closed_output()
+    if debug:
+        sys.excepthook = _show_traceback
     _escape_what_cannot_be_printed()
     try:
         with own_output():
@@ -100,9 +135,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _escape_what_cannot_be_printed() -> None:
-    """Have standard output escape what it cannot encode, such as half a character, as standard error does."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    """Have standard output and error escape what they cannot encode, such as half a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _show_traceback(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
+    """Show a traceback as Python does, but that no terminal obeys what stands in it."""
+    tell("".join(traceback.format_exception(kind, problem, frames)).rstrip())
 
 
 def _exit(code: object) -> NoReturn:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, QUIET
 from graphrag_eval_lc.cli.model_options import After, option
+from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.texts import visible
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
@@ -26,14 +27,28 @@ EXITS_BY_SIGNAL: Final = {"SIGHUP": 129, "SIGTERM": 143}
 _PLAIN_WIDTH = 140
 
 
-def output_console(plain_width: int = _PLAIN_WIDTH) -> Console:
+def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
     """Return the console of standard output; ``plain_width`` is its width where that is no terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=plain_width)
+    return DataConsole() if sys.stdout.isatty() else DataConsole(width=plain_width)
+
+
+def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
+    """Print a text in which no terminal finds a command to obey.
+
+    Args:
+        text: The text, also with data in it.
+        err: Whether it goes to standard error.
+        keeps_lines: Whether it may be of several lines.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None:  # a program without a console has none
+        stream.write(f"{visible(text, keeps_lines=keeps_lines)}\n")
+        stream.flush()
 
 
 def tell(text: str) -> None:
     """Print a message to standard error, with secrets masked."""
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))
+    say(masked_text(text), err=True)
 
 
 Config = Annotated[

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
@@ -23,6 +22,7 @@ from graphrag_eval_lc.cli.options import (
     EXIT_NOTHING,
     EXITS_BY_SIGNAL,
     output_console,
+    say,
     tell,
 )
 from graphrag_eval_lc.cli.own_output import own_output
@@ -34,8 +34,11 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.samples import RunPlan
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.metrics import parse_measure
+from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
+from graphrag_eval_lc.report.formats import shown_name
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
@@ -161,11 +164,11 @@ def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_re
     console = output_console()
     shown = [parse_measure(name) for name in measures]
     for note in run.notes:
-        console.print(f"{note}.\n", markup=False, highlight=False, soft_wrap=True)
+        say(f"{note}.\n")
     config = run_results(run).config()
     console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
     if run.output_dir:
-        _show_files(console, run.output_dir, has_report=has_report)
+        _show_files(run.output_dir, has_report=has_report)
     if "generation" not in (run.judges or {}):
         console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
 
@@ -178,7 +181,7 @@ def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[GateResult],
         tell(f"Error: {problem}")
         return False
     for path in files.given if is_told else ():
-        output_console().print(f"Written to {path}.", markup=False, highlight=False, soft_wrap=True)
+        say(f"Written to {path}.")
     return True
 
 
@@ -194,12 +197,7 @@ def _tell_gates(run: BenchmarkRun, gates: Sequence[GateResult]) -> int:
     tell_gates(gates)
     if with_baseline := sum(gate.needs_baseline for gate in run.gates):
         need = counted(with_baseline, "gate of the config needs", "gates of the config need")
-        output_console().print(
-            f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        say(f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}")
     return _exit_code_of(gates)
 
 
@@ -209,10 +207,10 @@ def _exit_code_of(gates: Sequence[GateResult]) -> int:
     return 0 if all(gate.has_passed for gate in gates) else EXIT_NOTHING
 
 
-def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:
+def _show_files(folder: Path, *, has_report: bool) -> None:
     path, problem = written_report(folder) if has_report else (None, None)
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
-    console.print(f"\nWritten to {folder}: {', '.join(files)}", markup=False, highlight=False, soft_wrap=True)
+    say(f"\nWritten to {folder}: {', '.join(files)}")
     if problem is not None:
         tell(problem)
 
@@ -220,7 +218,8 @@ def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
     asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
-    text = f"The run was stopped: {stopped['message']}{asked}."
+    what = "judging" if stopped["reason"] == "judges" else "run"
+    text = f"The {what} was stopped: {stopped['message']}{asked}."
     if is_scored_again:
         tell(text)
         raise typer.Exit(EXIT_FINDINGS)
@@ -239,16 +238,30 @@ def _exit_code_by(name: str = "", *_: object) -> int:
 def show_plan(plan: RunPlan) -> None:
     """Print what a run would ask."""
     by_template = Counter(str(sample.template["template_id"]) for sample in plan.to_ask)
-    typer.echo(f"{len(plan.to_ask):,} of {plan.total:,} would be asked; {len(plan.done):,} are answered already.")
+    say(f"{len(plan.to_ask):,} of {plan.total:,} would be asked; {len(plan.done):,} are answered already.")
     if plan.errors:
-        typer.echo(f"{plan.errors:,} of those failed; --retry-errors asks them again.")
+        say(f"{plan.errors:,} of those failed; --retry-errors asks them again.")
     for template_id, count in by_template.items():
-        typer.echo(f"  {template_id}: {count:,}")
-    names = [sample.key[0] + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "") for sample in plan.to_ask]
+        say(f"  {shown_name(template_id)}: {count:,}")
+    names = [
+        shown_name(sample.key[0]) + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "")
+        for sample in plan.to_ask
+    ]
     if names:
-        typer.echo(f"First: {listed(names, _MOST_NAMED)}.")
+        say(f"First: {listed(names, _MOST_NAMED)}.")
+    if plan.agent_cost is not None:
+        answers = counted(len(plan.done), "answer that is", "answers that are")
+        say(f"The agent would cost about {dollars(plan.agent_cost)}, by the {answers} there.")
+    if plan.judging is not None:
+        show_judging_plan(plan.judging)
     for warning in plan.warnings:
         tell(f"Warning: {warning}")
+
+
+def show_judging_plan(plan: RequestPlan | None) -> None:
+    """Print what the judges would ask."""
+    for sentence in ["No model judges, so that judging costs nothing."] if plan is None else plan.sentences():
+        say(sentence)
 
 
 def _command() -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins, output_console
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins, output_console, say
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.metric_spec import MetricSpec
@@ -49,7 +49,7 @@ def plugins(
     for title, columns, rows in _tables(names, show_all):
         _show(console, title, columns, rows)
     if not known:
-        typer.echo("There are no plugins." + ("" if show_all else " What the package itself has: --all."))
+        say("There are no plugins." + ("" if show_all else " What the package itself has: --all."))
 
 
 def _tables(sources: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
@@ -79,11 +79,12 @@ def _tables(sources: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, S
 def _show(console: Any, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; nothing where it has no rows."""
     from rich.table import Table
-    from rich.text import Text
+
+    from graphrag_eval_lc.console import data_text
 
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(data_text, row))
     if table.row_count:
         console.print(table)
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
+from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
@@ -43,13 +44,13 @@ def report(
         path = write_report(run, output, **selected)
     else:
         path = exporter(REPORT).export(run, output)
-    typer.echo(f"Written to {path} ({path.stat().st_size / 1_000_000:,.1f} MB)")
+    say(f"Written to {path} ({path.stat().st_size / 1_000_000:,.1f} MB)")
     if opens:
         address = path.resolve().as_uri()
         with _silent_stderr():
             is_open = webbrowser.open(address)
         if not is_open:
-            typer.echo(f"No browser could be opened. The report is at {address}", err=True)
+            say(f"No browser could be opened. The report is at {address}", err=True)
 
 
 @contextlib.contextmanager

@@ -40,8 +40,8 @@ def runs(
     `graphrag-eval-lc runs runs/ --metric answer_f1 --last 10`
     """
     # Imported here so that --help does not wait for what only the list needs.
+    from graphrag_eval_lc.cli.json_printing import print_json
     from graphrag_eval_lc.config.base import named
-    from graphrag_eval_lc.json_values import json_text
     from graphrag_eval_lc.run_store import list_runs
 
     found = list_runs(folder)
@@ -55,14 +55,15 @@ def runs(
         hint = f"{named(known, unknown[0])}." if known else "No run came to its end."
         raise OptionError(f"none of the runs has the score {unknown[0]}", path=folder, hint=hint)
     if as_json:
-        typer.echo(json_text(rows, indent=2))
+        print_json(rows)
         return
     _print(rows, shown, folder)
 
 
 def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path) -> None:
     from rich.table import Table
-    from rich.text import Text
+
+    from graphrag_eval_lc.console import data_text
 
     console = output_console()
     caption = "scores are means over all questions, failed ones as 0" if any(row["errors"] for row in rows) else None
@@ -70,9 +71,9 @@ def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path)
     for heading in ("Run", "Label", "Started (UTC)", "Commit", "Dataset"):
         table.add_column(heading, overflow="fold")
     for heading in ("Questions", "Errors", *metrics, "Cost"):
-        table.add_column(heading, justify="right", overflow="fold")
+        table.add_column(data_text(heading), justify="right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, _cells(row, metrics, folder)))
+        table.add_row(*map(data_text, _cells(row, metrics, folder)))
     console.print(table)
     if not all(row["finished"] for row in rows):
         console.print("A run without scores did not come to its end.", style="dim")
@@ -80,11 +81,10 @@ def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path)
 
 def _cells(row: dict[str, Any], metrics: Sequence[str], folder: Path) -> Iterator[str]:
     from graphrag_eval_lc.prices import dollars
-    from graphrag_eval_lc.report.formats import visible
 
     path = Path(row["path"])
-    yield visible(path.relative_to(folder) if path != folder else path)
-    yield "" if row["label"] == path.name else visible(row["label"])
+    yield str(path.relative_to(folder) if path != folder else path)
+    yield "" if row["label"] == path.name else row["label"]
     yield (row["started"] or "").replace("T", " ")[:16]
     yield (row["commit"] or "")[:_SHORT] + ("*" if row["clean"] is False else "")
     yield (row["dataset_sha256"] or "")[:_SHORT]

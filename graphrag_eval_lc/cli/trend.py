@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import output_console, tell
+from graphrag_eval_lc.cli.options import output_console, say, tell
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import AGENT_COST, MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
@@ -69,7 +69,7 @@ def trend(
     """
     # Imported here so that --help does not wait for what only a trend needs.
     from graphrag_eval_lc.cli.compare import check_target
-    from graphrag_eval_lc.json_values import json_text
+    from graphrag_eval_lc.cli.json_printing import print_json
     from graphrag_eval_lc.report.trend_page import write_trend
     from graphrag_eval_lc.run_store import trend as trend_of
 
@@ -81,47 +81,46 @@ def trend(
     for warning in found.warnings:
         tell(f"Warning: {warning}.")
     if as_json:
-        typer.echo(json_text(found.rows(), indent=2))
+        print_json(found.rows())
     else:
         _print(found)
     written = [] if csv is None else [found.to_csv(csv)]
     if html is not None:
         written.append(write_trend(found, html, comparisons=not no_comparisons))
     for path in written:
-        typer.echo(f"Written to {path}.", err=as_json)
+        say(f"Written to {path}.", err=as_json)
 
 
 def _print(found: "RunTrend") -> None:
     from rich.table import Table
-    from rich.text import Text
 
-    from graphrag_eval_lc.report.formats import visible
+    from graphrag_eval_lc.console import data_text
 
     console = output_console()
     table = Table(show_edge=False)
     for heading in ("", "Run", "Started (UTC)", "Commit"):
         table.add_column(heading, overflow="fold")
     for metric in found.metrics:
-        table.add_column(metric, justify="right", overflow="fold")
+        table.add_column(data_text(metric), justify="right", overflow="fold")
         table.add_column("Change", justify="right", overflow="fold")
     for heading in ("Tokens", "Cost"):
         table.add_column(heading, justify="right", overflow="fold")
     for number, point in enumerate(found.points, 1):
-        table.add_row(*map(Text, (str(number), *_cells(point, found.metrics))))
+        table.add_row(*map(data_text, (str(number), *_cells(point, found.metrics))))
     console.print(table)
     for number, point in enumerate(found.points, 1):
         for change in point.changes:
-            console.print(visible(f"{number}: {change}."), markup=False, highlight=False, emoji=False, soft_wrap=True)
+            say(f"{number}: {change}.", keeps_lines=False)
 
 
 def _cells(point: "TrendPoint", metrics: tuple[str, ...]) -> Iterator[str]:
     from graphrag_eval_lc.compare.metric_comparison import change_text
     from graphrag_eval_lc.compare.run_comparison import verdict_word
     from graphrag_eval_lc.registry.metrics import metric_spec
-    from graphrag_eval_lc.report.formats import amount_text, visible
+    from graphrag_eval_lc.report.formats import amount_text
 
     run = point.run
-    yield visible(run.label)
+    yield run.label
     yield "" if run.started is None else f"{run.started:%Y-%m-%d %H:%M}"
     yield (run.commit or "")[:_SHORT] + ("*" if run.is_clean is False else "")
     for metric in metrics:

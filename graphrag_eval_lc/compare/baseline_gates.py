@@ -9,7 +9,7 @@ from graphrag_eval_lc.compare.drops import ROUNDING, drop_text, is_above, limit_
 from graphrag_eval_lc.compare.gates import GateResult
 from graphrag_eval_lc.compare.metric_comparison import value_text
 from graphrag_eval_lc.registry.metric_spec import Unit
-from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.texts import counted, listed, on_one_line
 
 # So many questions or templates are named.
 _NAMED: Final = 5
@@ -39,6 +39,7 @@ class NotComparable:
         """Whether there was anything to check: never."""
         return False
 
+    @on_one_line
     def __str__(self) -> str:
         return f"{self.letter}: {self.name} could not be compared: {self.why}"
 
@@ -65,6 +66,7 @@ class RunGate:
         """Whether the run has questions that it is about; what nobody measured fails."""
         return self.result.has_questions
 
+    @on_one_line
     def __str__(self) -> str:
         return f"{self.letter}: {self.result}"
 
@@ -126,6 +128,7 @@ class DropGate:
         """The drop as text."""
         return drop_text(self.drop, self.limit, is_proportion=self.is_proportion)
 
+    @on_one_line
     def __str__(self) -> str:
         name = f"{self.letter}: {_name(self.metric, self.template)}"
         limit = limit_text(self.limit, is_proportion=self.is_proportion)
@@ -196,6 +199,7 @@ class TemplatesGate:
         """Whether there was anything to check: always."""
         return True
 
+    @on_one_line
     def __str__(self) -> str:
         name, failed, worst = f"{self.letter}: {self.metric}", self.failed, self.templates[0]
         limit = limit_text(self.limit, is_proportion=worst.is_proportion)
@@ -231,6 +235,7 @@ class LostQuestion:
     template_id: str
     is_undecided: bool = False
 
+    @on_one_line
     def __str__(self) -> str:
         return f"{self.question_id} (undecided)" if self.is_undecided else self.question_id
 
@@ -281,6 +286,7 @@ class LostGate:
             groups.setdefault(question.template_id, []).append(question)
         return groups
 
+    @on_one_line
     def __str__(self) -> str:
         name = f"{self.letter}: {_name(self.metric, self.template)}"
         were = "was" if self.number_of_questions == 1 else "were"
@@ -360,6 +366,7 @@ class IncreaseGate:
     def _is_share(self) -> bool:
         return self.over.endswith("%")
 
+    @on_one_line
     def __str__(self) -> str:
         values = _change_text(self.value_a, self.value_b, self.unit)
         counts = counted(self.number_of_questions, "question")

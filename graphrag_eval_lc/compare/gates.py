@@ -23,7 +23,7 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.run_folder import RUN_FILE
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, on_one_line
 
 # A mean of 0.9 is 0.9, whatever rounding makes of it.
 _ROUNDING: Final = 1e-9
@@ -131,6 +131,7 @@ class GateResult:
         """Whether the run has questions that the gate is about; where not, nothing could be checked."""
         return self.number_of_questions + self.left_out > 0
 
+    @on_one_line
     def __str__(self) -> str:
         if self.template is not None and not self.has_questions:
             return f"{self.name} could not be checked: the run has no question of the template {self.template}"

@@ -15,7 +15,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     too_few_text,
 )
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, on_one_line
 
 DEFAULT_MAX_DROP = 0.05
 # The test decides where it would find the drop of MetricComparison.power at least so often: what Cohen 1988,
@@ -74,6 +74,7 @@ class RegressionGate:
         """Whether there was anything to check: always, as the runs have the metric in common."""
         return True
 
+    @on_one_line
     def __str__(self) -> str:
         metric = self.metric
         if is_same(metric):

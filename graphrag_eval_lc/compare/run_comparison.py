@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -31,6 +30,7 @@ from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import NothingToCompareError, OptionError
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
+from graphrag_eval_lc.texts import on_one_line, shown_html, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -346,20 +346,22 @@ class RunComparison:
         is_lower_better = None if known is None else known.lower_is_better
         return plot_questions(self.rows("questions"), drawn, lower_is_better=is_lower_better, ax=ax)
 
+    @on_one_line
     def __repr__(self) -> str:
         others = ", ".join(f"{pair.run.label} ({pair.number_of_questions} questions)" for pair in self.pairs)
         return f"<RunComparison of {self.baseline.label} with {others}>"
 
     def __str__(self) -> str:
         metrics = [metric for pair in self.pairs for metric in pair.metrics]
-        lines = [metric.sentence for metric in metrics if not metric.is_spent or metric.verdict != "no evidence"]
-        return "\n".join([*(f"{run.letter}: {run.label}" for run in self.runs), *lines])
+        lines = [f"{run.letter}: {run.label}" for run in self.runs]
+        lines += [metric.sentence for metric in metrics if not metric.is_spent or metric.verdict != "no evidence"]
+        return "\n".join(visible(line, keeps_lines=False) for line in lines)
 
     def _repr_html_(self) -> str:
         """Return a small table, as a notebook shows it."""
         parts = [
             "<p>",
-            "<br>".join(escape(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),
+            "<br>".join(shown_html(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),
             "</p>",
         ]
         headings = ("", "n", "A", "other", "difference", "interval", "p", "wins / ties / losses", "")
@@ -377,10 +379,10 @@ class RunComparison:
                     f"{metric.wins} / {metric.ties} / {metric.losses}",
                     verdict_text(metric, pair.run.letter),
                 )
-                parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in cells), "</tr>"]
+                parts += ["<tr>", *(f"<td>{shown_html(cell)}</td>" for cell in cells), "</tr>"]
         shown = {metric.metric: metric for pair in self.pairs for metric in pair.metrics}.values()
         notes = (p_values_note(self.metric, shown), *self.warnings)
-        parts += ["</tbody></table>", *(f"<p>{escape(note)}</p>" for note in notes)]
+        parts += ["</tbody></table>", *(f"<p>{shown_html(note)}</p>" for note in notes)]
         return "".join(parts)
 
     def _main_of(self, pair: PairComparison) -> MetricComparison:

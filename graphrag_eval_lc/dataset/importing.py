@@ -1,6 +1,5 @@
 """Importing published datasets of questions and queries as reference datasets: QALD, CSV, and JSON records."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from graphrag_eval_lc.dataset.question_tables import Columns, read_question_tabl
 from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, unique_ids
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint
 from graphrag_eval_lc.dataset.validation import Problem
-from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalWarning, OptionError
+from graphrag_eval_lc.errors import DatasetError, OptionError, warn
 from graphrag_eval_lc.files.reading import TextFile, parse_json_at, read_text
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.rows import read_sparql_results
@@ -154,7 +153,7 @@ def import_dataset(
     options = ImportOptions(given, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout)
     found = imported(source, options)
     for message in (*map(str, found.problems), *found.notes):
-        warnings.warn(message, GraphRAGEvalWarning, stacklevel=2)
+        warn(message, stacklevel=2)
     return found.templates
 
 

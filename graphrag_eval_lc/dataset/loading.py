@@ -1,7 +1,6 @@
 """Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
 
 import json
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -18,7 +17,7 @@ from graphrag_eval_lc.dataset.yaml_ids import (
     refuse_collisions,
     response_ids,
 )
-from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, GraphRAGEvalWarning, ResponsesError
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, ResponsesError, warn
 from graphrag_eval_lc.files.reading import Source
 from graphrag_eval_lc.files.record_file import RecordFile, read_records
 from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
@@ -92,7 +91,7 @@ Loaded = TypeVar("Loaded", LoadedDataset, LoadedResponses)
 
 def _warned(loaded: Loaded) -> Loaded:
     for note in loaded.notes:
-        warnings.warn(note, GraphRAGEvalWarning, stacklevel=3)
+        warn(note, stacklevel=3)
     return loaded
 
 

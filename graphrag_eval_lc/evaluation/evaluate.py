@@ -1,6 +1,5 @@
 """run_evaluation and arun_evaluation: responses in memory against a reference dataset."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from graphrag_eval_lc.dataset.loading import (
 )
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
-from graphrag_eval_lc.errors import GraphRAGEvalWarning
+from graphrag_eval_lc.errors import warn
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample, recorded_samples
 from graphrag_eval_lc.prices import Pricing
@@ -83,7 +82,7 @@ def run_evaluation(
     )
     pipeline.add_all(samples, response_of)
     for text in (*unknown, *pipeline.warnings()):
-        warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
+        warn(text, stacklevel=2)
     return Results(pipeline.kept())
 
 
@@ -111,7 +110,7 @@ async def arun_evaluation(
     )
     await pipeline.aadd_all(samples, response_of)
     for text in (*unknown, *pipeline.warnings()):
-        warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
+        warn(text, stacklevel=2)
     return Results(pipeline.kept())
 
 

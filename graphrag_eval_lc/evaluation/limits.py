@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.prices import dollars
@@ -72,7 +73,8 @@ class Budget:
     Args:
         max_tokens: Tokens for all attempts of the run, earlier sessions included; None for no limit.
         max_time: Seconds for this session; None for no limit.
-        max_cost: USD for agent and judges, earlier sessions included; None for no limit.
+        cost: The USD for agent and judges, earlier sessions included, which the judges' requests reserve and settle
+            themselves; None for no limit.
         unpriced: The models without a price, for the message; it may grow later.
         has_judges: Whether judges cost money beside the agent.
         clock: Seconds, for tests.
@@ -82,7 +84,7 @@ class Budget:
         self,
         max_tokens: int | None,
         max_time: float | None,
-        max_cost: float | None = None,
+        cost: CostLimit | None = None,
         *,
         unpriced: Collection[str] = (),
         has_judges: bool = False,
@@ -90,7 +92,8 @@ class Budget:
     ) -> None:
         self._max_time = max_time
         self._tokens = _Limit(max_tokens)
-        self._cost = _Limit(max_cost, most_more=None if has_judges else 0)
+        self._account = cost or CostLimit()
+        self._cost = _Limit(self._account.most, most_more=None if has_judges else 0)
         self._unpriced = unpriced
         self._judging = 0
         self._clock = clock
@@ -114,6 +117,7 @@ class Budget:
         """
         self._tokens.spend(tokens)
         self._cost.spend(cost)
+        self._account.spend(cost or 0.0)
         if elapsed_sec is not None:
             self._longest = max(elapsed_sec, self._longest or 0.0)
 
@@ -122,9 +126,9 @@ class Budget:
         self._judging += 1
 
     def spend_on_judges(self, cost: float | None) -> None:
-        """Count the USD that the judges of one question cost; None where it is not known."""
+        """Note the USD that the judges of one question cost, which the account has; None where it is not known."""
         self._judging -= 1
-        self._cost.spend_more(cost)
+        self._cost.expect_more(cost)
 
     def fit(self, in_flight: int) -> Fit:
         """Return whether one more question fits; after END ``reason`` and ``message`` name the limit."""
@@ -156,7 +160,10 @@ class Budget:
         )
 
     def _cost_fit(self, in_flight: int) -> Fit:
-        limit = self._cost
+        limit, account = self._cost, self._account
+        if account.message is not None:
+            return self._end("max_cost", account.message)
+        limit.spent, limit.held = account.spent, account.held
         fit = limit.fit(in_flight, self._judging)
         if fit is not Fit.END:
             return fit
@@ -167,8 +174,8 @@ class Budget:
             return self._end("max_cost", f"a budget of money cannot be kept: {why}")
         return self._end(
             "max_cost",
-            f"another question may pass the budget of {dollars(limit.most or 0.0)}: {dollars(limit.spent)} are spent, "
-            f"and the dearest took {dollars(limit.dearest or 0.0)}",
+            f"another question may pass the budget of {dollars(limit.most or 0.0)}: {dollars(limit.spent)} are spent"
+            + (f", and the dearest took {dollars(limit.dearest)}" if limit.dearest is not None else ""),
         )
 
     def _end(self, reason: StopReason, message: str) -> Fit:
@@ -182,11 +189,16 @@ class _Limit:
     Args:
         most: The limit; None for none.
         most_more: The most that the judges of one question cost; None while it is not known.
+
+    Attributes:
+        spent: What is spent of it.
+        held: What requests in flight have reserved of it.
     """
 
     def __init__(self, most: float | None, most_more: float | None = 0) -> None:
         self.most = most
         self.spent: float = 0
+        self.held: float = 0
         self.is_unknown = False
         self._dearest: float | None = None
         self._most_more = most_more
@@ -207,12 +219,9 @@ class _Limit:
             if amount:  # a free one, such as an early failure, says nothing of others
                 self._dearest = max(amount, self._dearest or 0)
 
-    def spend_more(self, amount: float | None) -> None:
-        """Count what the judges of one question cost; None where it is not known."""
-        if amount is None:
-            self.is_unknown = True
-        elif amount:
-            self.spent += amount
+    def expect_more(self, amount: float | None) -> None:
+        """Note what the judges of one question cost; None where it is not known."""
+        if amount:
             self._most_more = max(amount, self._most_more or 0)
 
     def fit(self, in_flight: int, unfinished: int = 0) -> Fit:
@@ -228,7 +237,7 @@ class _Limit:
             return Fit.END
         is_open = in_flight + unfinished > 0
         if self.dearest is None:
-            return Fit.WAIT if is_open else Fit.GO
-        if self.spent + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
+            return Fit.WAIT if is_open else Fit.GO if self.spent < self.most else Fit.END
+        if self.spent + self.held + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
             return Fit.GO
         return Fit.WAIT if is_open else Fit.END

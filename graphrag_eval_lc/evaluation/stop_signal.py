@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Literal
 
-StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "max_cost"]
+StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "max_cost", "judges"]
 
 
 class StopSignal:

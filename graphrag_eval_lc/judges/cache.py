@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -11,6 +12,9 @@ from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
+
+PAID_IN_VAIN = "paid in vain"
+"""In place of a digest: what requests cost whose answers cannot be used."""
 
 
 class JudgeCache:
@@ -74,6 +78,27 @@ class JudgeCache:
                 self._is_torn = False
             self._offsets[digest] = self._writer.append(line)
 
+    def spent(self, cost_of: Callable[[Mapping[str, Any]], float | None]) -> float:
+        """Return the USD that all requests of the file cost; those of unknown cost count nothing.
+
+        Args:
+            cost_of: Returns the USD of a usage, for records of versions that kept no costs.
+
+        Raises:
+            RunFolderError: The file cannot be read.
+        """
+        costs: list[float] = []
+        try:
+            with open_to_read(self._path) as file:
+                for record in (entry[1] for line in file for _, entry in _entries_in(line)):
+                    known = [record["cost"]] if "cost" in record else map(cost_of, _usages_in(record))
+                    costs += (cost for cost in known if isinstance(cost, int | float))
+        except FileNotFoundError:
+            return 0.0
+        except OSError as problem:
+            raise cannot_read(self._path, problem) from problem
+        return math.fsum(costs)
+
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self._lock:
@@ -106,6 +131,11 @@ class JudgeCache:
             return self._reader.readline()
         except OSError as problem:
             raise cannot_read(self._path, problem) from problem
+
+
+def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    usages = record.get("usages")
+    return [usage for usage in usages if isinstance(usage, Mapping)] if isinstance(usages, list) else []
 
 
 def _entries_in(line: bytes) -> Iterator[tuple[int, "_Entry"]]:

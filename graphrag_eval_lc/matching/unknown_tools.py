@@ -22,7 +22,7 @@ from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import have_other_meanings, names_that_fulfil
-from graphrag_eval_lc.texts import counted, shortened
+from graphrag_eval_lc.texts import counted, on_one_line, shortened
 
 # For a tool and a reference name so many responses are looked at, and so many steps of each.
 _LOOKED_AT = 5
@@ -58,6 +58,7 @@ class UnknownTool:
     what: str
     hint: str
 
+    @on_one_line
     def __str__(self) -> str:
         return f"{self.what}; {self.hint}"
 

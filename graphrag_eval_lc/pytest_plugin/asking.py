@@ -21,6 +21,7 @@ from graphrag_eval_lc.pytest_plugin.settings import settings_of
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, is_declared, own_metrics
+from graphrag_eval_lc.texts import on_one_line
 
 # The options of run_benchmark that say how one question is asked; the marker says how it is scored.
 ASKING = (
@@ -88,6 +89,7 @@ class Asker:
         self._part = part
         self._run = run_of(item)
 
+    @on_one_line
     def __repr__(self) -> str:
         return f"<graphrag_ask {self._question.id}>"
 

@@ -19,6 +19,7 @@ from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.pytest_plugin.settings import Settings, settings_of
 from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.texts import visible
 
 _QUESTION = "graphrag_question"
 _EXAMPLE = '@pytest.mark.graphrag_dataset("qa.yaml")'
@@ -194,7 +195,7 @@ def _templates(source: Any, folder: Path, config: pytest.Config) -> tuple[Path |
     if path not in known:
         read = read_dataset(path)
         for note in read.notes:
-            config.issue_config_time_warning(pytest.PytestWarning(note), stacklevel=2)
+            config.issue_config_time_warning(pytest.PytestWarning(visible(note)), stacklevel=2)
         known[path] = read.templates
     return path, known[path]
 

@@ -9,7 +9,7 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.pytest_plugin.asking import AskResult, result_of
 from graphrag_eval_lc.registry.metric_spec import error_key, reason_key
 from graphrag_eval_lc.registry.metrics import metric_spec
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, visible
 
 _LONGEST = 500
 _MOST_STEPS = 10
@@ -30,7 +30,7 @@ def tell_failure(item: pytest.Item, report: pytest.TestReport) -> None:
 
 def failure_lines(result: AskResult) -> Iterator[str]:
     """Yield the lines of a result: the question, its error and answer, its scores, and the steps that do not fit."""
-    yield f"{result['template_id']}/{result['question_id']}: {_short(result['question_text'])}"
+    yield f"{_short(result['template_id'])}/{_short(result['question_id'])}: {_short(result['question_text'])}"
     if "error" in result:
         yield f"error: {_short(result['error'])}"
     if result.get("actual_answer") is not None:
@@ -42,10 +42,10 @@ def failure_lines(result: AskResult) -> Iterator[str]:
         if spec.is_part:
             continue
         reason = result.get(spec.reason_key or reason_key(name))
-        yield f"{name}: {value:,.4g}" + (f" ({_short(reason)})" if reason and not spec.is_spent else "")
+        yield f"{_short(name)}: {value:,.4g}" + (f" ({_short(reason)})" if reason and not spec.is_spent else "")
     for key, value in result.items():
         if key.endswith(error_key("")) and isinstance(value, str):
-            yield f"{key}: {_short(value)}"
+            yield f"{_short(key)}: {_short(value)}"
     yield from _step_lines(result)
 
 
@@ -58,10 +58,10 @@ def _step_lines(result: AskResult) -> Iterator[str]:
         if found.get("outcome") != "match"
     ]
     for step, found in steps[:_MOST_STEPS]:
-        yield f"step {step.get('name')}: {found.get('outcome')}: {_short(found.get('reason'))}"
+        yield f"step {_short(step.get('name'))}: {found.get('outcome')}: {_short(found.get('reason'))}"
     if len(steps) > _MOST_STEPS:
         yield f"and {len(steps) - _MOST_STEPS:,} more steps"
 
 
 def _short(value: Any) -> str:
-    return masked_text(shortened(str(value), _LONGEST))
+    return visible(masked_text(shortened(str(value), _LONGEST)), keeps_lines=False)

@@ -1,7 +1,6 @@
 """Names, texts and values as pages and terminal show them; formats.js does the same in the browser."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +8,7 @@ from graphrag_eval_lc.compare.metric_comparison import value_text
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import is_built_in, metric_spec
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, visible
 
 
 def amount_text(value: float | None, unit: str) -> str:
@@ -107,28 +106,6 @@ _LONGEST = _HEAD + _TAIL
 _LONGEST_NAME = 200
 # Longer JSON is not laid out, which would make it longer still.
 _LONGEST_LAID_OUT = 8_000
-
-# All control characters but tab and newline, marks that change the direction of text, and lone surrogates.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
-)
-
-
-def visible(text: object) -> str:
-    r"""Return a text in which nothing hides: control characters as pictures, other unseen ones as their codes.
-
-    Example:
-        >>> visible("a\x00b\u202ec")
-        'a␀b⟨U+202E⟩c'
-    """
-    return _UNSEEN.sub(_shown_character, str(text).replace("\r\n", "\n"))
-
-
-def _shown_character(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
 
 def one_line(text: object, length: int) -> str:

@@ -28,7 +28,7 @@ from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import JUNIT
 from graphrag_eval_lc.registry.metric_spec import REASON_ENDING, reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UPPER_BOUNDS, metric_spec
-from graphrag_eval_lc.report.formats import amount_text, one_line, passing_sign, shown_name, visible
+from graphrag_eval_lc.report.formats import amount_text, one_line, passing_sign, shown_name
 from graphrag_eval_lc.report.problems import kind_of
 from graphrag_eval_lc.report.reported_run import (
     ReportedRun,
@@ -40,7 +40,7 @@ from graphrag_eval_lc.report.reported_run import (
 )
 from graphrag_eval_lc.report.scores import score_records, shown_scores
 from graphrag_eval_lc.tables.run_tables import repeat_of
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, visible
 
 # What came of a sample or a question, the worst first: that of a question is the worst of its samples.
 ERROR, FAILURE, SKIPPED, PASSED = range(4)

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.formats import amount_text, score_display, shown_name, unbroken_amount_text, visible
+from graphrag_eval_lc.report.formats import amount_text, score_display, shown_name, unbroken_amount_text
+from graphrag_eval_lc.texts import visible
 
 if TYPE_CHECKING:
     import jinja2

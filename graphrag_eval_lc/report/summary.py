@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +15,7 @@ from graphrag_eval_lc.aggregation.aggregator import shown_chances
 from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, score_values
 from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
@@ -77,9 +77,9 @@ def summary_tables(
         aggregates = {**aggregates, "per_template": {key: each for key, each in by_template if key not in hidden}}
     parts: list[RenderableType] = [_main_table(aggregates, means)]
     if hidden:
-        parts.append(Text(f"{_without_response(hidden)}; not shown: {listed(list(hidden), 3)}"))
+        parts.append(data_text(f"{_without_response(hidden)}; not shown: {listed(list(hidden), 3)}"))
     micro = aggregates["micro"]
-    parts += map(Text, _uncertainty(micro, means.of(STEPS_SCORE).every, numbers.mean_of_upper_bound(STEPS_SCORE)))
+    parts += map(data_text, _uncertainty(micro, means.of(STEPS_SCORE).every, numbers.mean_of_upper_bound(STEPS_SCORE)))
     if measures:
         parts += [Text(), _retrieval_table(aggregates, means, measures)]
     for title, metrics in (
@@ -89,9 +89,9 @@ def summary_tables(
         if metrics:
             parts += [Text(), _scores_table(title, metrics, aggregates, means)]
     if "repeats" in aggregates:
-        parts.append(Text(_repeats_line(aggregates["repeats"], means)))
+        parts.append(data_text(_repeats_line(aggregates["repeats"], means)))
     if cost := _cost_line(aggregates.get("totals", {})):
-        parts.append(Text(cost))
+        parts.append(data_text(cost))
     if table := _worst_table(seen, has_repeats="repeats" in aggregates):
         parts += [Text(), table]
     return Group(*parts)
@@ -172,7 +172,7 @@ def _uncertainty(micro: Mapping[str, Any], score: float | None, upper: float | N
 def _retrieval_table(aggregates: Mapping[str, Any], means: Means, measures: Sequence[Measure]) -> RenderableType:
     """Return the means of measures of retrieved ids; a sentence where there are none."""
     if RETRIEVAL_MISSING not in aggregates["micro"]:
-        return Text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
+        return data_text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
     metrics = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
     summaries = aggregates["per_template"].items()
     measured = {template_id: summary for template_id, summary in summaries if RETRIEVAL_MISSING in summary}
@@ -198,10 +198,10 @@ def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, A
     told += [*_failures_note(means, metrics), *means.left_out(metrics)]
     return _template_table(
         f"{title} by template (means)",
-        map(escape, headings),
+        headings,
         aggregates,
         lambda summary, place: _means(summary, place, means, metrics),
-        escape("\n".join(told)) or None,
+        "\n".join(told) or None,
     )
 
 
@@ -220,17 +220,16 @@ def _template_table(
     caption: str | None,
 ) -> Table:
     """Return a table with a row for each template and two for all of them; ``cells`` are those of a summary."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", show_edge=False, caption=caption, caption_justify="left"
-    )
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, caption_justify="left")
+    table.caption = None if caption is None else data_text(caption, "table.caption", keeps_lines=True)
     table.add_column("Template", overflow="fold")
     for heading in headings:
-        table.add_column(heading, justify="right", overflow="fold")
+        table.add_column(data_text(heading, keeps_lines=True), justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
-        table.add_row(escape(template_id), *cells(summary, f"{_TEMPLATE}{template_id}"))
+        table.add_row(*map(data_text, (template_id, *cells(summary, f"{_TEMPLATE}{template_id}"))))
     table.add_section()
     for name, part in (("All questions (micro)", MICRO), ("Mean of templates (macro)", MACRO)):
-        table.add_row(name, *cells(aggregates[part], part), style="bold")
+        table.add_row(name, *map(data_text, cells(aggregates[part], part)), style="bold")
     return table
 
 
@@ -289,10 +288,10 @@ def _means(summary: Mapping[str, Any], place: str, means: Means, metrics: Iterab
         unit = metric_spec(metric).unit
         every, answered = means.of(metric, place)
         if every is None:  # what was spent, and counts
-            yield escape(amount_text(summary.get(metric, {}).get("mean"), unit))
+            yield amount_text(summary.get(metric, {}).get("mean"), unit)
             continue
         text, other = amount_text(every, unit), amount_text(answered, unit)
-        yield escape(text if text == other else f"{text} ({other})")
+        yield text if text == other else f"{text} ({other})"
 
 
 def _mean(summary: Mapping[str, Any], metric: str, text_of: Callable[[float], str]) -> str:
@@ -317,11 +316,15 @@ def _worst_table(seen: "SeenResults", *, has_repeats: bool) -> Table | None:
     table.add_column("Why", overflow="fold", ratio=3)
     for result in shown:
         repeat = f", repeat {result.get('repeat', 1)}" if has_repeats else ""
-        name = escape(f"{result['question_id']}{repeat}")
-        question = f"[bold]{name}[/]\n{escape(shortened(result['question_text'], _SHOWN_TEXT))}"
+        question = question_cell(f"{result['question_id']}{repeat}", result["question_text"])
         score = "error" if is_error(result) else format(result[MAIN_METRIC], ".2f")
-        table.add_row(question, score, escape(reason_of(result)))
+        table.add_row(question, score, data_text(reason_of(result), keeps_lines=True))
     return table
+
+
+def question_cell(name: str, text: str) -> Text:
+    """Return a question for a cell of a table: its id in bold, and below it the beginning of its text."""
+    return Text("\n").join((data_text(name, "bold"), data_text(shortened(text, _SHOWN_TEXT))))
 
 
 class SeenResults:

@@ -25,7 +25,7 @@ from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
 from graphrag_eval_lc.stats import mean_interval
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.plots import plot_trend
-from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.texts import counted, listed, on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +97,7 @@ class RunTrend:
     points: tuple[TrendPoint, ...]
     warnings: tuple[str, ...] = ()
 
+    @on_one_line
     def __repr__(self) -> str:
         return f"<RunTrend of {counted(len(self.points), 'run')} in {self.folder}: {', '.join(self.metrics)}>"
 

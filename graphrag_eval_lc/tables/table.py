@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from io import TextIOWrapper
 from os import PathLike
 from pathlib import Path
@@ -15,6 +14,7 @@ from graphrag_eval_lc.files.opening import open_to_write
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import JUDGES, OUTPUTS_CUT, UNDECIDED, UPPER_BOUNDS
+from graphrag_eval_lc.texts import shown_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,6 +192,7 @@ def table_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
         True
     """
     cells = "".join(
-        f'<tr><th scope="row"{_LEFT}>{escape(name)}</th><td{_LEFT}>{escape(value)}</td></tr>' for name, value in rows
+        f'<tr><th scope="row"{_LEFT}>{shown_html(name)}</th><td{_LEFT}>{shown_html(value)}</td></tr>'
+        for name, value in rows
     )
-    return f"<table><caption{_LEFT}>{escape(caption)}</caption>{cells}</table>"
+    return f"<table><caption{_LEFT}>{shown_html(caption)}</caption>{cells}</table>"

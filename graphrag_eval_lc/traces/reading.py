@@ -1,12 +1,11 @@
 """Traces read as responses: from a file, whose format is found by itself, or from runs that LangSmith's client gave."""
 
-import warnings
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import Any
 
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
-from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
+from graphrag_eval_lc.errors import ResponsesError, warn
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.texts import counted
 from graphrag_eval_lc.traces.formats import read_calls
@@ -106,7 +105,7 @@ def read_traces(source: TraceSource, dataset: DatasetSource | None = None) -> li
     if not responses:
         raise nothing_read(reading, source)
     for warning in reading.warnings:
-        warnings.warn(warning, GraphRAGEvalWarning, stacklevel=2)
+        warn(warning, stacklevel=2)
     return responses
 
 

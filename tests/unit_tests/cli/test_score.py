@@ -302,4 +302,4 @@ def test_half_a_character_in_an_output_is_escaped_where_it_is_shown(
     monkeypatch.setenv("PYTHONIOENCODING", f"utf-8:{handler}")
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr.count(b"mistake")) == (0, 0)
-    assert b"half \\ud800 of it" in done.stdout
+    assert "half ⟨U+D800⟩ of it".encode() in done.stdout

@@ -3,8 +3,9 @@ import json
 import pytest
 from report_samples import table
 
-from graphrag_eval_lc.report.formats import args_text, one_line, visible, without_middle
+from graphrag_eval_lc.report.formats import args_text, one_line, without_middle
 from graphrag_eval_lc.report.formats import shown_value as value_text
+from graphrag_eval_lc.texts import visible
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""A pseudo-terminal for the command, texts that a terminal would obey, and what reached it."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Sequence
+from pathlib import Path
+
+from graphrag_eval_lc.texts import visible
+
+PAYLOADS = (
+    "\x1b[2J",  # clears the screen
+    "\x1b[3J",  # and what scrolled away
+    "\x1bc",  # resets the terminal
+    "\x1b[!p",  # softly
+    "\x1b]0;title\x07",  # sets the title
+    "\x1b]2;title\x1b\\",
+    "\x1b]52;c;cm0gLXJmIC8=\x07",  # writes the clipboard
+    "\x1b]8;;https://evil.example/\x1b\\click\x1b]8;;\x1b\\",  # a link
+    "\x1b]4;1;rgb:00/00/00\x07",  # changes a colour
+    "\x1b]1337;File=inline=1:AAAA\x07",  # an image of iTerm2
+    "\x1bP+q544e\x1b\\",  # DCS: asks for a capability
+    "\x1bPq#0;2;0;0;0~\x1b\\",  # Sixel
+    "\x1b_Ga=T;AAAA\x1b\\",  # APC: an image of kitty
+    "\x1b^private\x1b\\",  # PM
+    "\x1bXstart of string\x1b\\",  # SOS
+    "\x1b[7A",  # moves up
+    "\x1b[1;1H",  # home
+    "\x1b[6n",  # asks where the cursor is, which answers as if it was typed
+    "\x1b[c",  # asks what the terminal is
+    "\x1b[21t",  # reports the title as if it was typed
+    "\x1b[?1049h",  # the other screen
+    "\x1b[?2004h",  # bracketed paste
+    "\x1b[?25l",  # no cursor
+    "\x1b[?1000h",  # tells of the mouse
+    "\x1b[8mhidden\x1b[28m",  # unseen text
+    "\x1b[5m\x1b[41m",  # blinks
+    "\x1b(0lqqk\x1b(B",  # draws lines in place of letters
+    "\x9b2J",  # CSI as one character
+    "\x9d0;title\x9c",  # OSC as one character
+    "\x90q\x9c",  # DCS as one character
+    "\x07",  # bell
+    "bad\b\b\bgood",  # overwrites
+    "failed\rpassed",
+    "line\x0bdown\x0cpage",
+    "\x0e\x0f\x00\x7f\x05",  # other sets of letters, nothing, delete, asks who is there
+    "\u202egnp.exe\u202c",  # turns the order of letters round
+    "\u2066\u2067\u2068isolated\u2069\u200e\u200f\u061c",
+    "two\u2028lines\u2029paragraph\x85next",
+    "hid\u200bden\u2060\ufeff\u00ad",  # of no width
+    "tag\U000e0041\U000e007f",
+    "[red]red[/red]",  # markup of rich
+    "[link=https://evil.example]x[/link]",
+    "[/] [bold",
+    "urn:a:x :smile: :a:",  # emoji codes of rich
+    "[/urn:x] \\[ok]",
+)
+
+# What rich writes itself: colours and weights, and the moves with which its bar begins its lines anew.
+_STYLE = r"(?:[0-3]|3[0-7]|9[0-7]|38;5;\d+)"
+_OWN = re.compile(rf"\x1b\[{_STYLE}(?:;{_STYLE})*m|\r(?:\x1b\[1A)?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def marked(number: int, payload: str) -> str:
+    """Return a payload between marks, by which it can be found."""
+    return f"P{number:02}{payload}Q{number:02}"
+
+
+def shown(number: int, payload: str) -> str:
+    """Return how a payload stands on one line of a terminal."""
+    return visible(marked(number, payload), keeps_lines=False)
+
+
+def open_terminal(columns: int = 1_000) -> tuple[int, int]:
+    """Open a pseudo-terminal that adds nothing: a line ends as the process ended it; return both of its ends."""
+    primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    settings = termios.tcgetattr(secondary)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(secondary, termios.TCSANOW, settings)
+    return primary, secondary
+
+
+def on_terminal(
+    arguments: Sequence[str], folder: Path, *, columns: int = 1_000, environment: dict[str, str] | None = None
+) -> tuple[int, str]:
+    """Run Python with arguments on a terminal of its own; return the exit code and all that was written to it."""
+    primary, secondary = open_terminal(columns)
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR", "CI")}
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        stdin=secondary,
+        stdout=secondary,
+        stderr=secondary,
+        env={**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(environment or {})},
+    )
+    os.close(secondary)
+    written = read_all(primary)
+    return process.wait(timeout=60), written
+
+
+def read_all(primary: int) -> str:
+    """Return all that is written to a terminal until it is closed."""
+    written = bytearray()
+    while part := _read(primary):
+        written += part
+    os.close(primary)
+    return written.decode("utf-8")
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:  # all who had the other end have closed it
+        return b""
+
+
+def plain(written: str) -> str:
+    """Return what was written to a terminal without the styles and moves of our own."""
+    return _OWN.sub("", written)
+
+
+def commands_in(written: str) -> list[str]:
+    """Return what a terminal would obey, turn round or not show of all that was written to it, but for our own."""
+    return _COMMANDS.findall(plain(written))

@@ -1,0 +1,108 @@
+"""What the console writes to a real terminal, and that nothing is printed another way."""
+
+import io
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+from terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
+
+from graphrag_eval_lc.console import DataConsole, data_text
+
+PACKAGE = Path(__file__).parents[2] / "graphrag_eval_lc"
+
+
+def written(*renderables: RenderableType, columns: int = 1_000) -> str:
+    """Return what reaches a terminal."""
+    primary, secondary = open_terminal(columns)
+    with ThreadPoolExecutor(1) as reader, os.fdopen(secondary, "w", encoding="utf-8") as file:
+        reading = reader.submit(read_all, primary)
+        DataConsole(file=file, width=columns, color_system="256").print(*renderables, style="bold")
+        file.close()
+        return reading.result()
+
+
+def table_of(cell: RenderableType, title: str) -> Table:
+    table = Table(title=title, caption=title)
+    table.add_column(title)
+    table.add_row(cell)
+    return table
+
+
+@pytest.mark.parametrize(("number", "payload"), list(enumerate(PAYLOADS)))
+def test_data_reaches_the_terminal_as_text_wherever_it_stands(number: int, payload: str) -> None:
+    text = marked(number, payload)
+    cell = data_text(text)
+    output = written(Group(text, cell, table_of(cell, text), Panel(text, title=cell)), text)
+    assert commands_in(output) == []
+    assert plain(output).count(shown(number, payload)) >= (3 if "\n" in payload else 6)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_texts_that_nobody_made_visible_are_so_all_the_same(payload: str) -> None:
+    assert commands_in(written(Text(payload), table_of(Text(payload), payload))) == []
+
+
+@given(st.text())
+def test_whatever_a_text_holds_no_terminal_finds_a_command_in_it(text: str) -> None:
+    file = io.StringIO()
+    DataConsole(file=file, width=50).print(text, data_text(text), Text(text))
+    assert commands_in(file.getvalue()) == []
+    file.getvalue().encode()
+
+
+def test_styles_of_our_own_still_reach_the_terminal() -> None:
+    assert "\x1b[1;31mwarning\x1b[0m" in written(Text("warning", "red"))
+
+
+def test_a_text_for_a_cell_is_on_one_line_unless_it_keeps_its_lines() -> None:
+    assert data_text("a\nb\tc").plain == "a␊b␉c"
+    assert data_text("a\nb", keeps_lines=True).plain == "a\nb"
+
+
+@pytest.mark.parametrize("text", ["urn:a:x", "[red]x[/red]", "[/]", ":smile:", "[link=https://evil.example]x[/link]"])
+def test_a_text_for_a_cell_is_text_on_a_console_with_markup_too(text: str) -> None:
+    file = io.StringIO()
+    Console(file=file, width=80).print(data_text(text))
+    assert file.getvalue() == f"{text}\n"
+
+
+# --- nothing is printed another way ---
+
+# What prints, and the one file that may.
+_ONLY_IN = (
+    (re.compile(r"(?<![\w.])Console\("), "console.py"),
+    (re.compile(r"\bimport .*\bConsole\b"), "console.py"),
+    (re.compile(r"(?<![\w.>] )(?<![\w.])print\("), None),
+    (re.compile(r"\b(?:typer|click)\.s?echo\("), None),
+    (re.compile(r"\b(?:typer|click)\.secho\("), None),
+    (re.compile(r"\brich\.markup\b|\brich\.print\b|from rich import"), None),
+    (re.compile(r"sys\.(?:__)?std(?:out|err)(?:__)?\.write|(?<!\w)stream\.write\(f"), "cli/options.py"),
+    (re.compile(r"\bwarnings\.warn\((?!message, DeprecationWarning)"), "errors.py"),
+    (re.compile(r"_log\.\w+\((?!\"%s\", visible\()"), None),
+    (re.compile(r"\blogging\.(?:debug|info|warning|error|critical|exception|log)\("), None),
+    (re.compile(r"terminalreporter\.write\w*\((?!visible\()"), None),
+)
+
+
+def code_of(path: Path) -> list[str]:
+    """Return the lines of a file but for the examples of docstrings."""
+    return [
+        line for line in path.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith((">>>", "..."))
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_is_printed_another_way(path: Path) -> None:
+    name = path.relative_to(PACKAGE).as_posix()
+    lines = code_of(path)
+    found = [line for pattern, only in _ONLY_IN if name != only for line in lines if pattern.search(line)]
+    assert found == []
