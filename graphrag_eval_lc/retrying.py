@@ -431,10 +431,17 @@ def _retry_after(error: BaseException) -> float | None:
         except Exception:  # no headers
             continue
         milliseconds = _seconds(headers.get("retry-after-ms"))
-        wait = _seconds(headers.get("retry-after")) if milliseconds is None else milliseconds / 1000
+        wait = _wait_in(headers) if milliseconds is None else milliseconds / 1000
         if wait is not None:
             return wait
     return None
+
+
+def _wait_in(headers: Mapping[str, Any]) -> float | None:
+    """Return the seconds of Retry-After; a date there is held against that of the answer, as clocks differ."""
+    value, sent = headers.get("retry-after"), headers.get("date")
+    until, now = (_date_in(text.strip()) if isinstance(text, str) else None for text in (value, sent))
+    return _seconds(value) if until is None or now is None else max(0.0, until - now)
 
 
 def _seconds(value: object) -> float | None:
@@ -453,8 +460,14 @@ def _seconds(value: object) -> float | None:
 def _seconds_of_text(text: str) -> float:
     if re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]*)?", text, re.ASCII):
         return float(text)
+    date = _date_in(text)
+    return math.nan if date is None else date - time.time()
+
+
+def _date_in(text: str) -> float | None:
+    """Return an HTTP date in seconds since 1970; None for any other text."""
     try:
         date = email.utils.parsedate_to_datetime(text)
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, IndexError, TypeError):
-        return math.nan
+        return None
