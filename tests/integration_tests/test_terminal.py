@@ -1,13 +1,19 @@
 """Texts that a terminal would obey, in each place of a run, through the commands on a real terminal."""
 
 import csv
+import html
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_projects import command as pytest_command
+from pytest_projects import environment as pytest_environment
+from pytest_projects import write_project
 from terminals import PAYLOADS, commands_in, marked, on_terminal, plain, shown
+
+from graphrag_eval_lc import compare_runs, load_run
 
 pytestmark = pytest.mark.full
 
@@ -39,6 +45,16 @@ for arguments in json.load(open(sys.argv[1])):
         main(arguments)
     except SystemExit as ending:
         print("ended with", ending.code)
+"""
+_TEST = """
+import pytest
+
+def agent(question):
+    raise ValueError(question)
+
+@pytest.mark.graphrag_dataset("qa.json")
+def test_agent(graphrag_question, graphrag_ask):
+    assert graphrag_ask(agent, max_retries=0)["steps_score"] >= 0.5
 """
 _NUMBERED = tuple(enumerate(PAYLOADS))
 _TEXTS = [marked(number, payload) for number, payload in _NUMBERED]
@@ -260,3 +276,27 @@ def test_no_encoding_of_the_terminal_ends_a_command(folder: Path, encoding: str,
     assert code == 0
     assert "Scores by template" in written
     assert "\x1b[2J" not in written
+
+
+def test_pytest_tells_failures_gates_and_folders_as_text(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", _TEST)
+    (project / "qa.json").write_text(json.dumps(dataset(_TEXTS)))
+    gates = [f"--graphrag-fail-under={_TEXTS[place]}/steps_score=0.9" for place in (0, 4, 27)]
+    arguments = pytest_command(
+        f"--graphrag-output=runs/{_TEXTS[4]}", "--color=no", "-q", "-p", "no:cacheprovider", *gates
+    )
+    code, written = on_terminal(arguments[1:], project, environment=pytest_environment(TERM="xterm-256color"))
+    assert code == 1
+    assert commands_in(written) == []
+    assert missing(plain(written)) == []
+    assert f"Gate failed: {shown(0, PAYLOADS[0])}/steps_score" in plain(written)
+    assert f"Written to runs/{shown(4, PAYLOADS[4])}" in plain(written)
+
+
+def test_what_notebooks_show_is_text(folder: Path) -> None:
+    run, other = load_run(folder / "runs/a"), load_run(folder / "runs/b")
+    comparison = compare_runs(run, other)
+    texts = [repr(run), run._repr_html_(), run.results._repr_html_(), str(comparison), repr(comparison)]
+    texts += [comparison._repr_html_(), *map(str, comparison.gate_results({_TEXTS[0]: 0.9}))]
+    assert [commands_in(text) for text in texts] == [[] for _ in texts]
+    assert [text for text in map(html.escape, map(shown, *zip(*_NUMBERED, strict=True))) if text not in texts[5]] == []
