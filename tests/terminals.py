@@ -63,7 +63,7 @@ PAYLOADS = (
 
 # What rich writes itself: colours and weights, and the moves with which its bar begins its lines anew.
 _STYLE = r"(?:[0-3]|3[0-7]|9[0-7]|38;5;\d+)"
-_OWN = re.compile(rf"\x1b\[{_STYLE}(?:;{_STYLE})*m|(?:\r(?:\x1b\[1A)?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*)+\r?")
+_OWN = re.compile(rf"\x1b\[{_STYLE}(?:;{_STYLE})*m|(?:\r(?:\x1b\[1A)?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*)+\r?|(?m:^)\r")
 _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
