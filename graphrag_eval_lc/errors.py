@@ -1,8 +1,10 @@
 """The exceptions of the package; each says what is wrong, where, and how to put it right."""
 
 import errno
+import os
 import warnings
 from os import PathLike
+from pathlib import Path
 
 from graphrag_eval_lc.deprecation import renamed_attribute, warn_renamed
 from graphrag_eval_lc.texts import visible
@@ -140,22 +142,36 @@ class MissingExtraError(GraphRAGEvalError):
 
 
 _NO_ROOM_ON_DISK = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM}
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
+_ALL_OPEN = {errno.EMFILE, errno.ENFILE}
+_ELSEWHERE = {
+    errno.EROFS: "Nothing can be written on this disk: give a folder on another one.",
+    errno.ENAMETOOLONG: "Give a shorter path.",
+    errno.ELOOP: "Links lead in a circle here: mend them, or give another folder.",
+}
 
 
 def cannot_write(path: str | PathLike[str], problem: OSError) -> RunFolderError:
-    """Return the error for a file or folder that cannot be written."""
-    return RunFolderError(
-        f"cannot be written ({problem.strerror or problem})", path=path, hint=_hint_for(problem.errno)
-    )
+    """Return the error for a file that cannot be written, perhaps in the middle of a run."""
+    return RunFolderError(f"cannot be written ({_reason(problem)})", path=path, hint=_hint_for(path, problem))
+
+
+def cannot_make(path: str | PathLike[str], problem: OSError) -> RunFolderError:
+    """Return the error for a folder that cannot be made or used, before anything is asked."""
+    hint = _never_there(path) if problem.errno == errno.ENOENT else _hint_for(path, problem, is_beginning=True)
+    return RunFolderError(f"cannot be written ({_reason(problem)})", path=path, hint=hint)
 
 
 def cannot_read(path: str | PathLike[str], problem: OSError) -> RunFolderError:
     """Return the error for a file that cannot be read."""
-    return RunFolderError(
-        f"cannot be read ({problem.strerror or problem})", path=path, hint="Check the path and the permissions."
-    )
+    return RunFolderError(f"cannot be read ({_reason(problem)})", path=path, hint="Check the path and the permissions.")
+
+
+def no_path(path: str | PathLike[str]) -> RunFolderError:
+    """Return the error for a path that no system takes, as it has a NUL character."""
+    hint = "Give a path without the character \\x00."
+    return RunFolderError("the path has a NUL character", path=ascii(os.fspath(path)), hint=hint)
 
 
 def removed(path: str | PathLike[str]) -> RunFolderError:
@@ -167,13 +183,35 @@ def removed(path: str | PathLike[str]) -> RunFolderError:
     )
 
 
-def _hint_for(number: int | None) -> str:
+def _reason(problem: OSError) -> str:
+    return problem.strerror or str(problem)
+
+
+def _hint_for(path: str | PathLike[str], problem: OSError, *, is_beginning: bool = False) -> str:
+    number = problem.errno
+    kept = "." if is_beginning else ": what is written so far is kept."
     if number in _NO_ROOM_ON_DISK:
-        return "Free space on this disk (or raise the limit), then run again: what is written so far is kept."
+        return f"Free space on this disk (or raise the limit), then run again{kept}"
     if number in _NOT_ALLOWED:
         return "Give a folder that you may write to."
     if number in _IN_THE_WAY:
-        return "A file stands where a folder is needed: move it away, or give another folder."
+        return _in_the_way(path)
+    if number in _ALL_OPEN:
+        return f"Too many files are open: close some or raise the limit (ulimit -n), then run again{kept}"
     if number == errno.ENOENT:
-        return "The folder was removed while the run was writing: run again, and leave it alone until the run ends."
-    return "Check the disk, then run again: what is written so far is kept."
+        if Path(path).parent.is_dir():
+            return _never_there(path)
+        return f"There is no folder {Path(path).parent}: give another one, or run again where it was removed meanwhile."
+    return _ELSEWHERE.get(number or 0, f"Check the disk, then run again{kept}")
+
+
+def _in_the_way(path: str | PathLike[str]) -> str:
+    if Path(path).is_dir():
+        return "A folder stands where a file is needed: move it away, or give another folder."
+    return "A file stands where a folder is needed: move it away, or give another folder."
+
+
+def _never_there(path: str | PathLike[str]) -> str:
+    """Say where nothing can be made, as in /proc or in a folder that was removed while somebody stood in it."""
+    there = next((str(each) for each in Path(path).parents if each.is_dir()), ".")
+    return f"Nothing can be made in {there}: give a folder on a disk."

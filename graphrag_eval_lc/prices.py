@@ -73,6 +73,23 @@ class Rates:
             micro_usd += _usd(self.output, input_tokens) * output_tokens
         return self.request + micro_usd / 1e6
 
+    def most(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Return the most USD that a request can cost with at most so many tokens; None where a rate is unknown.
+
+        Tokens of the prompt may be new, read from a cache or written to one, whichever is dearest.
+        """
+        if output_tokens and self.output is None:
+            return None
+        of_input = [self.input, self.cached_input, self.cache_write_input, self.cache_write_1h_input]
+        highest = max(_highest(rate, input_tokens) for rate in of_input if rate is not None)
+        micro_usd = highest * input_tokens + (_highest(self.output, input_tokens) * output_tokens if self.output else 0)
+        return self.request + micro_usd / 1e6
+
+
+def _highest(rate: Rate, input_tokens: int) -> float:
+    """Return the highest USD of a rate for prompts of up to so many tokens."""
+    return max(usd for above, usd in rate if input_tokens > above)
+
 
 def _usd(rate: Rate, input_tokens: int) -> float:
     return next(usd for above, usd in reversed(rate) if input_tokens > above)
@@ -80,6 +97,7 @@ def _usd(rate: Rate, input_tokens: int) -> float:
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 _UNNAMED = "a model without a name"
+_CACHE_TOKENS = ("cached_input_tokens", "cache_write_input_tokens", "cache_write_1h_input_tokens")
 
 
 class Pricing:
@@ -145,6 +163,31 @@ class Pricing:
         if cost is None:
             self.unpriced.add(model or _UNNAMED)
         return cost
+
+    def cost_of_usage(self, usage: Mapping[str, Any]) -> float | None:
+        """Return the USD of a usage as the judges' cache keeps it; None where it cannot be priced."""
+        model = usage.get("model")
+        tokens: dict[str, Any] = {key: _count(usage, key) for key in (INPUT_TOKENS, OUTPUT_TOKENS, *_CACHE_TOKENS)}
+        return self.cost(model if isinstance(model, str) else None, **tokens)
+
+    def most_cost(
+        self, model: str, *, input_tokens: int, output_tokens: int, provider: str | None = None
+    ) -> float | None:
+        """Return the most USD that a call can cost; None where the model has no known price.
+
+        Args:
+            model: The model that is asked.
+            input_tokens: The most tokens that the prompt can have.
+            output_tokens: The most tokens that the answer can have; 0 for embeddings.
+            provider: Who runs the model, where that is known.
+
+        Example:
+            >>> pricing = Pricing({"m": PriceConfig(input=1.0, output=4.0, cache_write_input=2.0)})
+            >>> pricing.most_cost("m", input_tokens=500_000, output_tokens=250_000)
+            2.0
+        """
+        rates = self._rates_of(model, provider)
+        return None if rates is None else rates.most(input_tokens, output_tokens)
 
     def is_overridden(self, model: str) -> bool:
         """Return whether the config gives the model's price."""
@@ -223,15 +266,7 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
 def _priced_call(call: Any, pricing: Pricing) -> Any:
     if not isinstance(call, Mapping) or _failed_without_tokens(call):
         return call
-    model = call.get("model")
-    cost = pricing.cost(
-        model if isinstance(model, str) else None,
-        input_tokens=_count(call, INPUT_TOKENS),
-        output_tokens=_count(call, OUTPUT_TOKENS),
-        cached_input_tokens=_count(call, "cached_input_tokens"),
-        cache_write_input_tokens=_count(call, "cache_write_input_tokens"),
-        cache_write_1h_input_tokens=_count(call, "cache_write_1h_input_tokens"),
-    )
+    cost = pricing.cost_of_usage(call)
     return dict(call) if cost is None else {**call, COST: cost}
 
 

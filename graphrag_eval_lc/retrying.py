@@ -70,6 +70,42 @@ def is_worth_a_retry(error: BaseException) -> bool:
     return not any(map(_is_wrong_request, _errors_in(error))) and _passes_with_time(error, {})
 
 
+def refuses_everything(error: BaseException) -> bool:
+    """Return whether a server will refuse all requests: the key is wrong, the model unknown, the money gone.
+
+    Example:
+        >>> refused = RuntimeError("Incorrect API key provided")
+        >>> refused.status_code = 401
+        >>> refuses_everything(refused), refuses_everything(TimeoutError())
+        (True, False)
+    """
+    for found in _errors_in(error):
+        status = status_of(found)
+        if status in _REFUSING_STATUSES or _says_quota_used_up(found):
+            return True
+        if status in {400, 422} and _UNKNOWN_TO_SERVER.search(text_of(found)[:_LONGEST_TEXT]):
+            return True
+    return False
+
+
+def was_never_sent(error: BaseException) -> bool:
+    """Return whether a request failed before it reached a server, so that it cannot have cost anything."""
+    return any(
+        is_before_sending(found) or not _NEVER_SENT.isdisjoint(_class_names_of(found)) for found in _errors_in(error)
+    )
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that an exception carries; None where it carries none."""
+    for place in _STATUS_PLACES:
+        status = _found(error, *place)
+        if isinstance(status, str) and re.fullmatch("[1-5][0-9][0-9]", status):
+            return int(status)
+        if isinstance(status, int) and 100 <= status < 600:
+            return int(status)
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """When a failed attempt is followed by another one.
@@ -251,6 +287,16 @@ _RATE_LIMIT = re.compile(
 _QUOTA_USED_UP = re.compile(r"insufficient[_ ](?:quota|balance|funds|credits?)|billing_|credit balance", re.IGNORECASE)
 
 
+_REFUSING_STATUSES = frozenset({401, 402, 403, 404})
+# What some servers say with 400.
+_UNKNOWN_TO_SERVER = re.compile(
+    r"(?:invalid|unknown|no such|unsupported) model|model\b.{0,80}?(?:not found|not exist|not supported|is invalid)"
+    r"|(?:invalid|incorrect|expired) api[ _-]?key|api[ _-]?key.{0,20}?(?:not valid|invalid|incorrect|expired)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror"})
+
+
 def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
     """Return the judgement of the first exception in a chain that has one.
 
@@ -278,7 +324,7 @@ def _judgement_of(error: BaseException) -> bool | None:
         return False
     if _says_rate_limit(error):
         return True
-    status = _status_of(error)
+    status = status_of(error)
     if status is not None and status >= 400:
         return status in _RETRIED_STATUSES
     is_overloaded = "overloaded_error" in _codes_of(error)  # anthropic, within a stream whose status is 200
@@ -298,7 +344,7 @@ def _is_interrupt(error: BaseException) -> bool:
 
 def _says_rate_limit(error: BaseException) -> bool:
     return (
-        _status_of(error) == 429
+        status_of(error) == 429
         or _seconds(_found(error, "retry_after")) is not None
         or any(_RATE_LIMIT.fullmatch(name) for name in (*_class_names_of(error), *_codes_of(error)))
     )
@@ -346,16 +392,6 @@ def _found(value: Any, *place: str) -> Any:
     except Exception:
         return None
     return value
-
-
-def _status_of(error: BaseException) -> int | None:
-    for place in _STATUS_PLACES:
-        status = _found(error, *place)
-        if isinstance(status, str) and re.fullmatch("[1-5][0-9][0-9]", status):
-            return int(status)
-        if isinstance(status, int) and 100 <= status < 600:
-            return int(status)
-    return None
 
 
 def _codes_of(error: BaseException) -> list[str]:

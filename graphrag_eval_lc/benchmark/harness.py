@@ -10,8 +10,9 @@ from typing import Any, cast
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, RunInterruptedError
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
-from graphrag_eval_lc.evaluation.limits import Budget, Fit, StopSignal
+from graphrag_eval_lc.evaluation.limits import Budget, Fit
 from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of

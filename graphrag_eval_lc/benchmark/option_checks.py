@@ -77,6 +77,8 @@ AS_GIVEN = Checked(lambda value: value)
 def checked_path(value: Any) -> Path | None:
     """Return a path."""
     if value is None or isinstance(value, str | PathLike):
+        if value is not None and "\0" in str(value):
+            raise UnfitError("Give a path without a NUL character.")
         return None if value is None else Path(value)
     raise UnfitError("Give a path.")
 

@@ -1,14 +1,17 @@
 """run_benchmark: the questions of a dataset through an agent, and scored; plan_benchmark: only the plan of it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
+from graphrag_eval_lc.benchmark.harness import cost_spent
+from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
@@ -18,12 +21,15 @@ from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
-from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
-from graphrag_eval_lc.evaluation.samples import RunPlan, samples_of
+from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal, stopped_by_signals
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.files.opening import absolute_path
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.prices import priced_response
+from graphrag_eval_lc.records import Question, Response, Template
 
 
 @of_agent(RunOptions)
@@ -31,8 +37,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
     """Put the questions of a dataset through an agent and score the responses.
 
     It works inside a running event loop too, as in a notebook. In the main thread the first Ctrl-C or SIGTERM stops
-    asking and gives what is known; a second one raises KeyboardInterrupt at once. Whatever happens, responses that
-    ended are in the folder, and the same call goes on from there.
+    asking and gives what is known; a second one raises KeyboardInterrupt at once. SIGHUP, as of a closed terminal,
+    stops asking too. Whatever happens, responses that ended are in the folder, and the same call goes on from there.
 
     Args:
         agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
@@ -96,19 +102,21 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     read = read_dataset(dataset)
     templates = read.templates
     options.selection.apply(templates)  # an unknown id is told before an agent is loaded
+    # Relative paths mean what they mean now: an agent's module may change the current folder.
+    folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
         doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
-        output = stack.enter_context(RunOutput(options.output_dir))
-        log = stack.enter_context(EventLog(options.log_file)) if options.log_file is not None else None
+        output = stack.enter_context(RunOutput(options.output_dir, at=folder, open_files=options.open_files))
+        log = stack.enter_context(EventLog(log_file)) if log_file is not None else None
         output.prepare(options)
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
         options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
-        output.warn(*output.lock_warnings, *loaded.warnings, *read.notes, *doubts)
+        output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
             output.resume(record, options)
             return await RunSession(options, output, stop).arun(loaded, templates, questions)
@@ -143,15 +151,43 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         await loaded.aclose()
         return loaded
 
+    place = checked.output_dir and absolute_path(checked.output_dir)
     loaded = run_sync(aload)
     doubts = check_gates_of(checked, templates, checked.config_source)
     folder = checked.output_dir
-    is_new = folder is None or checked.overwrite or not folder.exists()
-    with RunOutput(None if is_new else folder) as output:
+    is_new = place is None or checked.overwrite or not place.exists()
+    with RunOutput(None if is_new else folder, at=place, open_files=checked.open_files) as output:
+        output.prepare(checked)
         checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
         output.resume(record, checked, is_dry=True)
         plan = output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
-        return replace(plan, warnings=(*read.notes, *doubts))
+        costs = [cost_spent(_priced(output, sample)) for sample in plan.done]
+        known = [cost for cost in costs if cost is not None]
+        return replace(
+            plan,
+            warnings=(*read.notes, *doubts),
+            judging=_judging_of(plan, output, checked),
+            agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
+        )
+
+
+def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> RequestPlan | None:
+    """Return what the judges would ask: about what is to be asked, as if the agent did as the references say."""
+    is_new = {sample.position for sample in plan.to_ask}
+
+    def response_of(sample: Sample) -> Response | None:
+        if sample.position in is_new:
+            return response_as_the_reference(sample.question)
+        return output.response(sample.key)
+
+    judging = planned_judging(output, options, (*plan.done, *plan.to_ask), response_of)
+    if judging is not None and is_new:
+        judging.notes.add(LIKE_THE_REFERENCE)
+    return judging
+
+
+def _priced(output: RunOutput, sample: Sample) -> Mapping[str, Any]:
+    return priced_response(output.response(sample.key) or {}, output.pricing)
 
 
 async def _aload(agent: Any, options: CheckedOptions) -> Agent:

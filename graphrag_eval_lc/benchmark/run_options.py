@@ -229,8 +229,8 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         float | None,
         Field(
             gt=0,
-            description="Spend no more than so many USD: the run ends before a question, of agent and judges, that "
-            "would.",
+            description="Spend no more than so many USD, on agent and judges. A judge's request is not sent where it "
+            "could pass that; what the agent's own requests will cost is taken from the dearest question so far.",
         ),
         POSITIVE,
         Cli(panel=ENDING, least=0),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 )
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
@@ -29,7 +31,9 @@ from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
+    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 
 class RunOutput(AbstractContextManager["RunOutput"]):
@@ -40,40 +44,44 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
     Args:
         output_dir: The run's folder; None keeps all in memory.
+        at: Where that is from the root, known before an agent could change the current folder; None to look now.
+        open_files: Whether the umask decides who may read what is made, and not its owner alone.
 
     Attributes:
         folder: The folder, or None.
         journal: The responses in the folder, once they are read.
         pricing: The prices of model calls.
+        cost_limit: The money of the run.
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
         warnings: What the user should know of the run, in the order in which it was told.
         notes: Which questions are scored, where these are not all of the dataset or the run; that steps are graded,
             where they are.
-        lock_warnings: What is to be told where the file system has no locks.
 
     Raises:
         RunFolderError: The folder cannot be made or written.
     """
 
-    def __init__(self, output_dir: str | PathLike[str] | None) -> None:
-        self.folder = None if output_dir is None else RunFolder(output_dir)
+    def __init__(
+        self, output_dir: str | PathLike[str] | None, *, at: Path | None = None, open_files: bool = False
+    ) -> None:
+        self.folder = None if output_dir is None else RunFolder(output_dir, at=at, is_private=not open_files)
         self.journal: Journal | None = None
         self.pricing = Pricing()
+        self.cost_limit = CostLimit()
         self.judges: Judges | None = None
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
         self.notes: list[str] = []
-        self.lock_warnings: list[str] = []
         self._record: RunManifest | None = None
         self._options: ScoredBy | None = None
         self._changed: frozenset[str] = frozenset()
+        self._cache: JudgeCache | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "RunOutput":
         if self.folder is not None:
-            warning = self._stack.enter_context(self.folder.lock()).warning
-            self.lock_warnings += [] if warning is None else [warning]
+            self._stack.enter_context(self.folder.lock())
         return self
 
     def __exit__(
@@ -122,17 +130,28 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if (note := grading_note(options.config)) is not None:
             self.notes.append(note)
         self.pricing = Pricing(options.config.prices)
-        cache = None
+        self.cost_limit = CostLimit(options.max_cost)
         is_asked = options.config.llm is not None or options.llm is not None
         if self.folder is not None and is_asked and options.judge_cache:
-            cache = self._stack.enter_context(self.folder.judge_cache())
-        self.judges = judges_of(
+            self._cache = self._stack.enter_context(self.folder.judge_cache())
+        self.judges = self.made_judges(options)
+
+    def made_judges(self, options: "ScoredBy", plan: "RequestPlan | None" = None) -> "Judges | None":
+        """Return the judges of a run that was prepared; None where nothing is judged.
+
+        Args:
+            options: What scores the run.
+            plan: Counts the requests of the judges in place of sending them; None: they are sent.
+        """
+        return judges_of(
             options.config,
             evaluators=options.evaluators,
             llm=options.llm,
             embeddings=options.embeddings,
-            cache=cache,
+            cache=self._cache,
             pricing=self.pricing,
+            cost_limit=self.cost_limit,
+            plan=plan,
         )
 
     def resume(self, record: RunManifest, options: "CheckedOptions", *, is_dry: bool = False) -> None:
@@ -152,10 +171,10 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
-            missing = missing_scorers(earlier, self.folder.path, options)
+            missing = missing_scorers(earlier, self.folder.shown, options)
             if not options.force:
-                refuse_changes(earlier, now, self.folder.path)
-                refuse_missing(missing, self.folder.path, "--force (force=True) to go on without")
+                refuse_changes(earlier, now, self.folder.shown)
+                refuse_missing(missing, self.folder.shown, "--force (force=True) to go on without")
             self._changed = changed_questions(earlier, now)
             self.warn(*commit_warnings(earlier, now), *capture_warnings(earlier, now))
             self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
@@ -163,6 +182,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         else:  # responses without a record of what they answer would be of no use
             self.folder.write_run(now)
         journal = self.open_journal()
+        if self._cache is not None and self.cost_limit.most is not None:
+            self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:
@@ -225,6 +246,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
             tell=self.tell,
             on_judged=on_judged,
+            cost_limit=self.cost_limit,
             stalls=stalls,
         )
 
@@ -258,10 +280,10 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
         return BenchmarkRun(
             aggregates,
-            output_dir=None if self.folder is None else self.folder.path,
+            output_dir=None if self.folder is None else self.folder.shown,
             responses=responses if self.folder is None else None,
             results=pipeline.kept() if self.folder is None else None,
-            stopped=stopped,
+            stopped=pipeline.stopped(stopped),  # run.json tells of the asking alone
             warnings=self.warnings,
             judges=judges,
             notes=self.notes,

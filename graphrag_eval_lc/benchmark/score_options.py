@@ -108,8 +108,8 @@ class ScoringOptions(Options):
         float | None,
         Field(
             gt=0,
-            description="USD that the judges may cost now; what would exceed it is scored without them. Answers that "
-            "the folder has cost nothing.",
+            description="USD that the judges may cost now: a request is not sent where it could pass that, and what "
+            "is left is scored without them. Answers that the folder has cost nothing.",
         ),
         POSITIVE,
         Cli(help="USD that the judges may cost; the rest is scored without them.", least=0),
@@ -125,6 +125,18 @@ class ScoringOptions(Options):
             converts=lambda is_off: not is_off,
         ),
     ] = True
+    open_files: Annotated[
+        bool,
+        Field(
+            description="Whether the umask decides who may read the folder and the files that are made, as where "
+            "another user uploads them. Otherwise they are for their owner alone (0700 and 0600)."
+        ),
+        Cli(
+            help="Let the umask decide who may read the files that are made, as where another user uploads them; "
+            "otherwise they are for you alone.",
+            panel=FOLDER,
+        ),
+    ] = False
 
 
 class ScoreRunOptions(ScoringOptions, SelectionOptions):

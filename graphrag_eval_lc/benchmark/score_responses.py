@@ -1,10 +1,11 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import (
@@ -16,6 +17,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 )
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.git_state import git_state
+from graphrag_eval_lc.benchmark.judging_plan import planned_judging
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
@@ -41,8 +43,8 @@ from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
-from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
@@ -72,41 +74,79 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
     given = CheckedScoreOptions.completed()(**options)
-    loaded = read_dataset(dataset)
-    templates = loaded.templates
-    selected = given.selection.apply(templates)
-    doubts = check_gates_of(given, templates, given.config_source)
-    _refuse_own_folder(responses, given.output_dir)
-    recorded_responses = read_responses(responses)
-    by_key = {response_key(record): record for record in recorded_responses.records}
-    known = {str(question["id"]): question for _, question in questions_of(templates)}
-    refuse_ids_as_written(
-        known,
-        loaded.changed_ids,
-        [question_id for question_id, _ in by_key],
-        recorded_responses.changed_ids,
-        (loaded.path, recorded_responses.path),
-    )
-    questions = given.selection.answered(selected, {question_id for question_id, _ in by_key})
+    new = _NewRun.of(dataset, responses, given)
     record = RunManifest.begin(
         dataset,
-        templates,
-        [question for _, question in questions],
+        new.templates,
+        [question for _, question in new.questions],
         given.config,
-        scored_with(questions, given.config, given.evaluators),
+        scored_with(new.questions, given.config, given.evaluators),
         selection=given.selection.as_dict(),
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
     )
-    with RunOutput(given.output_dir) as output:
+    with RunOutput(given.output_dir, open_files=given.open_files) as output:
         output.prepare(given)
-        output.replace(record, by_key.values(), overwrite=given.overwrite)
+        output.replace(record, new.by_key.values(), overwrite=given.overwrite)
+        output.notes += new.notes
+        output.warn(*new.warnings)
+        return _scored(output, new.templates, new.samples, new.by_key.get, new.questions)
+
+
+@of_responses(ScoreOptions)
+def plan_scoring(
+    dataset: DatasetSource, responses: str | PathLike[str] | Responses, **options: Any
+) -> RequestPlan | None:
+    """Return what the judges would ask in ``score_responses`` with the same arguments; nothing is asked or written.
+
+    Returns:
+        The number of requests, their tokens and USD; None where no model judges.
+
+    Raises:
+        GraphRAGEvalError: What ``score_responses`` would raise before it asks.
+    """
+    given = CheckedScoreOptions.completed()(**options)
+    new = _NewRun.of(dataset, responses, given)
+    with RunOutput(None) as output:
+        output.prepare(given)
+        return planned_judging(output, given, new.samples, lambda sample: new.by_key.get(sample.key))
+
+
+class _NewRun(NamedTuple):
+    """Responses that were recorded elsewhere, and what they answer."""
+
+    templates: Sequence[Template]
+    questions: Sequence[tuple[Template, Question]]
+    by_key: Mapping[Key, Response]
+    samples: Sequence[Sample]
+    notes: Sequence[str]
+    warnings: Sequence[str]
+
+    @classmethod
+    def of(
+        cls, dataset: DatasetSource, responses: str | PathLike[str] | Responses, given: CheckedScoreOptions
+    ) -> "_NewRun":
+        """Return what was read and selected; ``score_responses`` says what it raises."""
+        loaded = read_dataset(dataset)
+        templates = loaded.templates
+        selected = given.selection.apply(templates)
+        doubts = check_gates_of(given, templates, given.config_source)
+        _refuse_own_folder(responses, given.output_dir)
+        found = read_responses(responses)
+        by_key = {response_key(record): record for record in found.records}
+        known = {str(question["id"]): question for _, question in questions_of(templates)}
+        refuse_ids_as_written(
+            known,
+            loaded.changed_ids,
+            [question_id for question_id, _ in by_key],
+            found.changed_ids,
+            (loaded.path, found.path),
+        )
+        questions = given.selection.answered(selected, {question_id for question_id, _ in by_key})
         samples = recorded_samples(questions, by_key)
-        if given.answered_only:
-            output.notes.append(answered_note(len(questions), len(selected)))
-        output.warn(*loaded.notes, *recorded_responses.notes, *doubts)
-        output.warn(*_unknown_questions(by_key, templates), *_unanswered(samples, by_key))
-        return _scored(output, given, templates, samples, by_key.get, questions)
+        notes = [answered_note(len(questions), len(selected))] if given.answered_only else []
+        warnings = [*loaded.notes, *found.notes, *doubts, *_unknown_questions(by_key, templates)]
+        return cls(templates, questions, by_key, samples, notes, [*warnings, *_unanswered(samples, by_key)])
 
 
 @of_folder(ScoreRunOptions)
@@ -131,27 +171,77 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         ConfigError: The config has a key or value that does not exist.
     """
     given = CheckedScoreRunOptions.completed()(**options)
+    with _run_to_score(run_dir, given) as run:
+        output, earlier, samples = run.output, run.earlier, run.samples
+        # What scores the others of the run is missed too when it is scored again.
+        kept = _questions_of(samples) if given.selection.is_all else run.questions
+        scorers = scored_with(kept, run.scoring.config, run.scoring.evaluators)
+        asked = [question for _, question in run.questions]
+        chosen = given.selection.as_dict()
+        record = RunManifest.begin(
+            run.source, run.templates, asked, run.scoring.config, scorers, scored_selection=chosen
+        )
+        output.score_again(record, earlier)
+        output.notes += run.notes
+        output.warn(*_unanswered(samples, run.keys))
+        scored = _scored(output, run.templates, samples, output.response, kept)
+        scored.stopped = scored.stopped or earlier.get("stopped")
+        output.warn(
+            *scoring_warnings(earlier, output.record.described, scored.judges, run.missing),
+            *question_warnings(earlier, record.as_dict()),
+        )
+        if "agent" not in earlier and output.journal is not None:
+            known = earlier.get("questions") or {}  # those that are gone were told just now
+            keys = output.journal.keys()
+            output.warn(*_unknown_questions((key for key in keys if key[0] not in known), run.templates))
+        if run.unasked and "stopped" not in earlier:  # it was killed, and could not say so
+            output.warn(f"{run.unasked:,} of {len(samples) + run.unasked:,} were not asked yet, and are not counted")
+    return scored
+
+
+@of_folder(ScoreRunOptions)
+def plan_score_run(run_dir: str | PathLike[str], **options: Any) -> RequestPlan | None:
+    """Return what the judges would ask in ``score_run`` with the same arguments; nothing is asked.
+
+    Returns:
+        The number of requests, without those whose answers the folder has, their tokens and USD; None where no model
+            judges.
+
+    Raises:
+        GraphRAGEvalError: What ``score_run`` would raise before it asks.
+    """
+    given = CheckedScoreRunOptions.completed()(**options)
+    with _run_to_score(run_dir, given) as run:
+        return planned_judging(run.output, run.scoring, run.samples, lambda sample: run.output.response(sample.key))
+
+
+class _RunToScore(NamedTuple):
+    """The run in a folder, and what of it is scored."""
+
+    output: RunOutput
+    earlier: Mapping[str, Any]
+    scoring: ScoredBy
+    missing: Any
+    source: DatasetSource
+    templates: Sequence[Template]
+    questions: Sequence[tuple[Template, Question]]
+    keys: Collection[Key]
+    samples: Sequence[Sample]
+    unasked: int
+    notes: Sequence[str]
+
+
+@contextmanager
+def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -> Iterator[_RunToScore]:
+    """Yield the run in a folder, which is locked meanwhile; ``score_run`` says what this raises."""
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    with RunOutput(run_dir) as output:
+    with RunOutput(run_dir, open_files=given.open_files) as output:
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
         command = shlex.join(["graphrag-eval-lc", "score", str(run_dir)])
-        try:
-            config = load_config(
-                _config_again(earlier) if given.config is None else given.config,
-                has_llm=given.llm is not None,
-                has_embeddings=given.embeddings is not None,
-            )
-        except ConfigError as problem:
-            if given.config is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
-                refuse_missing(missing_functions(earlier, folder, given.evaluators), folder, _DROP, command)
-            if given.config is None and problem.key == "repeats.metric":
-                problem.path = folder / RUN_FILE
-                problem.hint = "Give the plugin that registers it, or a configuration that names another."
-            raise
-        scoring = given.scored_by(config if given.measures is None else with_measures(config, given.measures))
+        scoring = _scoring_of(earlier, folder, given, command)
         missing = missing_scorers(earlier, folder, scoring)
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
@@ -171,28 +261,28 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         keys = journal.keys()
         scored = given.selection.answered(selected, {key[0] for key in keys if _counts(journal, key)})
         samples, unasked = _answered(journal, scored, earlier)
-        # What scores the others of the run is missed too when it is scored again.
-        kept = _questions_of(samples) if given.selection.is_all else questions
-        scorers = scored_with(kept, scoring.config, scoring.evaluators)
-        asked = [question for _, question in questions]
-        chosen = given.selection.as_dict()
-        record = RunManifest.begin(source, templates, asked, scoring.config, scorers, scored_selection=chosen)
-        output.score_again(record, earlier)
-        output.notes += _notes(given.selection, len(scored), len(selected), len(questions))
-        output.warn(*_unanswered(samples, set(keys)))
-        run = _scored(output, scoring, templates, samples, output.response, kept)
-        run.stopped = run.stopped or earlier.get("stopped")
-        output.warn(
-            *scoring_warnings(earlier, output.record.described, run.judges, missing),
-            *question_warnings(earlier, record.as_dict()),
+        notes = _notes(given.selection, len(scored), len(selected), len(questions))
+        yield _RunToScore(
+            output, earlier, scoring, missing, source, templates, questions, set(keys), samples, unasked, notes
         )
-        if "agent" not in earlier and output.journal is not None:
-            known = earlier.get("questions") or {}  # those that are gone were told just now
-            keys = output.journal.keys()
-            output.warn(*_unknown_questions((key for key in keys if key[0] not in known), templates))
-        if unasked and "stopped" not in earlier:  # it was killed, and could not say so
-            output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
-    return run
+
+
+def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions, command: str) -> ScoredBy:
+    """Return what scores a run again: with the config that is given, else with that in its run.json."""
+    try:
+        config = load_config(
+            _config_again(earlier) if given.config is None else given.config,
+            has_llm=given.llm is not None,
+            has_embeddings=given.embeddings is not None,
+        )
+    except ConfigError as problem:
+        if given.config is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
+            refuse_missing(missing_functions(earlier, folder, given.evaluators), folder, _DROP, command)
+        if given.config is None and problem.key == "repeats.metric":
+            problem.path = folder / RUN_FILE
+            problem.hint = "Give the plugin that registers it, or a configuration that names another."
+        raise
+    return given.scored_by(config if given.measures is None else with_measures(config, given.measures))
 
 
 def _questions_of(samples: Sequence[Sample]) -> list[tuple[Template, Question]]:
@@ -305,23 +395,17 @@ def _dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
 
 def _scored(
     output: RunOutput,
-    options: ScoredBy,
     templates: Sequence[Template],
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
     questions: Sequence[tuple[Template, Question]],
 ) -> BenchmarkRun:
     """Score samples, and end the run, which has these questions."""
-    budget = Budget(None, None, options.max_cost, unpriced=output.pricing.unpriced)
     pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
-    unjudged = pipeline.add_all(samples, lambda sample: response_to(sample.key), budget)
+    pipeline.add_all(samples, lambda sample: response_to(sample.key))
     known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]
-    run = output.end(pipeline, pipeline.finish(), questions, responses)
-    if unjudged:  # which run.json does not tell: nothing was left out of the asking
-        message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
-        run.stopped = {"reason": "max_cost", "message": message, "left_out": 0}
-    return run
+    return output.end(pipeline, pipeline.finish(), questions, responses)
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

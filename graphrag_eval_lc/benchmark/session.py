@@ -11,9 +11,10 @@ from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, cost_spent,
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.evaluation.events import RunStalls
-from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
+from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 
@@ -43,7 +44,7 @@ class RunSession:
         self._budget = Budget(
             options.max_tokens,
             options.max_time,
-            options.max_cost,
+            output.cost_limit,
             unpriced=output.pricing.unpriced,
             has_judges=self._is_judge_paid,
         )
@@ -68,7 +69,7 @@ class RunSession:
             max_concurrency=options.max_concurrency,
             run_id=output.record.run_id,
             label=output.record.described.get("label"),
-            output_dir=None if output.folder is None else str(output.folder.path),
+            output_dir=None if output.folder is None else str(output.folder.shown),
         )
         pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged, stalls=self._stalls)
         left_out = await self._ask(plan, agent, pipeline)

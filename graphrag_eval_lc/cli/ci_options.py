@@ -12,6 +12,7 @@ from graphrag_eval_lc.benchmark.option_fields import DISPLAY
 from graphrag_eval_lc.cli.model_options import After
 from graphrag_eval_lc.cli.options import tell
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, cannot_write
+from graphrag_eval_lc.files.opening import absolute_path
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
@@ -62,16 +63,13 @@ class CiFiles:
         summary: The file of ``--summary``; None for none.
         junit: That of ``--junit``; None for none.
         step_summary: GitHub's summary of the job, to which the summary is added; None outside of GitHub's jobs.
+        given: The files that options name, as they name them; the paths above are from the root.
     """
 
     summary: Path | None = None
     junit: Path | None = None
     step_summary: Path | None = None
-
-    @property
-    def given(self) -> list[Path]:
-        """The files that options name."""
-        return [path for path in (self.summary, self.junit) if path is not None]
+    given: Sequence[Path] = ()
 
     def write_run(self, run: "BenchmarkRun", gates: "Sequence[GateResult]", *, most_questions: int) -> None:
         """Write the files of a run.
@@ -145,14 +143,20 @@ def ci_files(summary: Path | None, junit: Path | None = None, *, no_summary: boo
     step_summary = Path(name) if name and not no_summary else None
     if step_summary is not None and summary is not None and summary.resolve() == step_summary.resolve():
         summary = None  # it is added to, so that what other commands wrote stays
-    return CiFiles(summary, junit, step_summary)
+    # From the root, as an agent may change the current folder before they are written.
+    return CiFiles(
+        None if summary is None else absolute_path(summary),
+        None if junit is None else absolute_path(junit),
+        None if step_summary is None else absolute_path(step_summary),
+        given=[path for path in (summary, junit) if path is not None],
+    )
 
 
 def check_writable(path: Path) -> None:
     """Refuse a file that cannot be written, before there is anything to write; folders are made when it is written."""
     if path.is_dir():
         raise OptionError("this is a folder, not a file", path=path, hint="Give the name of a file in it.")
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    there = next(folder for folder in (path, *absolute_path(path).parents) if folder.exists())
     if there != path and not there.is_dir():
         raise OptionError(f"{there} is a file, not a folder", path=path, hint="Give another file.")
     if not os.access(there, os.W_OK):

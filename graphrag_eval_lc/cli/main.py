@@ -20,6 +20,7 @@ from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
 from graphrag_eval_lc.cli.model_options import ModelCommand
 from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
+from graphrag_eval_lc.cli.own_output import fill_closed_output, own_output
 from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
@@ -61,7 +62,8 @@ app = typer.Typer(
     name="graphrag-eval-lc",
     help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
     epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early, a gate that is not "
-    "passed), 2 wrong usage or input, 3 nothing that could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM.",
+    "passed), 2 wrong usage or input, 3 nothing that could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 "
+    "by SIGHUP.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -108,9 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
     debug = "--debug" in given
+    fill_closed_output()
     _escape_what_cannot_be_printed()
     try:
-        app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
+        with own_output():
+            app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
     except GraphRAGEvalError as problem:
         if debug:
             sys.excepthook = _show_traceback  # now, as typer puts one of its own there

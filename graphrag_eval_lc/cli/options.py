@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -20,7 +20,8 @@ EXIT_FINDINGS = 1
 EXIT_ERROR = 2
 EXIT_NOTHING = 3
 EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
+# By the signal that ended the run; without one of these it was Ctrl-C.
+EXITS_BY_SIGNAL: Final = {"SIGHUP": 129, "SIGTERM": 143}
 
 # Where the output is no terminal, rich would wrap tables at 80 columns.
 _PLAIN_WIDTH = 140

@@ -20,11 +20,12 @@ from graphrag_eval_lc.cli.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_NOTHING,
-    EXIT_TERMINATED,
+    EXITS_BY_SIGNAL,
     output_console,
     say,
     tell,
 )
+from graphrag_eval_lc.cli.own_output import own_output
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
@@ -33,7 +34,9 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.samples import RunPlan
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.metrics import parse_measure
+from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
@@ -86,10 +89,11 @@ def run_and_show(
 
     Raises:
         typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
-            where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
+            where a gate is about a template of which the run has no question; 129, 130 or 143 where it was interrupted.
     """
     try:
-        with redirect_stdout(sys.stderr) if as_json else nullcontext():  # agents print what they like
+        # Agents print what they like, and do with the streams what they like.
+        with own_output(), redirect_stdout(sys.stderr) if as_json else nullcontext():
             run = run_benchmark(agent, dataset, **options)
         show_run(
             run,
@@ -102,7 +106,7 @@ def run_and_show(
         )
     except KeyboardInterrupt as signal:
         tell(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
-        raise typer.Exit(EXIT_TERMINATED if signal.args == ("SIGTERM",) else EXIT_INTERRUPTED) from None
+        raise typer.Exit(_exit_code_by(*signal.args)) from None
 
 
 def show_run(
@@ -213,7 +217,8 @@ def _show_files(folder: Path, *, has_report: bool) -> None:
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
     asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
-    text = f"The run was stopped: {stopped['message']}{asked}."
+    what = "judging" if stopped["reason"] == "judges" else "run"
+    text = f"The {what} was stopped: {stopped['message']}{asked}."
     if is_scored_again:
         tell(text)
         raise typer.Exit(EXIT_FINDINGS)
@@ -221,8 +226,12 @@ def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
     tell(f"{text} To go on{budget}:\n  {_command()}")
     is_signal = stopped["reason"] == "interrupted"
-    is_termination = stopped["message"] == "SIGTERM"
-    raise typer.Exit(EXIT_TERMINATED if is_termination else EXIT_INTERRUPTED if is_signal else EXIT_FINDINGS)
+    raise typer.Exit(_exit_code_by(stopped["message"]) if is_signal else EXIT_FINDINGS)
+
+
+def _exit_code_by(name: str = "", *_: object) -> int:
+    """Return the exit code of a run that a signal ended."""
+    return EXITS_BY_SIGNAL.get(name, EXIT_INTERRUPTED)
 
 
 def show_plan(plan: RunPlan) -> None:
@@ -239,8 +248,19 @@ def show_plan(plan: RunPlan) -> None:
     ]
     if names:
         say(f"First: {listed(names, _MOST_NAMED)}.")
+    if plan.agent_cost is not None:
+        answers = counted(len(plan.done), "answer that is", "answers that are")
+        say(f"The agent would cost about {dollars(plan.agent_cost)}, by the {answers} there.")
+    if plan.judging is not None:
+        show_judging_plan(plan.judging)
     for warning in plan.warnings:
         tell(f"Warning: {warning}")
+
+
+def show_judging_plan(plan: RequestPlan | None) -> None:
+    """Print what the judges would ask."""
+    for sentence in ["No model judges, so that judging costs nothing."] if plan is None else plan.sentences():
+        say(sentence)
 
 
 def _command() -> str:

@@ -203,7 +203,7 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 
-@with_fields_of(_models, only=("max_concurrency", "repeats", "progress"))
+@with_fields_of(_models, only=("max_concurrency", "repeats", "open_files", "progress"))
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR")

@@ -69,6 +69,10 @@ def score(
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
     worst: Worst = 5,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show what the judges would ask, with tokens and USD; nothing is asked."),
+    ] = False,
     as_json: AsJson = False,
     summary: Summary = None,
     no_summary: NoSummary = False,
@@ -97,11 +101,13 @@ def score(
     `graphrag-eval-lc score runs/monday --matchers my_package.matchers --evaluator my_package.checks:answer_words`
     """
     # Imported here so that --help does not wait for what only a run needs.
-    from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
+    from graphrag_eval_lc.benchmark.score_responses import plan_score_run, plan_scoring, score_responses, score_run
     from graphrag_eval_lc.benchmark.scorers import load_matchers
-    from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, show_run
+    from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, show_judging_plan, show_run
     from graphrag_eval_lc.run_folder import RESPONSES_FILE
 
+    if dry_run and as_json:
+        raise OptionError("--json prints a run, and --dry-run makes none", hint="Leave one of them out.")
     new, again = _models()
     names = measure_names(measures)
     load_named_plugins(plugins)
@@ -130,11 +136,17 @@ def score(
                 hint="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
         _refuse_others("with a run's folder, which keeps its own", options, again)
-        show(
-            score_run(
-                dataset, dataset=reference, config=config, measures=names, gates=gates, **keywords(again, options)
-            )
-        )
+        given = {
+            "dataset": reference,
+            "config": config,
+            "measures": names,
+            "gates": gates,
+            **keywords(again, options),
+        }
+        if dry_run:
+            show_judging_plan(plan_score_run(dataset, **given))
+        else:
+            show(score_run(dataset, **given))
         return
     if output is None:
         raise OptionError("there is no folder to write to", hint="Add --output DIR.")
@@ -143,15 +155,16 @@ def score(
     if reference is not None:
         _refuse(["--dataset"], "with responses, whose dataset stands before them")
     _refuse_others("with responses, which nothing has scored yet", options, new)
-    scored = score_responses(
-        dataset,
-        responses,
-        output_dir=output,
-        config=measuring_config(config, names),
-        gates=gates,
+    given = {
+        "output_dir": output,
+        "config": measuring_config(config, names),
+        "gates": gates,
         **keywords(new, options),
-    )
-    show(scored)
+    }
+    if dry_run:
+        show_judging_plan(plan_scoring(dataset, responses, **given))
+    else:
+        show(score_responses(dataset, responses, **given))
 
 
 def _refuse_others(where: str, options: Mapping[str, Any], model: "type[ScoreOptions | ScoreRunOptions]") -> None:

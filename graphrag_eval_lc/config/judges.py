@@ -176,7 +176,8 @@ class GenerationConfig(_ModelConfig):
         base_url: The endpoint; None for the provider's own.
         api_key: The key, best as ``${OPENAI_API_KEY}``; None for the provider's usual environment variable.
         temperature: 0 to 2; None sends none, for models that refuse it.
-        max_tokens: The longest answer, in tokens; None for the provider's bound.
+        max_tokens: The longest answer, in tokens. None: 4,096, for models that think 16,384, and four times that once
+            an answer was cut off; one is always sent, as it bounds what a request can cost.
     """
 
     model: str = Field(default="gpt-4o-mini", min_length=1)

@@ -1,121 +1,14 @@
-"""What ends a run early: a signal, too many failures, or a budget of tokens, time or money."""
+"""The limits that end a run early: too many failures, or a budget of tokens, time or money."""
 
-import asyncio
-import signal
-import threading
 import time
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
-from types import FrameType
-from typing import Literal
 
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.prices import dollars
-
-StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "max_cost"]
-
-
-class StopSignal:
-    """Whether a run shall stop asking, and give up the questions in flight.
-
-    ``request`` and ``abandon`` may be called from any thread and from signal handlers.
-
-    Attributes:
-        reason: Why it stops; None while it goes on.
-        message: The same for people.
-        is_abandoned: Whether the questions in flight are given up.
-        is_at_once: Whether it waits for nothing any more, not even for answers to be written.
-    """
-
-    def __init__(self) -> None:
-        self.reason: StopReason | None = None
-        self.message = ""
-        self.is_abandoned = False
-        self.is_at_once = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._requested: asyncio.Future[None] | None = None
-        self._abandoned: asyncio.Future[None] | None = None
-        self._on_request: Callable[[], None] | None = None
-
-    def bind(self, on_request: Callable[[], None]) -> None:
-        """Use the running event loop from now on; the first request calls ``on_request`` there."""
-        self._loop = asyncio.get_running_loop()
-        self._requested, self._abandoned = self._loop.create_future(), self._loop.create_future()
-        self._on_request = on_request
-        self._tell()
-
-    def request(self, reason: StopReason, message: str) -> None:
-        """Let no further question be asked. The first reason stays."""
-        if self.reason is None:
-            self.message, self.reason = message, reason
-            self._tell_soon()
-
-    def abandon(self) -> None:
-        """Give up the questions in flight."""
-        self.is_abandoned = True
-        self._tell_soon()
-
-    @property
-    def abandoned(self) -> "asyncio.Future[None]":
-        """Done when the questions in flight are given up."""
-        if self._abandoned is None:
-            raise RuntimeError("bind the signal to a loop first")
-        return self._abandoned
-
-    async def sleep(self, seconds: float) -> bool:
-        """Wait, at most until the run shall stop; return whether it shall."""
-        if self.reason is None and self._requested is not None:
-            await asyncio.wait({self._requested}, timeout=seconds)
-        return self.reason is not None
-
-    def _tell_soon(self) -> None:
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._tell)
-
-    def _tell(self) -> None:
-        if self.reason is not None and self._requested is not None and not self._requested.done():
-            self._requested.set_result(None)
-            if self._on_request is not None:
-                self._on_request()
-        if self.is_abandoned and self._abandoned is not None and not self._abandoned.done():
-            self._abandoned.set_result(None)
-
-
-@contextmanager
-def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
-    """Let the first Ctrl-C or SIGTERM stop a run in order, and the second at once.
-
-    Where the run stops already for another reason, the first gives up the questions in flight. Only the main thread
-    gets signals; in another one nothing is changed.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    was_signalled = False
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        nonlocal was_signalled
-        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-        if was_signalled:
-            stop.is_at_once = True
-            stop.abandon()
-            raise KeyboardInterrupt(name)
-        was_signalled = True
-        if stop.reason is not None:
-            stop.abandon()
-        stop.request("interrupted", name)
-
-    earlier = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            # None: set by something that is not Python, and cannot be put back from here.
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +73,8 @@ class Budget:
     Args:
         max_tokens: Tokens for all attempts of the run, earlier sessions included; None for no limit.
         max_time: Seconds for this session; None for no limit.
-        max_cost: USD for agent and judges, earlier sessions included; None for no limit.
+        cost: The USD for agent and judges, earlier sessions included, which the judges' requests reserve and settle
+            themselves; None for no limit.
         unpriced: The models without a price, for the message; it may grow later.
         has_judges: Whether judges cost money beside the agent.
         clock: Seconds, for tests.
@@ -190,7 +84,7 @@ class Budget:
         self,
         max_tokens: int | None,
         max_time: float | None,
-        max_cost: float | None = None,
+        cost: CostLimit | None = None,
         *,
         unpriced: Collection[str] = (),
         has_judges: bool = False,
@@ -198,7 +92,8 @@ class Budget:
     ) -> None:
         self._max_time = max_time
         self._tokens = _Limit(max_tokens)
-        self._cost = _Limit(max_cost, most_more=None if has_judges else 0)
+        self._account = cost or CostLimit()
+        self._cost = _Limit(self._account.most, most_more=None if has_judges else 0)
         self._unpriced = unpriced
         self._judging = 0
         self._clock = clock
@@ -222,6 +117,7 @@ class Budget:
         """
         self._tokens.spend(tokens)
         self._cost.spend(cost)
+        self._account.spend(cost or 0.0)
         if elapsed_sec is not None:
             self._longest = max(elapsed_sec, self._longest or 0.0)
 
@@ -230,9 +126,9 @@ class Budget:
         self._judging += 1
 
     def spend_on_judges(self, cost: float | None) -> None:
-        """Count the USD that the judges of one question cost; None where it is not known."""
+        """Note the USD that the judges of one question cost, which the account has; None where it is not known."""
         self._judging -= 1
-        self._cost.spend_more(cost)
+        self._cost.expect_more(cost)
 
     def fit(self, in_flight: int) -> Fit:
         """Return whether one more question fits; after END ``reason`` and ``message`` name the limit."""
@@ -264,7 +160,10 @@ class Budget:
         )
 
     def _cost_fit(self, in_flight: int) -> Fit:
-        limit = self._cost
+        limit, account = self._cost, self._account
+        if account.message is not None:
+            return self._end("max_cost", account.message)
+        limit.spent, limit.held = account.spent, account.held
         fit = limit.fit(in_flight, self._judging)
         if fit is not Fit.END:
             return fit
@@ -275,8 +174,8 @@ class Budget:
             return self._end("max_cost", f"a budget of money cannot be kept: {why}")
         return self._end(
             "max_cost",
-            f"another question may pass the budget of {dollars(limit.most or 0.0)}: {dollars(limit.spent)} are spent, "
-            f"and the dearest took {dollars(limit.dearest or 0.0)}",
+            f"another question may pass the budget of {dollars(limit.most or 0.0)}: {dollars(limit.spent)} are spent"
+            + (f", and the dearest took {dollars(limit.dearest)}" if limit.dearest is not None else ""),
         )
 
     def _end(self, reason: StopReason, message: str) -> Fit:
@@ -290,11 +189,16 @@ class _Limit:
     Args:
         most: The limit; None for none.
         most_more: The most that the judges of one question cost; None while it is not known.
+
+    Attributes:
+        spent: What is spent of it.
+        held: What requests in flight have reserved of it.
     """
 
     def __init__(self, most: float | None, most_more: float | None = 0) -> None:
         self.most = most
         self.spent: float = 0
+        self.held: float = 0
         self.is_unknown = False
         self._dearest: float | None = None
         self._most_more = most_more
@@ -315,12 +219,9 @@ class _Limit:
             if amount:  # a free one, such as an early failure, says nothing of others
                 self._dearest = max(amount, self._dearest or 0)
 
-    def spend_more(self, amount: float | None) -> None:
-        """Count what the judges of one question cost; None where it is not known."""
-        if amount is None:
-            self.is_unknown = True
-        elif amount:
-            self.spent += amount
+    def expect_more(self, amount: float | None) -> None:
+        """Note what the judges of one question cost; None where it is not known."""
+        if amount:
             self._most_more = max(amount, self._most_more or 0)
 
     def fit(self, in_flight: int, unfinished: int = 0) -> Fit:
@@ -336,7 +237,7 @@ class _Limit:
             return Fit.END
         is_open = in_flight + unfinished > 0
         if self.dearest is None:
-            return Fit.WAIT if is_open else Fit.GO
-        if self.spent + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
+            return Fit.WAIT if is_open else Fit.GO if self.spent < self.most else Fit.END
+        if self.spent + self.held + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
             return Fit.GO
         return Fit.WAIT if is_open else Fit.END

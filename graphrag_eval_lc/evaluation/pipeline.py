@@ -2,30 +2,33 @@
 
 import asyncio
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
-from graphrag_eval_lc.evaluation.limits import Budget, Fit
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
-from graphrag_eval_lc.judges.scores import noted_known_costs
+from graphrag_eval_lc.judges.scores import NotedCosts, noted_costs
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import counted, shortened
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
+    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
@@ -82,21 +85,6 @@ def _errors_in(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 _DIGITS = 12
 
 
-class JudgedCost(NamedTuple):
-    """What the judges of one result cost in USD: 0 where none was asked, None where it is not known.
-
-    Attributes:
-        total: All of it; cached answers count as they once cost.
-        now: What was paid in this run.
-    """
-
-    total: float | None
-    now: float | None
-
-
-_NOTHING = JudgedCost(0.0, 0.0)
-
-
 class Pipeline:
     """Prices, scores and judges responses, and keeps their results.
 
@@ -113,10 +101,12 @@ class Pipeline:
         tell: Told each result.
         on_judged: Told once for each response of ``aadd`` what its judges cost in USD, cached answers included: 0 where
             none was asked, None where it is not known. Not told where there are no judges.
+        cost_limit: What is told of costs that its requests did not settle themselves; None: nothing is.
         stalls: Tells at once what blocks the event loop of the judges; None: ``warnings`` says it in the end.
 
     Attributes:
         judges: Who judges the results; None: nobody.
+        unjudged: The number of results that lack scores, as nothing more was asked.
     """
 
     def __init__(
@@ -130,9 +120,12 @@ class Pipeline:
         file: ResultsFile | None = None,
         tell: Observer = tell_nobody,
         on_judged: Callable[[float | None], None] | None = None,
+        cost_limit: CostLimit | None = None,
         stalls: RunStalls | None = None,
     ) -> None:
         self.judges = judges
+        self.unjudged = 0
+        self._cost_limit = cost_limit or CostLimit()
         self._stall_warnings: list[str] = []
         self._stalls = stalls or RunStalls(self._stall_warnings.append, tell, repeats)
         self._config = config
@@ -153,61 +146,33 @@ class Pipeline:
 
     # --- all at once ---
 
-    def add_all(
-        self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
-    ) -> int:
+    def add_all(self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]) -> None:
         """Score and judge samples from synchronous code; see ``aadd_all``."""
         if self.judges is not None:
-            return run_sync(lambda: self.aadd_all(samples, response_of, budget))
+            run_sync(lambda: self.aadd_all(samples, response_of))
+            return
         for sample in samples:
             self.add(sample, response_of(sample))
-        return 0
 
-    async def aadd_all(
-        self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
-    ) -> int:
+    async def aadd_all(self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]) -> None:
         """Score and judge samples, many at once; the first failure ends it.
 
         Args:
             samples: The samples.
             response_of: Returns a sample's response, None for an error sample; called when its turn comes.
-            budget: What the judges may cost; cached answers are free. Samples beyond it are scored without judges.
-
-        Returns:
-            The number of samples that were not judged.
         """
         if self.judges is None:
-            return self.add_all(samples, response_of)
-        in_flight = unjudged = 0
-        some_end = asyncio.Event()
-
-        def spend(cost: JudgedCost) -> None:
-            if budget is not None and cost.now != 0:
-                budget.spend(0, None, cost.now)
+            self.add_all(samples, response_of)
+            return
 
         async def score(sample: Sample) -> None:
-            nonlocal in_flight, unjudged
-            response = response_of(sample)
-            while (fit := Fit.GO if budget is None else budget.fit(in_flight)) is Fit.WAIT:
-                some_end.clear()
-                await some_end.wait()
-            if fit is Fit.END:
-                unjudged += 1
-                await asyncio.to_thread(self.add, sample, response)
-                return
-            in_flight += 1
-            try:
-                await self._ascore(sample, response, spend)
-            finally:
-                in_flight -= 1
-                some_end.set()
+            await self._ascore(sample, response_of(sample), lambda cost: None)
 
         try:
             with self._stalls.watch:
                 await Workers(score, places=self.judges.max_concurrency).arun(samples)
         finally:
             await self.judges.aclose()
-        return unjudged
 
     # --- one after the other, as they come ---
 
@@ -237,12 +202,12 @@ class Pipeline:
                 await self.judges.aclose()
 
     async def _awork(self, added: tuple[Sample, Response]) -> None:
-        def spend(cost: JudgedCost) -> None:
+        def spend(cost: float | None) -> None:
             if self._on_judged is not None:
-                self._on_judged(cost.total)
+                self._on_judged(cost)
 
         if self._workers.problem is not None:
-            spend(_NOTHING)
+            spend(0.0)
             return
         try:
             if self.judges is None:  # in batches: a change of threads takes as long as a comparison
@@ -274,23 +239,37 @@ class Pipeline:
         for sample, response in added:
             self.add(sample, response)
 
-    async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[JudgedCost], None]) -> None:
+    async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[float | None], None]) -> None:
         """Price, score and judge a response; ``spend`` is told the cost in any case, as questions may wait for it.
 
         Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
         """
-        cost = _NOTHING
+        cost: float | None = 0.0
         try:
             response = self.priced(response)
             result = await asyncio.to_thread(self._unjudged, sample, response)
             if self.judges is not None:
-                with self._stalls.judging(sample), noted_known_costs() as known:
+                with self._stalls.judging(sample), noted_costs() as noted:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
-                cost = _judged_cost(self._judge_costs.of(result), known)
+                cost = self._judged_cost(result, noted)
+                self.unjudged += noted.not_asked > 0
                 self._judge_failures.add(result)
         finally:
             spend(cost)
         await asyncio.to_thread(self._take, sample, result)
+
+    def _judged_cost(self, result: Result, noted: NotedCosts) -> float | None:
+        """Return what the judges of a result cost, and count what no request of theirs has counted."""
+        costs = list(self._judge_costs.of(result))
+        if None in costs:
+            if not noted.settled:  # a model of the caller's own that does not report its costs
+                self._cost_limit.close("a budget of money cannot be kept: the cost of some model calls is not known")
+            return None
+        cost = math.fsum(cost for cost in costs if cost is not None)
+        uncounted = round(cost - math.fsum((*noted.known, *noted.settled)), _DIGITS)
+        if uncounted > 0:
+            self._cost_limit.spend(uncounted)
+        return cost
 
     def priced(self, response: MaybeResponse) -> MaybeResponse:
         """Return a response with the costs of its model calls; one that breaks the format stays as it is."""
@@ -322,6 +301,22 @@ class Pipeline:
 
     # --- the end ---
 
+    def stopped(self, asking: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` tells it; None: it did not.
+
+        Args:
+            asking: The same for the asking alone.
+        """
+        given_up = None if self.judges is None else self.judges.given_up
+        message = given_up or self._cost_limit.message
+        if message is None or not self.unjudged:
+            return asking
+        if asking is None:
+            reason: StopReason = "max_cost" if given_up is None else "judges"
+            asking = {"reason": reason, "message": message, "left_out": 0}
+        lacking = counted(self.unjudged, "sample was", "samples were")
+        return {**asking, "message": f"{asking['message']}; {lacking} not judged"}
+
     def finish(self) -> dict[str, Any]:
         """Put the results in order, and return the aggregates."""
         if self._aggregates is None:
@@ -348,7 +343,7 @@ class Pipeline:
         texts = [
             *self._stall_warnings,
             *map(str, self._unknown_tools.found()),
-            self._judge_failures.warning(),
+            None if self.judges is not None and self.judges.given_up else self._judge_failures.warning(),
             self._stalls.summary(),
             self._unpriced(wants_costs=wants_costs),
         ]
@@ -362,14 +357,6 @@ class Pipeline:
         return unpriced_warning(unpriced) if lacks_costs(self.finish()["totals"], has_judges=has_judges) else None
 
 
-def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> JudgedCost:
-    priced = list(costs)
-    if None in priced:
-        return JudgedCost(None, None)
-    total = sum(cost for cost in priced if cost is not None)
-    return JudgedCost(total, max(0.0, round(total - sum(known), _DIGITS)))
-
-
 def judges_of(
     config: EvaluationConfig,
     *,
@@ -378,6 +365,8 @@ def judges_of(
     embeddings: Any = None,
     cache: Any = None,
     pricing: Pricing | None = None,
+    cost_limit: CostLimit | None = None,
+    plan: "RequestPlan | None" = None,
 ) -> "Judges | None":
     """Return the judges that a config, a caller and registered functions ask for; None where nothing is judged.
 
@@ -392,5 +381,12 @@ def judges_of(
     from graphrag_eval_lc.judges.judging import Judges
 
     return Judges.from_config(
-        config, llm=llm, embeddings=embeddings, functions=evaluators, cache=cache, pricing=pricing
+        config,
+        llm=llm,
+        embeddings=embeddings,
+        functions=evaluators,
+        cache=cache,
+        pricing=pricing,
+        cost_limit=cost_limit,
+        plan=plan,
     )

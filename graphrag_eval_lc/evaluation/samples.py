@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.dataset.loading import repeats_of
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import Key, Summary
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 _UNANSWERED = Summary(is_error=False, is_interrupted=True, is_superseded=True)
 
@@ -41,12 +45,16 @@ class RunPlan:
         done: The answered ones, in the order of results.
         errors: How many of those failed.
         warnings: What the user should know of the dataset.
+        judging: What the judges would ask about all samples; None where no model judges.
+        agent_cost: About what the agent will cost in USD, by the answers that are there; None where none has a cost.
     """
 
     to_ask: Sequence[Sample]
     done: Sequence[Sample]
     errors: int = 0
     warnings: tuple[str, ...] = ()
+    judging: "RequestPlan | None" = None
+    agent_cost: float | None = None
 
     @property
     def total(self) -> int:

@@ -2,16 +2,19 @@
 
 import contextlib
 import errno
-import json
 import os
-import socket
 import sys
 from pathlib import Path
 from weakref import WeakSet
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_write
+from graphrag_eval_lc.files.lock_file import LockFile, refuse_held
+from graphrag_eval_lc.files.lock_holder import Holder
+from graphrag_eval_lc.files.opening import open_descriptor
 
 LOCK_FILE = ".lock"
+STAND_IN = ".lock.held"
+"""The file that is the lock where the file system has none."""
 
 _TAKEN = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
@@ -34,46 +37,50 @@ class FolderLock:
     """The lock of a folder, held from construction to ``release``.
 
     The system frees it when the process ends, however it ends. The file ``.lock`` stays: were it removed, a process
-    that has just opened it and one that makes it anew could both hold a lock.
+    that has just opened it and one that makes it anew could both hold a lock. Where the file system has no locks, the
+    file ``.lock.held`` stands in, which says who holds it.
 
     Args:
         folder: The folder; it must exist.
-
-    Attributes:
-        warning: A sentence for the user where the file system has no locks; else None.
+        is_private: Whether what is made is for its owner alone; see ``open_descriptor``.
 
     Raises:
         RunFolderError: Another process, or another run in this one, works in the folder; or the lock file cannot be
             written.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.warning: str | None = None
-        path = folder / LOCK_FILE
+    def __init__(self, folder: Path, *, is_private: bool = True) -> None:
+        path, stand_in = folder / LOCK_FILE, folder / STAND_IN
+        self._stand_in: LockFile | None = None
+        self._descriptor = -1
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT, is_private=is_private)
+            self._take(path, stand_in, is_private)
         except OSError as problem:
+            self.release()
             raise cannot_write(path, problem) from problem
+        except BaseException:
+            self.release()
+            raise
+        _held.add(self)
+        self._write_holder()
+
+    def _take(self, path: Path, stand_in: Path, is_private: bool) -> None:
         try:
             _lock(self._descriptor)
         except OSError as problem:
             if problem.errno in _UNSUPPORTED:
-                self.warning = (
-                    f"The file system of {folder} has no locks ({problem.strerror}): "
-                    "make sure that no other process works in this folder."
-                )
-            else:
-                holder = _holder(self._descriptor)
-                self.release()
-                if problem.errno not in _TAKEN:
-                    raise cannot_write(path, problem) from problem
+                self._stand_in = LockFile(stand_in, is_private=is_private)
+            elif problem.errno in _TAKEN:
                 raise RunFolderError(
-                    f"another process{holder} works in this folder",
-                    path=folder,
+                    f"another process{_holder(self._descriptor)} works in this folder",
+                    path=path.parent,
                     hint="Wait for it to end, or give another folder.",
                 ) from problem
-        _held.add(self)
-        self._write_holder()
+            else:
+                raise
+        else:
+            refuse_held(stand_in)  # of a host that mounts this file system without locks
 
     def __enter__(self) -> "FolderLock":
         return self
@@ -83,6 +90,9 @@ class FolderLock:
 
     def release(self) -> None:
         """Free the lock; a second time does nothing."""
+        stand_in, self._stand_in = self._stand_in, None
+        if stand_in is not None:
+            stand_in.release()
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             _held.discard(self)
@@ -90,20 +100,19 @@ class FolderLock:
                 os.close(descriptor)
 
     def _write_holder(self) -> None:
-        holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
         with contextlib.suppress(OSError):  # on a full disk the lock holds all the same
             os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, f"{holder}\n".encode())
+            os.write(self._descriptor, Holder.short().as_bytes())
 
 
 def _holder(descriptor: int) -> str:
     """Return who holds the lock, in brackets; an empty text where that cannot be read."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        holder = json.loads(os.read(descriptor, 1000))
-        return f" (pid {holder['pid']} on {holder['host']})"
-    except (OSError, ValueError, TypeError, KeyError):
+        holder = Holder.read(os.read(descriptor, 1000))
+    except OSError:
         return ""
+    return "" if holder is None else f" ({holder})"
 
 
 _held: WeakSet[FolderLock] = WeakSet()

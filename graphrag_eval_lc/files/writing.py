@@ -10,10 +10,11 @@ from typing import Any
 
 import yaml
 
-from graphrag_eval_lc.errors import RunFolderError, cannot_write, removed
+from graphrag_eval_lc.errors import RunFolderError, cannot_write, no_path, removed
+from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, open_descriptor, refuse_odd
 from graphrag_eval_lc.json_values import json_text
 
-_APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+_APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
 
 class AppendFile:
@@ -22,21 +23,24 @@ class AppendFile:
     Args:
         path: The file; it is made if it is missing.
         empty: Whether its content is dropped.
+        is_private: Whether it is for its owner alone; see ``open_descriptor``.
 
     Attributes:
         descriptor: The open file; -1 once it is closed.
         length: The number of bytes in the file.
 
     Raises:
-        RunFolderError: The file cannot be opened or written.
+        RunFolderError: The file cannot be opened or written, or is no file of its own.
     """
 
-    def __init__(self, path: Path, *, empty: bool = False) -> None:
+    def __init__(self, path: Path, *, empty: bool = False, is_private: bool = True) -> None:
         self._path = path
         self._torn = False
         self.descriptor = -1
         try:
-            self.descriptor = os.open(path, _APPEND_FLAGS | (os.O_TRUNC if empty else 0), 0o666)
+            self.descriptor = open_descriptor(path, _APPEND_FLAGS, is_private=is_private)
+            if empty:
+                os.ftruncate(self.descriptor, 0)
             self.length = os.fstat(self.descriptor).st_size
         except OSError as problem:
             raise cannot_write(path, problem) from problem
@@ -90,7 +94,7 @@ class AppendFile:
     def _is_in_place(self) -> bool:
         """Return whether the path still leads to the file; asked as some file systems count no links."""
         try:
-            return os.path.samestat(os.fstat(self.descriptor), self._path.stat())
+            return os.path.samestat(os.fstat(self.descriptor), self._path.lstat())
         except FileNotFoundError:
             return False
 
@@ -106,27 +110,47 @@ def unfinished(target: Path) -> Path:
     return target.with_name(f"{target.name}.new")
 
 
-def replace_file(target: Path, parts: Iterable[bytes]) -> None:
+def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | None = None) -> None:
     """Write a file beside its place, sync it, and move it there.
 
+    Args:
+        target: The file.
+        parts: Its content.
+        is_private: Whether it is for its owner alone (0600), or has the mode that the umask leaves. None: in the folder
+            of a run as its run.json, elsewhere as the umask says.
+
     Raises:
-        RunFolderError: It cannot be written; the old content stays.
+        RunFolderError: It cannot be written, or it is in a run's folder and something else than a file stands there;
+            the old content stays.
     """
-    beside = unfinished(target)
+    if is_private is not None or is_of_run(target):
+        refuse_odd(target)
+        refuse_odd(unfinished(target))
     try:
-        try:
-            with beside.open("wb") as file:
-                file.writelines(parts)
-                file.flush()
-                sync(file.fileno())
-            beside.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
+        _replace(target, parts, is_private_beside(target) if is_private is None else is_private)
     except OSError as problem:
         raise cannot_write(target, problem) from problem
+    except ValueError as problem:
+        if "\0" in str(target):
+            raise no_path(target) from problem
+        raise
     sync_folder(target.parent)
+
+
+def _replace(target: Path, parts: Iterable[bytes], is_private: bool) -> None:
+    beside = unfinished(target)
+    beside.unlink(missing_ok=True)  # of a run that was killed; it may have another mode
+    try:
+        descriptor = open_descriptor(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, is_private=is_private)
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(parts)
+            file.flush()
+            sync(file.fileno())
+        beside.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
 
 
 def sync(descriptor: int) -> None:

@@ -3,10 +3,8 @@
 import asyncio
 import logging
 import os
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from langchain_core.messages import AIMessage
@@ -14,23 +12,24 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
-from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
-from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
-from graphrag_eval_lc.judges.cache import AnswerCache, request_digest
+from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
+from graphrag_eval_lc.judges.model_calls import HINTS, ModelCalls, RequestCosts, RequestSize
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
-    BrokenAnswerError,
     CallPool,
     Embedded,
+    NotAskedError,
     UnusableAnswerError,
     Usage,
     total_cost,
 )
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
-from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, masked_error_text, retry_after_of
+from graphrag_eval_lc.retrying import masked_error_text, status_of
 from graphrag_eval_lc.texts import visible
 
 Outcome = TypeVar("Outcome")
@@ -41,11 +40,6 @@ _log = logging.getLogger(__name__)
 _DEFAULT_CONCURRENCY = 16
 _DEFAULT_RETRIES = 3
 _DEFAULT_TIMEOUT_SEC = 120.0
-_HINTS = {
-    401: "Check the API key.",
-    403: "Check what the API key may do.",
-    404: "Check the name of the model, and base_url.",
-}
 
 
 class AskingOptions(TypedDict, total=False):
@@ -57,6 +51,8 @@ class AskingOptions(TypedDict, total=False):
         cache: Keeps answers; None, the default: none is kept.
         max_retries: How many requests may follow a failed one; 3 by default.
         timeout: The longest time of a request in seconds; 120 by default.
+        cost_limit: The money for all requests; None, the default: no limit.
+        plan: Counts requests in place of sending them; None, the default: they are sent.
     """
 
     pool: CallPool | None
@@ -64,6 +60,8 @@ class AskingOptions(TypedDict, total=False):
     cache: AnswerCache | None
     max_retries: int
     timeout: float
+    cost_limit: CostLimit | None
+    plan: RequestPlan | None
 
 
 @dataclass(slots=True)
@@ -94,6 +92,7 @@ class AskedModel:
         self._settings = settings
         self._pricing = options.get("pricing") or Pricing()
         self._cache = options.get("cache")
+        self._plan = options.get("plan")
         self._takes_records = self._cache is not None
         self._in_flight: dict[tuple[asyncio.AbstractEventLoop, str], _Flight] = {}
         self._counted: set[str] = set()
@@ -101,7 +100,13 @@ class AskedModel:
             options.get("pool") or CallPool(_DEFAULT_CONCURRENCY),
             max_retries=options.get("max_retries", _DEFAULT_RETRIES),
             timeout=options.get("timeout", _DEFAULT_TIMEOUT_SEC),
+            costs=RequestCosts(options.get("cost_limit") or CostLimit(), self._cost, self._most_cost, name, model),
         )
+
+    @property
+    def given_up(self) -> str | None:
+        """Why the model is asked nothing more; None while it is asked."""
+        return self._calls.given_up
 
     def _digest(self, asked: Mapping[str, Any]) -> str:
         """Return the cache's key of a request; an empty one without a cache."""
@@ -110,9 +115,13 @@ class AskedModel:
     def _record(self, digest: str) -> Mapping[str, Any] | None:
         return self._cache.get(digest) if self._cache is not None else None
 
-    def _keep(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep a paid answer; if that fails, this one is used all the same, and no further one is kept."""
+    def _keep(self, digest: str, record: Mapping[str, Any], cost: float | None) -> None:
+        """Keep a paid answer and its cost."""
         self._counted.add(digest)
+        self._kept(digest, record if cost is None else {**record, "cost": cost})
+
+    def _kept(self, digest: str, record: Mapping[str, Any]) -> None:
+        """Write into the cache; if that fails, the answer is used all the same, and no further one is kept."""
         if self._cache is None or not self._takes_records:
             return
         try:
@@ -143,7 +152,7 @@ class AskedModel:
         except UnusableAnswerError as problem:
             if not is_shared:
                 raise
-            raise UnusableAnswerError(problem.what, hint=problem.hint, cost=0.0, usages=()) from problem.__cause__
+            raise type(problem)(problem.what, hint=problem.hint) from problem.__cause__
         finally:
             flight.waiters -= 1
             if (flight.task.done() or not flight.waiters) and self._in_flight.get(key) is flight:
@@ -153,8 +162,16 @@ class AskedModel:
     def _cost(self, usages: Iterable[Usage]) -> float | None:
         return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
 
+    def _most_cost(self, size: RequestSize) -> float | None:
+        tokens, answer = size
+        if answer is None:
+            return None
+        return self._pricing.most_cost(self._model, input_tokens=tokens, output_tokens=answer, provider=self._provider)
+
     def _known_cost(self, usages: Iterable[Usage], digest: str | None = None) -> float | None:
         """Return what a cached answer once cost; 0 from the second use of a digest on."""
+        if self._plan is not None:
+            self._plan.known += 1
         if digest in self._counted:
             return 0.0
         if digest is not None:
@@ -168,78 +185,23 @@ class AskedModel:
         try:
             return await request
         except JudgeError as problem:
-            cost = self._cost(paid)
-            raise UnusableAnswerError(problem.what, hint=problem.hint, cost=cost, usages=paid) from problem.__cause__
+            kind = NotAskedError if isinstance(problem, NotAskedError) else UnusableAnswerError
+            raise kind(problem.what, hint=problem.hint, cost=self._paid(paid), usages=paid) from problem.__cause__
         except Exception as problem:
             text = ", ".join((masked_error_text(problem), *getattr(problem, "__notes__", ())))
             raise UnusableAnswerError(
                 f"{self.name} could not be asked: {text}",
-                hint=_HINTS.get(getattr(problem, "status_code", 0)),
-                cost=self._cost(paid),
+                hint=HINTS.get(status_of(problem) or 0),
+                cost=self._paid(paid),
                 usages=paid,
             ) from problem
 
-
-FIRST_WAIT_SEC = 0.5
-
-
-class ModelCalls:
-    """The requests to one model, with retries.
-
-    Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
-    each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
-    Retry-After nothing is sent to this model before that time. The timeout, in seconds, leaves out the time in which
-    others block the event loop.
-    """
-
-    def __init__(self, pool: CallPool, *, max_retries: int, timeout: float) -> None:
-        self._pool = pool
-        self._timeout = timeout
-        self._policy = RetryPolicy(max_retries, _is_worth_a_retry, FIRST_WAIT_SEC)
-        self._resumes_at = 0.0
-
-    async def outcome_of(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Return the outcome of a request, which is called for each attempt.
-
-        Raises:
-            Exception: That of the last attempt; a JudgeError at once.
-        """
-        close_connections_of_resting_loops()
-        for attempt in count(1):
-            try:
-                return await self._in_place(request)
-            except JudgeError:
-                raise
-            except Exception as problem:
-                wait = self._policy.wait_before_retry(attempt, problem)
-                if wait is None:
-                    if attempt > 1:
-                        problem.add_note(f"after {attempt} attempts")
-                    raise
-                if is_rate_limit(problem) and retry_after_of(problem):
-                    self._resumes_at = max(self._resumes_at, time.monotonic() + wait)
-            await asyncio.sleep(wait)
-        raise AssertionError("count has no end")
-
-    async def _in_place(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        while True:
-            await asyncio.sleep(max(0.0, self._resumes_at - time.monotonic()))
-            async with self._pool.place():
-                if self._resumes_at <= time.monotonic():
-                    return await self._in_time(request)
-
-    async def _in_time(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        try:
-            async with timeout_beside_stalls(self._timeout) as deadline:
-                return await request()
-        except TimeoutError:
-            if deadline.expired():
-                raise TimeoutError(f"no answer within {self._timeout:g} s") from None
-            raise
-
-
-def _is_worth_a_retry(error: BaseException) -> bool:
-    return isinstance(error, BrokenAnswerError) or is_worth_a_retry(error)
+    def _paid(self, usages: Sequence[Usage]) -> float | None:
+        """Return what was paid in vain, which the cache keeps for the limit of a later session."""
+        cost = self._cost(usages)
+        if cost:
+            self._kept(PAID_IN_VAIN, {"cost": cost})
+        return cost
 
 
 def usage_in(body: Mapping[str, Any]) -> Usage:

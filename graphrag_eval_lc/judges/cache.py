@@ -2,13 +2,19 @@
 
 import hashlib
 import json
+import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from graphrag_eval_lc.errors import cannot_read
+from graphrag_eval_lc.files.glued_records import pieces
+from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
+
+PAID_IN_VAIN = "paid in vain"
+"""In place of a digest: what requests cost whose answers cannot be used."""
 
 
 class JudgeCache:
@@ -19,6 +25,7 @@ class JudgeCache:
 
     Args:
         path: The file, made with the first record; its folder must exist.
+        is_private: Whether it is for its owner alone (0600), whatever the umask.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -33,8 +40,9 @@ class JudgeCache:
         ({'answer': 'yes'}, None)
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_private: bool = True) -> None:
         self._path = path
+        self._is_private = is_private
         self._lock = threading.Lock()
         self._offsets: dict[str, int] = {}
         self._is_torn = False
@@ -50,7 +58,7 @@ class JudgeCache:
         """
         with self._lock:
             offset = self._offsets.get(digest)
-            entry = None if offset is None else _entry_in(self._line_at(offset))
+            entry = None if offset is None else _first_entry_in(self._line_at(offset))
         # Another digest: the file was changed meanwhile.
         return entry[1] if entry is not None and entry[0] == digest else None
 
@@ -64,11 +72,32 @@ class JudgeCache:
         line = json.dumps({"digest": digest, "record": record}, separators=(",", ":")).encode() + b"\n"
         with self._lock:
             if self._writer is None:
-                self._writer = AppendFile(self._path)
+                self._writer = AppendFile(self._path, is_private=self._is_private)
             if self._is_torn:
                 self._writer.append(b"\n")
                 self._is_torn = False
             self._offsets[digest] = self._writer.append(line)
+
+    def spent(self, cost_of: Callable[[Mapping[str, Any]], float | None]) -> float:
+        """Return the USD that all requests of the file cost; those of unknown cost count nothing.
+
+        Args:
+            cost_of: Returns the USD of a usage, for records of versions that kept no costs.
+
+        Raises:
+            RunFolderError: The file cannot be read.
+        """
+        costs: list[float] = []
+        try:
+            with open_to_read(self._path) as file:
+                for record in (entry[1] for line in file for _, entry in _entries_in(line)):
+                    known = [record["cost"]] if "cost" in record else map(cost_of, _usages_in(record))
+                    costs += (cost for cost in known if isinstance(cost, int | float))
+        except FileNotFoundError:
+            return 0.0
+        except OSError as problem:
+            raise cannot_read(self._path, problem) from problem
+        return math.fsum(costs)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -83,11 +112,10 @@ class JudgeCache:
         """Note the offsets of earlier records, and whether the last line is torn."""
         offset = 0
         try:
-            with self._path.open("rb") as file:
+            with open_to_read(self._path) as file:
                 for line in file:
-                    entry = _entry_in(line)
-                    if entry is not None:
-                        self._offsets[entry[0]] = offset
+                    for start, entry in _entries_in(line):
+                        self._offsets[entry[0]] = offset + start
                     offset += len(line)
                     self._is_torn = not line.endswith(b"\n")
         except FileNotFoundError:
@@ -98,14 +126,36 @@ class JudgeCache:
     def _line_at(self, offset: int) -> bytes:
         try:
             if self._reader is None:
-                self._reader = self._path.open("rb")
+                self._reader = open_to_read(self._path)
             self._reader.seek(offset)
             return self._reader.readline()
         except OSError as problem:
             raise cannot_read(self._path, problem) from problem
 
 
-def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
+def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    usages = record.get("usages")
+    return [usage for usage in usages if isinstance(usage, Mapping)] if isinstance(usages, list) else []
+
+
+def _entries_in(line: bytes) -> Iterator[tuple[int, "_Entry"]]:
+    """Yield the entries in a line, several where they stand glued, each with where it begins."""
+    if (entry := _entry_in(line)) is not None:
+        yield 0, entry
+        return
+    for part in pieces(line):
+        if part.is_json and (entry := _entry_in(line[part.start : part.end])) is not None:
+            yield part.start, entry
+
+
+def _first_entry_in(line: bytes) -> "_Entry | None":
+    return next((entry for _, entry in _entries_in(line)), None)
+
+
+_Entry = tuple[str, dict[str, Any]]
+
+
+def _entry_in(line: bytes) -> _Entry | None:
     """Return the digest and the record in a line, or None."""
     try:
         entry = json.loads(line)

@@ -13,7 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.asked_model import AskedModel
+from graphrag_eval_lc.judges.model_calls import RequestSize
 from graphrag_eval_lc.judges.model_interface import Answer, Asked, Usage
+from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of
 from graphrag_eval_lc.masking import masked_text
 
 Outcome = TypeVar("Outcome")
@@ -30,7 +32,7 @@ class StructuredJudgeModel(AskedModel, ABC):
 
     @abstractmethod
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
-        """Return the texts of one request's answers, ``n`` or fewer, and add its usage to ``paid``."""
+        """Return the texts of one request's answers, ``n`` or fewer, and add its usages to ``paid``."""
 
     async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
         """Ask for ``n`` answers of the form ``schema``.
@@ -49,12 +51,30 @@ class StructuredJudgeModel(AskedModel, ABC):
         return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
 
     async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
-        paid: list[Usage] = []
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        if self._plan is not None:
+            return self._planned(self._plan, digest, messages, schema, n)
+        paid: list[Usage] = []
         answers = await self._outcome(self._answers(messages, schema, n, paid), paid)
-        usages = [asdict(usage) for usage in paid]
-        self._keep(digest, {"answers": [text for text, _ in answers], "usages": usages})
-        return Asked(tuple(value for _, value in answers), self._cost(paid), tuple(paid))
+        usages, cost = [asdict(usage) for usage in paid], self._cost(paid)
+        self._keep(digest, {"answers": [text for text, _ in answers], "usages": usages}, cost)
+        return Asked(tuple(value for _, value in answers), cost, tuple(paid))
+
+    def _planned(self, plan: RequestPlan, digest: str, messages: Messages, form: type[Answer], n: int) -> Asked[Answer]:
+        """Count the requests for answers, and return examples."""
+        if not plan.is_known(digest):
+            sizes = self._sizes(messages, form, n)
+            plan.add(self._model, self._provider, sizes, n // len(sizes))
+        try:
+            example = form.model_validate(example_of(closed_schema(form)))
+        except ValidationError:
+            plan.notes.add(f"What {self.name} is asked after an answer of the form {form.__name__} is not counted.")
+            raise JudgeError("only planned") from None
+        return Asked((example,) * n, 0.0)
+
+    @abstractmethod
+    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
+        """Return the most tokens of each request for ``n`` answers, where the endpoint refuses none."""
 
     def _known(self, digest: str, schema: type[Answer], n: int) -> Asked[Answer] | None:
         record = self._record(digest)
@@ -105,6 +125,56 @@ async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Ou
     return good
 
 
+class CutAnswerError(JudgeError):
+    """A model did not come to the end of its answer."""
+
+
+_FIRST_BOUND = 4096  # tokens, which the oldest models in use can give
+_FIRST_REASONING_BOUND = 16_384  # thoughts count too
+_GROWTH = 4  # once, as what does not end then may never end
+_LEAST_BOUND = 256
+_REASONING = re.compile(r"(?:.*[/:])?(?:o[1-9]\b|gpt-[5-9]|deepseek-r|.*(?:reason|think))", re.IGNORECASE)
+
+
+class AnswerBound:
+    """The longest answer that a model is asked for, so that a request's cost has a bound.
+
+    Where the config leaves it open, it begins at 4,096 tokens (16,384 for models that think), and is four times that
+    once an answer was cut off; where it leaves no room for the prompt, it shrinks.
+
+    Args:
+        given: Tokens, by the user's word; None: open.
+        model: The model's name.
+
+    Attributes:
+        tokens: The bound now.
+        is_open: Whether the config leaves it open.
+
+    Example:
+        >>> bound = AnswerBound(None, "gpt-4o-mini")
+        >>> bound.tokens, bound.has_grown(4096), bound.tokens
+        (4096, True, 16384)
+    """
+
+    def __init__(self, given: int | None, model: str) -> None:
+        first = _FIRST_REASONING_BOUND if _REASONING.match(model) else _FIRST_BOUND
+        self.tokens = first if given is None else given
+        self.is_open = given is None
+        self._largest = _GROWTH * first
+
+    def has_grown(self, cut: int) -> bool:
+        """Return whether a longer answer can be asked for than one that was cut off at ``cut`` tokens."""
+        if self.is_open and self.tokens <= cut:
+            self.tokens = max(self.tokens, min(_GROWTH * cut, self._largest))
+        return self.tokens > cut
+
+    def has_shrunk(self, refused: int) -> bool:
+        """Return whether a shorter answer can be asked for than ``refused`` tokens, for which there was no room."""
+        if self.is_open and self.tokens >= refused and refused > _LEAST_BOUND:
+            self.tokens = self._largest = max(refused // 2, _LEAST_BOUND)
+        return self.tokens < refused
+
+
 Mode = Literal["json_schema", "tools", "json_object"]
 
 _NEXT_MODE: dict[Mode, Mode] = {"json_schema": "tools", "tools": "json_object"}
@@ -114,6 +184,7 @@ _REFUSED_MODE = {
 }
 _TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
 _TOO_LONG = re.compile(r"maximum context length|context_length|too long|reduce the length", re.IGNORECASE)
+_ANSWERS_ROOM = re.compile(r"completion|max_tokens|max_output_tokens|max_new_tokens", re.IGNORECASE)
 _REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
 
 
@@ -154,9 +225,21 @@ def refuses_part(error: BaseException) -> bool:
 
     Not where a text was too long, whatever else the message names.
     """
+    return getattr(error, "status_code", None) in {400, 422} and not is_too_long(error)
+
+
+def leaves_no_room(error: BaseException) -> bool:
+    """Return whether an endpoint refused a request as too long with the room for its answer."""
+    return is_too_long(error) and _ANSWERS_ROOM.search(str(error)) is not None
+
+
+def is_too_long(error: BaseException) -> bool:
+    """Return whether an endpoint refused a request since its texts, with the room for the answer, are too long."""
+    if getattr(error, "status_code", None) == 413:
+        return True
     if getattr(error, "status_code", None) not in {400, 422}:
         return False
-    return getattr(error, "code", None) not in _TOO_LONG_CODES and not _TOO_LONG.search(str(error))
+    return getattr(error, "code", None) in _TOO_LONG_CODES or _TOO_LONG.search(str(error)) is not None
 
 
 def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -299,11 +382,12 @@ def check_finish_reason(name: str, reason: str | None) -> None:
     """Check that an answer of the model ``name`` was not cut off.
 
     Raises:
-        JudgeError: It was cut off.
+        CutAnswerError: It reached its most tokens.
+        JudgeError: A filter stopped it.
     """
     word = reason.lower() if isinstance(reason, str) else ""
     if word in _LENGTH:
-        raise JudgeError(
+        raise CutAnswerError(
             f"{name} did not come to the end of its answer within the tokens it has ({reason})",
             hint="Set a higher max_tokens under llm.generation.",
         )

@@ -55,7 +55,8 @@ class CustomEvaluation:
             message = self._message(self._inputs(question, response))
             asked = await self._llm.aask(load_prompt("custom_evaluation").system, message, self._schema)
         except Exception as problem:
-            return {**dict.fromkeys(self._config.outputs), **error_record(self.name, problem)}
+            record = error_record(self.name, problem)
+            return {**dict.fromkeys(self._config.outputs), **record} if record else {}
         answer = asked.values[0]
         outputs = {key: _parsed(getattr(answer, _field(index))) for index, key in enumerate(self._config.outputs)}
         return outputs if asked.cost is None else {**outputs, self._config.cost_key: asked.cost}

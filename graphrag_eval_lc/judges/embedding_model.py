@@ -8,6 +8,7 @@ from dataclasses import asdict
 from struct import pack, unpack
 
 from graphrag_eval_lc.judges.asked_model import AskedModel
+from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Embedded, Usage
 
 Vectors = tuple[tuple[float, ...], ...]
@@ -32,14 +33,22 @@ class CachedEmbeddingModel(AskedModel, ABC):
         known = self._known(digest, len(texts))
         if known is not None:
             return known
+        if self._plan is not None:
+            if not self._plan.is_known(digest):
+                self._plan.add(self._model, self._provider, [self._size(list(texts))], 0)
+            return Embedded(((1.0,),) * len(texts), 0.0)
         return await self._shared(digest, lambda: self._embedded(digest, list(texts)))
+
+    @staticmethod
+    def _size(texts: list[str]) -> RequestSize:
+        return size_of({"input": texts}, 0)
 
     async def _embedded(self, digest: str, texts: list[str]) -> Embedded:
         paid: list[Usage] = []
         vectors = await self._outcome(self._vectors(texts, paid), paid)
-        usages = [asdict(usage) for usage in paid]
-        self._keep(digest, {"vectors": [packed(vector) for vector in vectors], "usages": usages})
-        return Embedded(vectors, self._cost(paid), tuple(paid))
+        usages, cost = [asdict(usage) for usage in paid], self._cost(paid)
+        self._keep(digest, {"vectors": [packed(vector) for vector in vectors], "usages": usages}, cost)
+        return Embedded(vectors, cost, tuple(paid))
 
     def _known(self, digest: str, count: int) -> Embedded | None:
         record = self._record(digest)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
 from graphrag_eval_lc.config.evaluation_config import is_enabled
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
@@ -18,6 +19,7 @@ from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, 
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.ragas_import import ragas_module
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -64,6 +66,8 @@ def run_models(
     needs_embeddings: bool = True,
     cache: Any = None,
     pricing: Any = None,
+    cost_limit: CostLimit | None = None,
+    plan: RequestPlan | None = None,
 ) -> RunModels:
     """Return the models of a run.
 
@@ -74,6 +78,8 @@ def run_models(
         needs_embeddings: Whether texts are to be embedded.
         cache: Where answers are kept.
         pricing: The prices; None: those of the config.
+        cost_limit: The money for all requests; None: no limit.
+        plan: Counts the requests in place of sending them; None: they are sent.
 
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
@@ -93,6 +99,8 @@ def run_models(
         "cache": cache,
         "max_retries": config.judges.max_retries,
         "timeout": config.judges.timeout,
+        "cost_limit": cost_limit,
+        "plan": plan,
     }
     factories = import_module("graphrag_eval_lc.judges.models")  # it loads LangChain, which functions alone do not need
     asked = factories.as_judge_model(generation, **shared)
@@ -232,6 +240,8 @@ class Judges:
         functions: Iterable[Evaluator | CustomFunction] = (),
         cache: Any = None,
         pricing: Any = None,
+        cost_limit: CostLimit | None = None,
+        plan: RequestPlan | None = None,
     ) -> Self | None:
         """Return the judges that a config asks for.
 
@@ -242,6 +252,8 @@ class Judges:
             functions: Functions that evaluate, beside the registered ones; see ``CustomFunction``.
             cache: Where answers are kept; it is left alone where the config says so.
             pricing: The prices; None: those of the config.
+            cost_limit: The money for all requests; None: no limit.
+            plan: Counts the requests in place of sending them, and no function is called; None: they are sent.
 
         Returns:
             None where there is nothing to judge.
@@ -253,7 +265,7 @@ class Judges:
             MissingExtraError: The package that a model or ragas needs is not installed.
         """
         check_models(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-        called = all_functions(functions)
+        called = all_functions(functions) if plan is None else []
         models = run_models(
             config,
             llm=llm,
@@ -261,6 +273,8 @@ class Judges:
             needs_embeddings=any(judge.needs_embeddings for judge in wanted_judges(config, has_embeddings=True)),
             cache=cache if config.judges.cache else None,
             pricing=pricing,
+            cost_limit=cost_limit,
+            plan=plan,
         )
         scorers, custom = Scorers(), list[CustomEvaluation]()
         if models.generation is not None:
@@ -276,6 +290,13 @@ class Judges:
                     f"the function {function.name} gives a key that a custom evaluation gives", hint="Rename it."
                 )
         return cls(config, models, scorers, custom, called)
+
+    @property
+    def given_up(self) -> str | None:
+        """Why a model is asked nothing more, as it refuses everything; None while all are asked."""
+        models = (self._models.generation, self._models.embedding, *self._scorers.own)
+        reasons = (getattr(model, "given_up", None) for model in models)
+        return next((reason for reason in reasons if reason is not None), None)
 
     @property
     def asks_models(self) -> bool:

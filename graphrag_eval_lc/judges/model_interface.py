@@ -131,6 +131,10 @@ class UnusableAnswerError(JudgeError):
         self.usages = tuple(usages)
 
 
+class NotAskedError(UnusableAnswerError):
+    """A request was not sent, as no more may be spent or the model refuses everything; others may have been paid."""
+
+
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None where one is unknown.
 
@@ -154,7 +158,8 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
         0.5
     """
     cost = total_cost([cost_of(error), *costs])
-    return UnusableAnswerError(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
+    kind = NotAskedError if isinstance(error, NotAskedError) else UnusableAnswerError
+    return kind(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
 
 
 def cost_of(error: BaseException) -> float | None:

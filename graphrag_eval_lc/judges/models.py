@@ -26,16 +26,20 @@ from graphrag_eval_lc.judges.asked_model import (
     usage_of,
 )
 from graphrag_eval_lc.judges.chat_model import (
+    AnswerBound,
+    CutAnswerError,
     Messages,
     StructuredJudgeModel,
     check_finish_reason,
     closed_schema,
     form_name,
+    leaves_no_room,
     messages_with_form,
     refused,
     refuses_part,
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
+from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import masked_error_text
@@ -186,7 +190,10 @@ class LangChainJudgeModel(StructuredJudgeModel):
             {"model": model._get_llm_string()},  # the key in LangChain's own cache
             **options,
         )
-        self._chat_model = model
+        given = _answer_bound_of(model)
+        self._bound = AnswerBound(given, model_name)
+        self._is_bounded = given is not None or _bound_field(model) is not None
+        self._chat_model = model if given is not None else _with_answer_bound(model, self._bound.tokens)
         self._mode: _Mode = "structured"
 
     @property
@@ -195,27 +202,47 @@ class LangChainJudgeModel(StructuredJudgeModel):
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
         while True:
-            model, mode = self._chat_model, self._mode
+            model, mode, bound = self._chat_model, self._mode, self._bound.tokens
             runnable = _runnable(model, mode, form)
             if runnable is None:
                 self._leave(mode)
                 continue
             told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
+            size = partial(self._size, told, form)
             try:
-                message = await self._calls.outcome_of(partial(self._answered, runnable, told, paid))
+                message = await self._calls.outcome_of(partial(self._answered, runnable, told), paid, size)
+            except CutAnswerError:
+                if not self._bound.has_grown(bound):
+                    raise
+                self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
+                continue
             except Exception as refusal:
-                if not self._has_learned_from(refusal, model, mode):
+                if not self._has_learned_from(refusal, model, mode, bound):
                     raise
                 continue
             return [_answer_text(message)]
 
-    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode) -> bool:
+    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
+        return [self._size(messages, form)] * n
+
+    def _size(self, messages: Messages, form: type[BaseModel]) -> RequestSize:
+        asked = {"messages": messages, "schema": closed_schema(form)}
+        return size_of(asked, self._bound.tokens if self._is_bounded else None, overhead=_PROVIDERS_TOKENS)
+
+    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: int) -> bool:
         """Leave out what the model refused; return whether there is anything to leave out."""
+        if leaves_no_room(error) and self._bound.has_shrunk(bound):
+            self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
+            return True
         if not refuses_part(error):
             return False
         if "temperature" in str(error) and getattr(model, "temperature", None) is not None:
             if self._chat_model is model:
                 self._chat_model = model.model_copy(update={"temperature": None})
+            return True
+        if self._bound.is_open and self._is_bounded and re.search("max_(?:completion_)?tokens", str(error)):
+            self._is_bounded = False
+            self._chat_model = _with_answer_bound(self._chat_model, None)
             return True
         if mode not in _NEXT_MODE or not _REFUSED_FORM.search(str(error)):
             return False
@@ -247,6 +274,30 @@ class LangChainJudgeModel(StructuredJudgeModel):
             raise refused(self.name, str(refusal))
         for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
             check_finish_reason(self.name, message.response_metadata.get(key))
+
+
+# What providers add to a request for a form: instructions, and the schema in other words.
+_PROVIDERS_TOKENS = 2000
+_BOUND_FIELDS = ("max_tokens", "max_output_tokens", "num_predict", "max_completion_tokens", "max_new_tokens")
+
+
+def _bound_field(model: BaseChatModel) -> str | None:
+    """Return the name under which a chat model keeps the longest answer; None where it has none."""
+    fields = type(model).model_fields
+    return next((name for name in _BOUND_FIELDS if name in fields), None)
+
+
+def _answer_bound_of(model: BaseChatModel) -> int | None:
+    """Return the longest answer that a chat model was set to, in tokens; None where it is open."""
+    field = _bound_field(model)
+    tokens = None if field is None else getattr(model, field, None)
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
+
+
+def _with_answer_bound(model: BaseChatModel, tokens: int | None) -> BaseChatModel:
+    """Return a copy of a chat model with another longest answer; itself where it has none."""
+    field = _bound_field(model)
+    return model if field is None else model.model_copy(update={field: tokens})
 
 
 def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
@@ -300,7 +351,7 @@ class LangChainEmbeddingModel(CachedEmbeddingModel):
         self._embeddings = embeddings
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        return await self._calls.outcome_of(lambda: self._answered(texts, paid))
+        return await self._calls.outcome_of(partial(self._answered, texts), paid, partial(self._size, texts))
 
     async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
         vectors = tuple(tuple(map(float, vector)) for vector in await self._embeddings.aembed_documents(texts))

@@ -24,6 +24,8 @@ from graphrag_eval_lc.judges.asked_model import (
     usage_in,
 )
 from graphrag_eval_lc.judges.chat_model import (
+    AnswerBound,
+    CutAnswerError,
     EndpointAbilities,
     Messages,
     StructuredJudgeModel,
@@ -31,10 +33,12 @@ from graphrag_eval_lc.judges.chat_model import (
     closed_schema,
     form_name,
     form_parameters,
+    leaves_no_room,
     messages_with_form,
     refused,
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
+from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
@@ -52,7 +56,8 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         bounds = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
         settings = {**answer_settings(generation), **bounds}
         super().__init__(model_name_of(generation), generation.model, generation.provider, settings, **options)
-        self._bounds = bounds
+        self._temperature = generation.temperature
+        self._bound = AnswerBound(generation.max_tokens, generation.model)
         self._generation = generation
         self._client = openai_client(generation)
         self._abilities = EndpointAbilities()
@@ -67,12 +72,20 @@ class OpenAIJudgeModel(StructuredJudgeModel):
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
         while True:
-            abilities = self._abilities
-            request = self._request(abilities, messages, form, n)
+            abilities, bound = self._abilities, self._bound.tokens
+            request = self._request(abilities, messages, form, n, bound)
             try:
-                texts = await self._calls.outcome_of(partial(self._answered, request, paid))
+                texts = await self._calls.outcome_of(
+                    partial(self._answered, request), paid, partial(self._size, request, n * bound)
+                )
+            except CutAnswerError:
+                if not self._bound.has_grown(bound):
+                    raise
+                continue
             except APIStatusError as refusal:
                 check_finish_reason(self.name, refusal.code)
+                if leaves_no_room(refusal) and self._bound.has_shrunk(bound):
+                    continue
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
                     raise
@@ -83,8 +96,16 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 self._abilities = replace(self._abilities, takes_n=False)
             return texts
 
+    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
+        bound, takes_n = self._bound.tokens, self._abilities.takes_n
+        asked, times = (n, 1) if takes_n else (1, n)
+        return [self._size(self._request(self._abilities, messages, form, asked, bound), asked * bound)] * times
+
+    def _size(self, request: dict[str, Any], output_tokens: int) -> RequestSize:
+        return size_of({**request, **request_settings(self._generation)["extra_body"]}, output_tokens)
+
     def _request(
-        self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], n: int
+        self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], n: int, bound: int
     ) -> dict[str, Any]:
         schema = closed_schema(form)
         if abilities.mode == "json_object":
@@ -93,11 +114,9 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         request |= form_parameters(abilities.mode, form_name(form), schema)
         if n > 1 and abilities.takes_n:
             request["n"] = n
-        if self._bounds["temperature"] is not None and abilities.takes_temperature:
-            request["temperature"] = self._bounds["temperature"]
-        if self._bounds["max_tokens"] is not None:
-            request[abilities.tokens_key] = self._bounds["max_tokens"]
-        return request
+        if self._temperature is not None and abilities.takes_temperature:
+            request["temperature"] = self._temperature
+        return {**request, abilities.tokens_key: bound}
 
     async def _answered(self, request: dict[str, Any], paid: list[Usage]) -> list[str]:
         client = await self._client.get()
@@ -126,13 +145,14 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
         await self._client.aclose()
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        size = partial(self._size, texts)
         try:
-            return await self._calls.outcome_of(lambda: self._answered(texts, paid))
+            return await self._calls.outcome_of(partial(self._answered, texts), paid, size)
         except APIStatusError as refusal:
             if refusal.status_code not in {400, 422} or self._encoding == "float" or "encoding" not in str(refusal):
                 raise
         self._encoding = "float"
-        return await self._calls.outcome_of(lambda: self._answered(texts, paid))
+        return await self._calls.outcome_of(partial(self._answered, texts), paid, size)
 
     async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
         client = await self._client.get()

@@ -13,8 +13,16 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError
-from graphrag_eval_lc.judges.asked_model import AskedModel, AskingOptions, ModelSettings, model_name_of, usage_in
+from graphrag_eval_lc.judges.asked_model import (
+    AskedModel,
+    AskingOptions,
+    ModelSettings,
+    model_name_of,
+    usage_in,
+)
+from graphrag_eval_lc.judges.chat_model import AnswerBound
 from graphrag_eval_lc.judges.context_metrics import given_contexts
+from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
 from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings
 from graphrag_eval_lc.judges.openai_models import answer_settings, answer_texts, openai_client, request_settings
@@ -92,14 +100,19 @@ class RagasModel(AskedModel):
         if known is not None and "ragas" in known:
             account.costs.append(self._known_cost([_usage(path, known["ragas"])]))
             return form(known["ragas"])
+        if self._plan is not None:
+            self._plan.notes.add("The requests of the engine ragas cannot be counted before they are made.")
+            raise JudgeError("only planned")
         paid: list[Usage] = []
         try:
-            answer, content = await self._outcome(self._calls.outcome_of(partial(self._sent, path, send, paid)), paid)
+            sent = self._calls.outcome_of(partial(self._sent, path, send), paid, partial(_size, body))
+            answer, content = await self._outcome(sent, paid)
         except JudgeError as problem:
             account.failure = problem
             raise
-        self._keep(digest, {"ragas": content})
-        account.costs.append(self._cost(paid))
+        cost = self._cost(paid)
+        self._keep(digest, {"ragas": content}, cost)
+        account.costs.append(cost)
         return answer
 
     def _next_digest(self, account: Account, path: str, body: Mapping[str, Any]) -> str:
@@ -124,6 +137,11 @@ class RagasModel(AskedModel):
 
 
 _CHAT = "/chat/completions"
+
+
+def _size(body: Mapping[str, Any]) -> RequestSize:
+    answer = body.get("max_tokens") or body.get("max_completion_tokens")
+    return size_of(body, 0 if "input" in body else None if answer is None else answer * (body.get("n") or 1))
 
 
 def _usage(path: str, content: Mapping[str, Any]) -> Usage:
@@ -154,7 +172,8 @@ _ONCE_MORE = 1  # how often an answer that breaks the schema is asked for again
 def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> RagasModel:
     """Return the chat model that ragas asks.
 
-    What the config does not set is as in ragas; but temperature and max_tokens are then not sent.
+    What the config does not set is as in ragas; but no temperature is then sent, and max_tokens is that of
+    ``AnswerBound``, where ragas cuts answers at 1,024 tokens.
 
     Raises:
         ConfigError: ragas cannot be used, or the model is not behind an OpenAI-compatible endpoint.
@@ -162,7 +181,8 @@ def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> Ragas
     """
     factory = ragas_module("ragas.llms").llm_factory
     settings = _checked(generation, GenerationConfig, "llm.generation")
-    bounds = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+    bound = AnswerBound(settings.max_tokens, settings.model).tokens
+    bounds = {"temperature": settings.temperature, "max_tokens": bound}
     sent = {name: omit if value is None else value for name, value in bounds.items()}
 
     def make(client: AsyncOpenAI) -> Any:

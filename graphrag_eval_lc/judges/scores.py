@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.judges.model_interface import cost_of
+from graphrag_eval_lc.judges.model_interface import NotAskedError, cost_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
@@ -42,7 +42,8 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
     except (Exception, SystemExit, CancelledError) as problem:
         raise_if_cancelled(problem)
         record = error_record(ANSWER_CORRECTNESS, problem)
-        return {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): record[error_key(ANSWER_CORRECTNESS)]}
+        text = record.get(error_key(ANSWER_CORRECTNESS))
+        return record if text is None else {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): text}
     details = score.details
     supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
     return _known(
@@ -90,10 +91,16 @@ def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
 def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
     """Return the keys of a metric's error, with secrets masked, and of what was paid in vain.
 
+    There are none where nothing was asked, as no more may be: such a metric is not judged, and no error.
+
     Example:
         >>> error_record("m", ValueError("no claims"))
         {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
     """
+    if isinstance(problem, NotAskedError):
+        _note_not_asked()
+        if cost_of(problem) == 0.0:
+            return {}
     text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
     return _known({cost_key(metric): cost_of(problem), error_key(metric): masked_text(text)})
 
@@ -109,29 +116,57 @@ def _known(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if value is not None}
 
 
-_known_costs: ContextVar[list[float] | None] = ContextVar("known_costs", default=None)
+@dataclass(slots=True)
+class NotedCosts:
+    """The costs of requests, as they come about.
+
+    Attributes:
+        known: USD that cached answers once cost.
+        settled: USD that the limit of costs has counted.
+        not_asked: How many scores are missing since no more is asked.
+    """
+
+    known: list[float] = field(default_factory=list)
+    settled: list[float] = field(default_factory=list)
+    not_asked: int = 0
+
+
+_noted: ContextVar[NotedCosts | None] = ContextVar("noted_costs", default=None)
 
 
 @contextmanager
-def noted_known_costs() -> Iterator[list[float]]:
-    """Yield a list that collects the USD of cached answers, of this task and of those that it starts.
+def noted_costs() -> Iterator[NotedCosts]:
+    """Yield what collects the costs of this task and of those that it starts.
 
     Example:
-        >>> with noted_known_costs() as known:
+        >>> with noted_costs() as noted:
         ...     note_known_cost(0.25)
-        >>> known
+        >>> noted.known
         [0.25]
     """
-    costs: list[float] = []
-    token = _known_costs.set(costs)
+    noted = NotedCosts()
+    token = _noted.set(noted)
     try:
-        yield costs
+        yield noted
     finally:
-        _known_costs.reset(token)
+        _noted.reset(token)
 
 
 def note_known_cost(cost: float | None) -> None:
     """Note what a cached answer once cost; None: unknown."""
-    costs = _known_costs.get()
-    if costs is not None and cost is not None:
-        costs.append(cost)
+    noted = _noted.get()
+    if noted is not None and cost is not None:
+        noted.known.append(cost)
+
+
+def note_settled_cost(cost: float) -> None:
+    """Note what the limit of costs has counted for a request."""
+    noted = _noted.get()
+    if noted is not None:
+        noted.settled.append(cost)
+
+
+def _note_not_asked() -> None:
+    noted = _noted.get()
+    if noted is not None:
+        noted.not_asked += 1

@@ -78,6 +78,7 @@ def finish_run(
     *,
     stopped: Mapping[str, Any] | None,
     overwrite: bool,
+    open_files: bool,
     has_report: bool,
 ) -> FinishedRun:
     """Write the folder of a run, with its report, and hold it against its gates.
@@ -91,6 +92,7 @@ def finish_run(
         gates: What it is held against beside the gates of its configuration.
         stopped: Why the session ended before its time.
         overwrite: Whether an earlier run in the folder is replaced.
+        open_files: Whether the umask decides who may read what is made.
         has_report: Whether its report is written.
 
     Raises:
@@ -99,7 +101,16 @@ def finish_run(
     load_installed_plugins()
     with registered_only_here():
         _register_recorded(run.record or {})
-        return _finished(run, asked, folder, gates, stopped=stopped, overwrite=overwrite, has_report=has_report)
+        return _finished(
+            run,
+            asked,
+            folder,
+            gates,
+            stopped=stopped,
+            overwrite=overwrite,
+            open_files=open_files,
+            has_report=has_report,
+        )
 
 
 def _finished(
@@ -110,13 +121,14 @@ def _finished(
     *,
     stopped: Mapping[str, Any] | None,
     overwrite: bool,
+    open_files: bool,
     has_report: bool,
 ) -> FinishedRun:
     assert run.record is not None
     config = _config_of(run.record)
     templates = read_dataset(run.plan["dataset"]).templates
     pairs = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in asked]
-    target = RunFolder(folder)
+    target = RunFolder(folder, is_private=not open_files)
     with target.lock():
         if overwrite:
             target.clear()

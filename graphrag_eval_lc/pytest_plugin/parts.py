@@ -15,6 +15,7 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.files.opening import make_folder, open_to_read
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
@@ -37,7 +38,8 @@ class Part:
     """
 
     def __init__(self, folder: Path, config: pytest.Config) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        self._is_private = not settings_of(config).open_files
+        make_folder(folder, is_private=self._is_private)
         self._folder = folder
         self._config = config
         self._collected: dict[str, MarkedRun] = {}
@@ -80,7 +82,7 @@ class Part:
             }
             for run in self._collected.values()
         ]
-        _write(self._folder / _PLAN, {"runs": runs})
+        self._write(_PLAN, {"runs": runs})
 
     def pytest_sessionfinish(self) -> None:
         """Close the journals."""
@@ -90,9 +92,12 @@ class Part:
     def _dataset_file(self, run: MarkedRun) -> str:
         if run.dataset.path is not None:
             return str(run.dataset.path)
-        path = self._folder / f"{run.key}.dataset.json"
-        _write(path, run.dataset.templates)
-        return str(path)
+        return str(self._write(f"{run.key}.dataset.json", run.dataset.templates))
+
+    def _write(self, name: str, value: Any) -> Path:
+        path = self._folder / name
+        replace_file(path, [json_text(value).encode()], is_private=self._is_private)
+        return path
 
     # --- what is asked ---
 
@@ -104,7 +109,7 @@ class Part:
             self._select(run, item)
             self._write_plan()
         if run.key not in self._journals:
-            self._journals[run.key] = Journal(self._folder / f"{run.key}.jsonl")
+            self._journals[run.key] = Journal(self._folder / f"{run.key}.jsonl", is_private=self._is_private)
             output = settings_of(self._config).output
             given = checked_options({**options, "output_dir": output})
             selected = run.dataset.selected
@@ -133,11 +138,11 @@ class Part:
         self._add(run, question, status="error", response=unanswered(question.question, why))
 
     def _add(self, run: MarkedRun, question: AskedQuestion, **record: Any) -> None:
-        self._journals[run.key].add({"question_id": str(question.question["id"]), "at": time.time(), **record})
+        self._journals[run.key].add({"question_id": str(question.question["id"]), "at": time.monotonic(), **record})
 
     def _write_record(self, run: MarkedRun, record: dict[str, Any]) -> None:
         self._records[run.key] = record
-        _write(self._folder / f"{run.key}.run.json", record)
+        self._write(f"{run.key}.run.json", record)
 
 
 _PART = pytest.StashKey[Part]()
@@ -223,13 +228,10 @@ def unanswered(question: Mapping[str, Any], why: str) -> Response:
     return cast("Response", {**given, "status": "error", "error": why, "actual_steps": []})
 
 
-def _write(path: Path, value: Any) -> None:
-    replace_file(path, [json_text(value).encode()])
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
-        read = parse_json(path.read_text(encoding="utf-8"))
+        with open_to_read(path) as file:
+            read = parse_json(file.read().decode("utf-8"))
     except (OSError, ValueError):  # a process that died before it wrote it
         return {}
     return read if isinstance(read, dict) else {}

@@ -12,6 +12,7 @@ import pytest
 from graphrag_eval_lc.compare.gate_names import nearest
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError, cannot_write
+from graphrag_eval_lc.files.opening import make_folder, refuse_odd
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.pytest_plugin.datasets import gates_given
 from graphrag_eval_lc.pytest_plugin.finished_runs import FinishedRun, asked_records, finish_run
@@ -60,14 +61,16 @@ class SessionRuns:
         output = self._settings.output
         if output is None:
             return Path(tempfile.mkdtemp(prefix="graphrag-eval-lc-"))
-        parts = output / PARTS
+        parts, is_private = output / PARTS, not self._settings.open_files
         try:
+            refuse_odd(parts)
             if parts.is_dir():  # of a session that goes on, or was killed
-                self._lock = FolderLock(parts)
+                self._lock = FolderLock(parts, is_private=is_private)
             self._refuse_earlier(output)
             self._made = next((each for each in (output, *output.parents) if not each.exists()), None)
-            parts.mkdir(parents=True, exist_ok=True)
-            self._lock = self._lock or FolderLock(parts)
+            make_folder(output, is_private=is_private)
+            make_folder(parts, is_private=is_private)
+            self._lock = self._lock or FolderLock(parts, is_private=is_private)
             for part in filter(Path.is_dir, parts.iterdir()):
                 shutil.rmtree(part)
         except OSError as problem:
@@ -132,7 +135,9 @@ class SessionRuns:
         folders = self._folders(runs)
         output = self._settings.output
         if output is not None and self._settings.overwrite and runs and output not in folders:
-            RunFolder(output).clear()  # of a session in which this was the only run
+            RunFolder(
+                output, is_private=not self._settings.open_files
+            ).clear()  # of a session in which this was the only run
         for run, folder in zip(runs, folders, strict=True):
             asked = asked_records(run, is_interrupted=is_interrupted)
             gates = [gate for gate in self._gates if gate.template in (None, *run.plan["templates"])]
@@ -149,6 +154,7 @@ class SessionRuns:
                 gates,
                 stopped=_stopped(session, exitstatus, len(run.plan["selected"]) - len(asked)),
                 overwrite=self._settings.overwrite,
+                open_files=self._settings.open_files,
                 has_report=self._settings.output is not None,
             )
             self._finished.append(finished)

@@ -21,6 +21,10 @@ _OVER = (
 _CONFIG = "The configuration (YAML or JSON) of datasets whose marker names none; its gates hold too."
 _LABEL = "A name for the run, kept in run.json."
 _OVERWRITE = "Replace an earlier run in the folder of --graphrag-output."
+_OPEN_FILES = (
+    "Let the umask decide who may read the folder of --graphrag-output and its files, as where another user uploads "
+    "them; otherwise they are for you alone."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Settings:
         config: The configuration of datasets whose marker names none.
         label: A name for the runs.
         overwrite: Whether earlier runs in the folder are replaced.
+        open_files: Whether the umask decides who may read what is made, and not its owner alone.
         parts: Where the processes of pytest-xdist keep what they ask; None in the process that the user started.
     """
 
@@ -43,6 +48,7 @@ class Settings:
     config: Path | None = None
     label: str | None = None
     overwrite: bool = False
+    open_files: bool = False
     parts: Path | None = None
 
     @property
@@ -83,8 +89,10 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(f"--graphrag-{name}", dest=destination, action=action, metavar=metavar, help=text)
         kind: Literal["linelist", "string"] = "linelist" if many else "string"
         parser.addini(destination, _ini_help(name, text), type=kind, default=None)
-    group.addoption("--graphrag-overwrite", dest="graphrag_overwrite", action="store_true", help=_OVERWRITE)
-    parser.addini("graphrag_overwrite", _ini_help("overwrite", _OVERWRITE), type="bool", default=False)
+    for name, text in (("overwrite", _OVERWRITE), ("open-files", _OPEN_FILES)):
+        destination = f"graphrag_{name.replace('-', '_')}"
+        group.addoption(f"--graphrag-{name}", dest=destination, action="store_true", help=text)
+        parser.addini(destination, _ini_help(name, text), type="bool", default=False)
 
 
 def _ini_help(name: str, text: str) -> str:
@@ -117,8 +125,13 @@ def _read(config: pytest.Config) -> Settings:
         fail_over=_texts(config, "graphrag_fail_over"),
         config=_path(config, "graphrag_config"),
         label=label or None,
-        overwrite=bool(config.getoption("graphrag_overwrite") or config.getini("graphrag_overwrite")),
+        overwrite=_is_on(config, "graphrag_overwrite"),
+        open_files=_is_on(config, "graphrag_open_files"),
     )
+
+
+def _is_on(config: pytest.Config, name: str) -> bool:
+    return bool(config.getoption(name) or config.getini(name))
 
 
 def _texts(config: pytest.Config, name: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The files of a run: their names and formats, written so that nothing is lost."""
 
 from graphrag_eval_lc.files.folder_lock import FolderLock
+from graphrag_eval_lc.files.opening import RUN_FILE
 from graphrag_eval_lc.files.writing import write_data, yaml_text
 from graphrag_eval_lc.records import Key
 from graphrag_eval_lc.run_folder.folder import (
@@ -8,7 +9,6 @@ from graphrag_eval_lc.run_folder.folder import (
     FORMAT_VERSION,
     RESPONSES_FILE,
     RESULTS_FILE,
-    RUN_FILE,
     RunFolder,
     read_run,
 )

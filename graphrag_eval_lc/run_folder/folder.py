@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
-from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
-from graphrag_eval_lc.files.folder_lock import FolderLock
+from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
+from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
+from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd
 from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_text
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
@@ -21,7 +22,6 @@ from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_fil
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FORMAT_VERSION = 1
-RUN_FILE = "run.json"
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
@@ -37,23 +37,49 @@ class RunFolder:
     """The folder of one run.
 
     Args:
-        path: The folder; it is made if it is missing.
+        path: The folder; it is made if it is missing, for its owner alone (0700). The mode of one that is there stays.
+        at: Where that is from the root, known before an agent could change the current folder; None to look now.
+        is_private: Whether what is made is for its owner alone, whatever the umask: the folder 0700, its files 0600.
 
     Attributes:
-        path: The folder.
+        path: The folder, from the root.
+        is_private: As given.
 
     Raises:
-        RunFolderError: The folder cannot be made or written.
+        RunFolderError: The folder cannot be made or written, or a link or a pipe stands there in place of a file.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | os.PathLike[str], *, at: Path | None = None, is_private: bool = True) -> None:
+        self._given = Path(path)
+        self.path = absolute_path(path) if at is None else at
+        self.is_private = is_private
+        with self._told_as_given():
+            make_folder(self.path, is_private=is_private)
+            try:
+                with tempfile.TemporaryFile(dir=self.path):
+                    pass
+            except OSError as problem:
+                raise cannot_make(self.path, problem) from problem
+            for file in self._files():
+                refuse_odd(file)
+
+    @property
+    def shown(self) -> Path:
+        """The folder as it was given; from the root where that would mean another one by now."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
-        except OSError as problem:
-            raise cannot_write(self.path, problem) from problem
+            return self._given if self._given.absolute() == self.path else self.path
+        except OSError:  # the current folder was removed
+            return self.path
+
+    @contextmanager
+    def _told_as_given(self) -> Iterator[None]:
+        """Have errors name the folder as it was given."""
+        try:
+            yield
+        except RunFolderError as problem:
+            if problem.path is not None and Path(problem.path).is_relative_to(self.path):
+                problem.path = self.shown / Path(problem.path).relative_to(self.path)
+            raise
 
     @cached_property
     def earlier(self) -> dict[str, Any] | None:
@@ -63,7 +89,7 @@ class RunFolder:
             RunFolderError: It cannot be read, comes from a newer version of this package, or is missing beside other
                 files of a run.
         """
-        run = read_run(self.path, otherwise=f"give another folder, or {_REPLACE}")
+        run = read_run(self.shown, otherwise=f"give another folder, or {_REPLACE}")
         if run is None:
             self._refuse_files_without_run()
         return run
@@ -76,7 +102,7 @@ class RunFolder:
         """
         if any((self.path / name).exists() for name in _FILES):
             raise RunFolderError(
-                "the folder holds a run already", path=self.path, hint=f"Give another folder, or {_REPLACE}."
+                "the folder holds a run already", path=self.shown, hint=f"Give another folder, or {_REPLACE}."
             )
 
     def clear(self) -> None:
@@ -85,32 +111,35 @@ class RunFolder:
         Raises:
             RunFolderError: One cannot be removed.
         """
-        results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
-        names = (*_FILES, exporter(REPORT).file_name)
-        files = [collecting_file(results), torn_file(responses), *(unfinished(self.path / name) for name in names)]
-        for path in (*files, *(self.path / name for name in names)):
+        kept = {self.path / JUDGE_CACHE_FILE, self.path / LOCK_FILE}
+        for path in self._files():
+            if path in kept:
+                continue
             try:
                 path.unlink(missing_ok=True)
             except OSError as problem:
-                raise cannot_write(path, problem) from problem
+                raise cannot_write(self.shown / path.name, problem) from problem
         self.__dict__.pop("earlier", None)
 
     def lock(self) -> FolderLock:
         """Lock the folder, before anything in it is read or written."""
-        return FolderLock(self.path)
+        with self._told_as_given():
+            return FolderLock(self.path, is_private=self.is_private)
 
     def journal(self) -> Journal:
         """Open responses.jsonl, with the responses that it holds."""
-        return Journal(self.path / RESPONSES_FILE)
+        with self._told_as_given():
+            return Journal(self.path / RESPONSES_FILE, is_private=self.is_private)
 
     def results(self) -> ResultsFile:
         """Begin a new results.jsonl."""
-        return ResultsFile(self.path / RESULTS_FILE)
+        with self._told_as_given():
+            return ResultsFile(self.path / RESULTS_FILE, is_private=self.is_private)
 
     @contextmanager
     def judge_cache(self) -> Iterator[JudgeCache]:
         """Open the cache of the judges' answers, so that nothing is paid for twice; ``clear`` keeps it."""
-        cache = JudgeCache(self.path / JUDGE_CACHE_FILE)
+        cache = JudgeCache(self.path / JUDGE_CACHE_FILE, is_private=self.is_private)
         try:
             yield cache
         finally:
@@ -119,15 +148,26 @@ class RunFolder:
     def write_run(self, run: Mapping[str, Any]) -> None:
         """Write run.json: what ran, on what, and what it spent."""
         record = {"format_version": FORMAT_VERSION, **run}
-        replace_file(self.path / RUN_FILE, [f"{json_text(record, indent=2)}\n".encode()])
+        self._replace(RUN_FILE, [f"{json_text(record, indent=2)}\n".encode()])
 
     def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
-        replace_file(self.path / RESPONSES_FILE, map(json_line, records))
+        self._replace(RESPONSES_FILE, map(json_line, records))
 
     def write_aggregates(self, aggregates: Mapping[str, Any]) -> None:
         """Write aggregates.yaml."""
-        replace_file(self.path / AGGREGATES_FILE, [yaml_text(aggregates).encode("utf-8")])
+        self._replace(AGGREGATES_FILE, [yaml_text(aggregates).encode("utf-8")])
+
+    def _replace(self, name: str, parts: Iterable[bytes]) -> None:
+        with self._told_as_given():
+            replace_file(self.path / name, parts, is_private=self.is_private)
+
+    def _files(self) -> list[Path]:
+        """Return all files that runs write: what is on its way to them first, run.json last."""
+        results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
+        whole = [self.path / name for name in (exporter(REPORT).file_name, *_FILES)]
+        others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE)]
+        return [collecting_file(results), torn_file(responses), *map(unfinished, whole), *others, *whole]
 
     def _refuse_files_without_run(self) -> None:
         for name in _FILES:
@@ -135,7 +175,7 @@ class RunFolder:
             if path.exists() and path.stat().st_size > 0:
                 raise RunFolderError(
                     f"the folder holds {name} but no {RUN_FILE}, so nothing says which run it belongs to",
-                    path=self.path,
+                    path=self.shown,
                     hint=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
                 )
 
@@ -152,7 +192,8 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
     """
     path = folder / RUN_FILE
     try:
-        text = path.read_bytes().decode("utf-8")
+        with open_to_read(path) as file:
+            text = file.read().decode("utf-8")
     except FileNotFoundError:
         return None
     except OSError as problem:
@@ -170,8 +211,8 @@ def read_aggregates(folder: Path) -> dict[str, Any]:
     """
     path = folder / AGGREGATES_FILE
     try:
-        with path.open(encoding="utf-8") as file:
-            aggregates = yaml.load(file, Loader=_LOADER)
+        with open_to_read(path) as file:
+            aggregates = yaml.load(file.read().decode("utf-8"), Loader=_LOADER)
     except FileNotFoundError:
         return {}
     except OSError as problem:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
+from graphrag_eval_lc.files.glued_records import pieces
+from graphrag_eval_lc.files.opening import open_descriptor, open_to_read
 from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
 from graphrag_eval_lc.records import Key, is_error
 
@@ -18,14 +20,14 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class JournalLine(NamedTuple):
-    """One line of a journal that is not blank.
+    """One line of a journal that is not blank, or one of the records that stand glued on it.
 
     Attributes:
         number: The line's number, from 1.
         offset: Its offset in the file, in bytes.
         length: Its length in bytes, with the newline if it has one.
         record: Its record; None where it cannot be read.
-        has_newline: Whether it ends in a newline; a last line without one was perhaps cut off.
+        has_newline: Whether its line ends in a newline; a last line without one was perhaps cut off.
     """
 
     number: int
@@ -64,6 +66,7 @@ class Journal:
 
     Args:
         path: The file; it is made if it is missing.
+        is_private: Whether it is for its owner alone (0600), whatever the umask.
 
     Attributes:
         path: The file.
@@ -82,15 +85,16 @@ class Journal:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_private: bool = True) -> None:
         self.path = path
+        self._is_private = is_private
         self.set_aside: list[str] = []
         self._lock = threading.Lock()
         # By repeat and question id: the place of the record in the file, times 8, and three flags. 50,000 take 5 MB.
         self._places: dict[int, dict[str, int]] = {}
-        AppendFile(path).close()  # so that one that cannot be written is refused first
+        AppendFile(path, is_private=is_private).close()  # so that one that cannot be written is refused first
         self._open_earlier()
-        self._file = AppendFile(path)
+        self._file = AppendFile(path, is_private=is_private)
         self._sync = BackgroundSync(self._file.descriptor)
         sync_folder(path.parent)
 
@@ -173,10 +177,10 @@ class Journal:
         """Find the records of an earlier session, and set unreadable lines aside."""
         unreadable, good_length = self._scan()
         if unreadable:
-            self.set_aside = set_aside(self.path, unreadable, good_length)
+            self.set_aside = set_aside(self.path, unreadable, good_length, is_private=self._is_private)
             if unreadable[0].offset < good_length:  # those behind them have moved
                 self._scan()
-        end_last_line(self.path)
+        end_last_line(self.path, is_private=self._is_private)
 
     def _scan(self) -> tuple[list[JournalLine], int]:
         """Remember the records' offsets; return the unreadable lines, and where the last record ends."""
@@ -200,10 +204,10 @@ class Journal:
 
     def _read(self, offsets: Iterable[int]) -> Iterator[dict[str, Any]]:
         try:
-            with self.path.open("rb") as file:
+            with open_to_read(self.path) as file:
                 for offset in offsets:
                     file.seek(offset)
-                    record = record_in(file.readline())
+                    record = _first_record_in(file.readline())
                     if record is None:
                         raise RunFolderError(
                             f"no record can be read at byte {offset}",
@@ -216,20 +220,35 @@ class Journal:
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
-    """Read a journal line by line, without the blank ones.
+    """Read a journal line by line, without the blank ones; records that stand glued on one line are yielded each.
 
     Raises:
         RunFolderError: The file cannot be read.
     """
     offset = 0
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             for number, line in enumerate(file, start=1):
-                if not line.isspace():
-                    yield JournalLine(number, offset, len(line), record_in(line), line.endswith(b"\n"))
+                if (record := record_in(line)) is not None:
+                    yield JournalLine(number, offset, len(line), record, line.endswith(b"\n"))
+                elif not line.isspace():
+                    yield from _glued_lines(line, number, offset)
                 offset += len(line)
     except OSError as problem:
         raise cannot_read(path, problem) from problem
+
+
+def _glued_lines(line: bytes, number: int, offset: int) -> Iterator[JournalLine]:
+    """Yield the records on a line that is none as a whole, and what cannot be read; without any the line itself."""
+    parts = [(part, record_in(line[part.start : part.end]) if part.is_json else None) for part in pieces(line)]
+    has_newline = line.endswith(b"\n")
+    if all(record is None for _, record in parts):
+        yield JournalLine(number, offset, len(line), None, has_newline)
+        return
+    for part, record in parts:
+        is_last = part is parts[-1][0]
+        end = len(line) if is_last and has_newline else part.end
+        yield JournalLine(number, offset + part.start, end - part.start, record, has_newline)
 
 
 def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
@@ -253,6 +272,14 @@ def record_in(line: bytes) -> dict[str, Any] | None:
     """
     value = _value_in(line.removeprefix(_BYTE_ORDER_MARK))
     return value if isinstance(value, dict) and key_of(value) is not None else None
+
+
+def _first_record_in(line: bytes) -> dict[str, Any] | None:
+    """Return the record with which a line begins."""
+    record = record_in(line)
+    if record is None and (first := next(pieces(line), None)) is not None and first.is_json:
+        return record_in(line[first.start : first.end])
+    return record
 
 
 def key_of(record: Mapping[str, Any]) -> Key | None:
@@ -288,13 +315,14 @@ def torn_file(journal: Path) -> Path:
     return journal.with_name(f"{journal.name}.torn")
 
 
-def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> list[str]:
+def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int, *, is_private: bool = True) -> list[str]:
     """Move unreadable lines out of a journal.
 
     Args:
         journal: The journal; nobody else may have it open.
         lines: The unreadable lines, in order.
         good_length: The offset of the end of the last readable line; what follows is only cut off.
+        is_private: Whether what is written is for its owner alone.
 
     Returns:
         A sentence for each line, which says where it was and is now.
@@ -303,17 +331,17 @@ def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> 
         RunFolderError: A file cannot be read or written; no byte is lost then.
     """
     target = torn_file(journal)
-    torn = AppendFile(target)
+    torn = AppendFile(target, is_private=is_private)
     try:
-        with journal.open("rb") as file:
+        with open_to_read(journal) as file:
             for line in lines:
                 file.seek(line.offset)
                 torn.append(file.read(line.length).rstrip(b"\n") + b"\n")
         sync(torn.descriptor)
         if lines[0].offset >= good_length:
-            os.truncate(journal, good_length)
+            _truncate(journal, good_length)
         else:
-            replace_file(journal, _bytes_without(journal, lines))
+            replace_file(journal, _bytes_without(journal, lines), is_private=is_private)
     except OSError as problem:
         raise cannot_write(journal, problem) from problem
     finally:
@@ -321,29 +349,53 @@ def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> 
     return [_sentence(line, target) for line in lines]
 
 
-def end_last_line(journal: Path) -> None:
+def _truncate(path: Path, length: int) -> None:
+    descriptor = open_descriptor(path, os.O_RDWR)
+    try:
+        os.ftruncate(descriptor, length)
+    finally:
+        os.close(descriptor)
+
+
+def end_last_line(journal: Path, *, is_private: bool = True) -> None:
     """Add the newline that a last line lacks, so that the next record begins a new line.
 
     Raises:
         RunFolderError: The file cannot be read or written.
     """
     try:
-        with journal.open("rb") as file:
+        with open_to_read(journal) as file:
             length = file.seek(0, os.SEEK_END)
             file.seek(max(length - 1, 0))
             is_ended = length == 0 or file.read(1) == b"\n"
     except OSError as problem:
         raise cannot_read(journal, problem) from problem
     if not is_ended:
-        appended = AppendFile(journal)
+        appended = AppendFile(journal, is_private=is_private)
         appended.append(b"\n")
         appended.close()
 
 
 def _bytes_without(journal: Path, lines: Sequence[JournalLine]) -> Iterator[bytes]:
-    left_out = {line.number for line in lines}
-    with journal.open("rb") as file:
-        yield from (line for number, line in enumerate(file, start=1) if number not in left_out)
+    """Yield what remains of a journal; a record that stood glued to what goes ends its line."""
+    gone: dict[int, list[JournalLine]] = {}
+    for each in lines:
+        gone.setdefault(each.number, []).append(each)
+    offset = 0
+    with open_to_read(journal) as file:
+        for number, line in enumerate(file, start=1):
+            yield _without(line, gone[number], offset) if number in gone else line
+            offset += len(line)
+
+
+def _without(line: bytes, gone: Sequence[JournalLine], offset: int) -> bytes:
+    """Return a line without some of its parts; an empty text where nothing is left."""
+    kept, at = b"", 0
+    for part in gone:
+        kept += line[at : part.offset - offset]
+        at = part.offset - offset + part.length
+    kept = (kept + line[at:]).strip()
+    return kept + b"\n" if kept else b""
 
 
 def _sentence(line: JournalLine, target: Path) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
+from graphrag_eval_lc.files.glued_records import pieces
+from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file
 from graphrag_eval_lc.json_values import parse_json
 
@@ -26,6 +28,7 @@ class ResultsFile:
 
     Args:
         path: The file results.jsonl; only ``finish`` replaces that of an earlier run.
+        is_private: Whether it is for its owner alone (0600), whatever the umask.
 
     Raises:
         RunFolderError: The file cannot be written.
@@ -43,10 +46,11 @@ class ResultsFile:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_private: bool = True) -> None:
         self._path = path
+        self._is_private = is_private
         self._collecting = collecting_file(path)
-        self._file = AppendFile(self._collecting, empty=True)
+        self._file = AppendFile(self._collecting, empty=True, is_private=is_private)
         self._offsets = array("q")
         self._lengths = array("q")
 
@@ -81,7 +85,7 @@ class ResultsFile:
             RunFolderError: It cannot be written; an earlier results.jsonl and the collected results stay.
         """
         self.close()
-        replace_file(self._path, self._lines())
+        replace_file(self._path, self._lines(), is_private=self._is_private)
         try:
             self._collecting.unlink(missing_ok=True)
         except OSError as problem:
@@ -92,7 +96,7 @@ class ResultsFile:
         self._file.close()
 
     def _lines(self) -> Iterator[bytes]:
-        with self._collecting.open("rb") as file:
+        with open_to_read(self._collecting) as file:
             for offset, length in zip(self._offsets, self._lengths, strict=True):
                 if offset != _ABSENT:
                     file.seek(offset)
@@ -103,27 +107,37 @@ class ResultsFile:
 
 
 def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read a file of results line by line, without the blank ones.
+    """Read a file of results line by line, without the blank ones; of those glued on one line each.
 
     Raises:
         RunFolderError: The file cannot be read, or a line is no result.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_to_read(Path(path)) as file:
             for number, line in enumerate(file, start=1):
                 if not line.isspace():
-                    yield _result_in(line, path, number)
+                    yield from _results_in(line, path, number)
     except OSError as problem:
         raise cannot_read(path, problem) from problem
 
 
-def _result_in(line: bytes, path: str | PathLike[str], number: int) -> dict[str, Any]:
+def _results_in(line: bytes, path: str | PathLike[str], number: int) -> list[dict[str, Any]]:
     try:
-        result = parse_json(line.decode("utf-8"))
+        return [_result_in(line)]
+    except (ValueError, RecursionError) as problem:
+        parts = list(pieces(line))
+        if len(parts) < 2 or not all(part.is_json for part in parts):
+            raise _no_result(path, number) from problem
+    try:
+        return [_result_in(line[part.start : part.end]) for part in parts]
     except (ValueError, RecursionError) as problem:
         raise _no_result(path, number) from problem
+
+
+def _result_in(text: bytes) -> dict[str, Any]:
+    result = parse_json(text.decode("utf-8"))
     if not isinstance(result, dict):
-        raise _no_result(path, number)
+        raise ValueError("no object")
     return result
 
 

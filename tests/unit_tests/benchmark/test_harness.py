@@ -12,8 +12,9 @@ from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.benchmark.harness import Harness
 from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.evaluation.events import RunEvent
-from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
+from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.samples import Sample, samples_of
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.retrying import RetryPolicy
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from graphrag_eval_lc.benchmark.harness import ConcurrencyLimit
-from graphrag_eval_lc.evaluation.limits import StopSignal
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 class Clock(StopSignal):

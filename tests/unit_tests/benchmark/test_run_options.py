@@ -36,7 +36,11 @@ def test_values_are_completed() -> None:
         timeout=5,
         config={"steps": {"scoring": "all_groups"}},
     )
-    assert (options.output_dir, options.log_file, options.tags) == (Path("runs/a"), Path("log.jsonl"), ("night",))
+    assert (options.output_dir, options.log_file, options.tags) == (
+        Path("runs/a"),
+        Path("log.jsonl"),
+        ("night",),
+    )
     assert (options.max_time, str(options.failure_limit), options.timeout) == (120.0, "5%", 5.0)
     assert (options.retry.max_retries, options.retry.retry_on) == (0, (ValueError,))
     assert options.config.steps.scoring == "all_groups"

@@ -26,7 +26,7 @@ from judged_runs import (
     judged_responses,
     judgement,
 )
-from openai_stub import OpenAIStub, StubRequest
+from openai_stub import Fault, OpenAIStub, StubRequest
 from signalling import send_signal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
@@ -449,30 +449,53 @@ def test_agent_and_judges_are_priced_and_add_up(judge: OpenAIStub, tmp_path: Pat
     assert run.warnings == []
 
 
+def bounded(stub: OpenAIStub, **sections: Any) -> dict[str, Any]:
+    """Give a config whose judge answers in 100 tokens at most, as the stub reports."""
+    config = config_of(stub, judges=CORRECTNESS, **sections)
+    config["llm"]["generation"]["max_tokens"] = 100
+    return config
+
+
 def test_run_ends_before_the_question_that_would_pass_the_budget_of_money(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = {"judges": CORRECTNESS, "prices": PRICES | AGENTS_PRICES}
+    config = bounded(judge, prices=PRICES | AGENTS_PRICES)
     options: dict[str, Any] = {"questions": 40, "asked": asking_agent, "config": config}
     run = run_of(judge, tmp_path, max_cost=0.05, **options)
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
-    assert run.stopped["message"].startswith("another question may pass the budget of $0.050")
-    assert run.aggregates["totals"]["cost"] <= 0.05
-    assert len(run.results) == 4
-    assert run.stopped["left_out"] == 36
+    assert run.stopped["message"].startswith("another request may pass the budget of $0.050")
+    assert 0.03 < run.aggregates["totals"]["cost"] <= 0.05
+    assert run.stopped["left_out"] == 40 - len(run.results)
     assert record_in(tmp_path)["limits"]["max_cost"] == 0.05
     more = run_of(judge, tmp_path, max_cost=0.1, **options)
-    assert len(more.results) == 8
-    assert more.aggregates["totals"]["cost"] <= 0.1
+    assert len(more.results) > len(run.results)
+    assert 0.08 < more.aggregates["totals"]["cost"] <= 0.1
 
 
 def test_what_judges_cost_keeps_within_the_budget_where_the_agent_is_quick(judge: OpenAIStub) -> None:
     judge.latency_sec = 0.05
-    config = {"judges": CORRECTNESS, "prices": PRICES}
-    run = run_of(judge, questions=60, config=config, max_cost=0.0101)
+    run = run_of(judge, questions=60, config=bounded(judge, prices=PRICES), max_cost=0.0201)
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
-    assert run.aggregates["totals"]["judges_cost"] <= 0.0101
-    assert len(run.results) == 5
+    assert 0.01 < run.aggregates["totals"]["judges_cost"] <= 0.0201
+    assert len(judge.requests) * CALL_COST <= 0.0201
+
+
+def test_first_request_that_does_not_fit_is_not_sent(judge: OpenAIStub) -> None:
+    run = run_of(judge, questions=9, config=bounded(judge, prices=PRICES), max_cost=0.0019)
+    assert judge.requests == []
+    assert run.stopped is not None
+    assert "another request may pass the budget of $0.0019: $0.00 are spent" in run.stopped["message"]
+    assert run.stopped["message"].endswith("not judged")
+    assert not any("answer_correctness_error" in result for result in run.results)
+
+
+def test_requests_without_an_answer_count_with_the_most_that_they_can_have_cost(judge: OpenAIStub) -> None:
+    judge.chat_faults += [Fault(is_reset=True)] * 1000
+    config = bounded(judge, prices=PRICES)
+    run = score_responses(judged_dataset(9), judged_responses(9), config=config, max_cost=0.0201)
+    assert len(judge.requests) * CALL_COST <= 0.0201
+    assert run.stopped is not None
+    assert "on requests without an answer" in run.stopped["message"]
 
 
 @pytest.mark.parametrize("priced", [PRICES, AGENTS_PRICES])
@@ -488,16 +511,21 @@ def test_budget_of_money_needs_all_prices(judge: OpenAIStub, priced: dict[str, A
 
 
 def test_scoring_within_a_budget_leaves_the_rest_unjudged(judge: OpenAIStub, tmp_path: Path) -> None:
-    config = config_of(judge, judges=CORRECTNESS, prices=PRICES)
-    options: dict[str, Any] = {"output_dir": tmp_path, "config": config, "max_cost": 0.0101}
-    run = score_responses(judged_dataset(9), judged_responses(9), **options)
-    assert len(judge.requests) == 5
-    assert run.aggregates["totals"]["judges_cost"] == pytest.approx(5 * CALL_COST)
-    assert ["answer_f1" in result for result in run.results] == [True] * 5 + [False] * 4
-    assert [result["steps_score"] for result in run.results] == [1.0] * 9
+    options: dict[str, Any] = {
+        "output_dir": tmp_path,
+        "config": bounded(judge, prices=PRICES),
+        "max_cost": 0.0201,
+    }
+    run = score_responses(judged_dataset(19), judged_responses(19), **options)
+    asked = len(judge.requests)
+    assert 5 <= asked <= 10
+    assert run.aggregates["totals"]["judges_cost"] == pytest.approx(asked * CALL_COST)
+    assert sum("answer_f1" in result for result in run.results) == asked
+    assert [result["steps_score"] for result in run.results] == [1.0] * 19
     assert run.stopped is not None
     assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_cost", 0)
-    assert run.stopped["message"].endswith("; 4 samples were not judged")
+    assert run.stopped["message"].endswith(f"; {19 - asked} samples were not judged")
+    assert run.warnings == []
 
 
 def test_answers_in_the_cache_are_no_part_of_the_budget_of_scoring_again(judge: OpenAIStub, tmp_path: Path) -> None:
@@ -507,14 +535,6 @@ def test_answers_in_the_cache_are_no_part_of_the_budget_of_scoring_again(judge: 
     assert len(judge.requests) == 9
     assert run.stopped is None
     assert all("answer_f1" in result for result in run.results)
-
-
-def test_error_sample_says_nothing_of_what_a_judge_costs(judge: OpenAIStub) -> None:
-    config = config_of(judge, judges=CORRECTNESS, prices=PRICES)
-    failed = [{"question_id": "q0", "status": "error", "error": "no"}, *judged_responses(9)[1:]]
-    run = score_responses(judged_dataset(9), failed, config=config, max_cost=0.0041)
-    assert len(judge.requests) == 2
-    assert run.aggregates["totals"]["judges_cost"] == pytest.approx(2 * CALL_COST)
 
 
 def test_unpriced_models_are_told_once_and_cost_nothing_known(judge: OpenAIStub, tmp_path: Path) -> None:
@@ -621,8 +641,22 @@ def test_wrong_key_is_told_in_the_results_without_the_key(judge: OpenAIStub, tmp
     config = config_of(judge)
     for model in config["llm"].values():
         model["api_key"] = "wrong"
-    run = run_of(judge, tmp_path, config=config)
-    check_unjudged(run, "Check the API key.")
+    run = run_of(judge, tmp_path, questions=30, config=config)
+    assert len(judge.requests) < 30
+    assert run.stopped is not None
+    assert (run.stopped["reason"], run.stopped["left_out"]) == ("judges", 0)
+    assert "refused 3 requests in a row and is asked nothing more" in run.stopped["message"]
+    assert "(check the API key); " in run.stopped["message"]
+    assert run.stopped["message"].endswith("samples were not judged")
+    assert run.warnings == []
+    assert not any("answer_f1" in result for result in run.results)
+    errors = [result[key] for result in map(dict, run.results) for key in ERRORS if key in result]
+    assert 0 < len(errors) < 30
+    assert all("Check the API key." in error for error in errors)
+    judge.requests.clear()
+    mended = run_of(judge, tmp_path, questions=30)
+    assert mended.stopped is None
+    assert all("answer_f1" in result for result in mended.results)
 
 
 def test_missing_environment_variable_is_told_before_anything_is_asked(judge: OpenAIStub, tmp_path: Path) -> None:

@@ -104,7 +104,10 @@ def test_summary_of_the_job_that_cannot_be_written_is_a_warning(
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "gone/step_summary")
     assert exit_code(*RUN) == 0
-    assert "Warning: the summary of the job could not be written: gone/step_summary: " in capsys.readouterr().err
+    assert (
+        f"Warning: the summary of the job could not be written: {Path.cwd()}/gone/step_summary: "
+        in capsys.readouterr().err
+    )
 
 
 def test_full_summary_of_the_job_is_a_warning_and_stays_below_githubs_limit(
@@ -154,7 +157,7 @@ def test_file_that_cannot_be_written_in_the_end_leaves_the_run_and_its_tables(
     Path("agent.py").write_text(agent)
     assert exit_code(*RUN, "--junit", "late", "--fail-under", "steps_score=0") == 2
     output = capsys.readouterr()
-    assert "Error: late: cannot be written" in output.err
+    assert f"Error: {Path.cwd()}/late: cannot be written" in output.err
     assert "Gate passed: steps_score" in output.out
     assert Path("run/results.jsonl").exists()
 

@@ -126,6 +126,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
         ],
     ),
     "judge_cache": (["--no-cache"], False),
+    "open_files": (["--open-files"], True),
     "grace": (["--grace", "1"], 1.0),
     "retry_errors": (["--retry-errors"], True),
     "force": (["--force"], True),

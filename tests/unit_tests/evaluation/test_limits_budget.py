@@ -2,6 +2,7 @@
 
 import pytest
 
+from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.limits import Budget, Fit
 
 
@@ -67,13 +68,13 @@ def test_budget_that_cannot_be_kept_ends_the_run(spent: tuple[int | None, ...]) 
 
 
 def test_first_question_goes_alone_where_money_is_limited() -> None:
-    budget = Budget(None, None, 1.0)
+    budget = Budget(None, None, CostLimit(1.0))
     assert budget.fit(0) is Fit.GO
     assert budget.fit(1) is Fit.WAIT
 
 
 def test_run_ends_before_the_money_is_spent() -> None:
-    budget = Budget(None, None, 1.0)
+    budget = Budget(None, None, CostLimit(1.0))
     budget.spend(None, 1.0, 0.125)
     budget.spend(None, 1.0, 0.5)
     assert [budget.fit(in_flight) for in_flight in range(2)] == [Fit.END, Fit.WAIT]
@@ -84,31 +85,33 @@ def test_run_ends_before_the_money_is_spent() -> None:
 
 
 def test_judges_come_on_top_of_the_agent_once_they_are_known() -> None:
-    budget = Budget(None, None, 1.0, has_judges=True)
+    account = CostLimit(1.0)
+    budget = Budget(None, None, account, has_judges=True)
     budget.await_judges()
     budget.spend(10, 1.0, 0.25)
     assert budget.fit(0) is Fit.WAIT
+    account.spend(0.125)
     budget.spend_on_judges(0.125)
     assert budget.fit(0) is Fit.GO
     assert budget.fit(1) is Fit.WAIT
 
 
 def test_judges_that_are_still_to_cost_something_are_counted() -> None:
-    budget = Budget(None, None, 1.0, has_judges=True)
+    account = CostLimit(1.0)
+    budget = Budget(None, None, account, has_judges=True)
     for _ in range(3):
         budget.await_judges()
         budget.spend(10, 1.0, 0.0)
-    budget.spend_on_judges(0.375)
-    assert budget.fit(0) is Fit.WAIT
-    budget.spend_on_judges(0.125)
-    assert budget.fit(0) is Fit.WAIT
-    budget.spend_on_judges(0.125)
+    for cost in (0.375, 0.125, 0.125):
+        assert budget.fit(0) is Fit.WAIT
+        account.spend(cost)
+        budget.spend_on_judges(cost)
     assert budget.fit(0) is Fit.GO
     assert budget.fit(1) is Fit.WAIT
 
 
 def test_question_that_no_judge_was_asked_about_says_nothing_of_the_next() -> None:
-    budget = Budget(None, None, 1.0, has_judges=True)
+    budget = Budget(None, None, CostLimit(1.0), has_judges=True)
     budget.await_judges()
     budget.spend(10, 1.0, 0.25)
     budget.spend_on_judges(0.0)
@@ -125,7 +128,7 @@ def test_costs_without_a_limit_on_money_do_not_matter() -> None:
 
 @pytest.mark.parametrize("unpriced", [set(), {"mine", "a-model"}])
 def test_money_that_cannot_be_counted_ends_the_run(unpriced: set[str]) -> None:
-    budget = Budget(None, None, 1.0, unpriced=unpriced)
+    budget = Budget(None, None, CostLimit(1.0), unpriced=unpriced)
     budget.spend(1, 1.0, None)
     assert budget.fit(0) is Fit.END
     assert budget.reason == "max_cost"
@@ -137,12 +140,27 @@ def test_money_that_cannot_be_counted_ends_the_run(unpriced: set[str]) -> None:
     assert budget.message == f"a budget of money cannot be kept: {why}"
 
 
-def test_judges_that_cannot_be_priced_end_the_run_too() -> None:
-    budget = Budget(None, None, 1.0, has_judges=True)
-    budget.await_judges()
-    budget.spend(1, 1.0, 0.1)
-    budget.spend_on_judges(None)
+def test_money_that_the_judges_requests_have_spent_and_reserved_counts() -> None:
+    account = CostLimit(1.0)
+    budget = Budget(None, None, account)
+    budget.spend(10, 1.0, 0.25)
+    account.spend(0.25)
+    reservation = account.reserve(0.375)
+    assert budget.fit(1) is Fit.WAIT
+    reservation.settle(0.125)
+    assert budget.fit(0) is Fit.GO
+
+
+def test_limit_that_is_closed_ends_the_run() -> None:
+    account = CostLimit(1.0)
+    budget = Budget(None, None, account)
+    account.close("a request does not fit")
     assert budget.fit(0) is Fit.END
+    assert (budget.reason, budget.message) == ("max_cost", "a request does not fit")
+
+
+def test_no_first_question_is_asked_where_all_is_spent_already() -> None:
+    assert Budget(None, None, CostLimit(1.0, spent=1.0)).fit(0) is Fit.END
 
 
 # --- time ------------------------------------------------------------------------------------------------------------

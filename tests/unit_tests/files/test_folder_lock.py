@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.files import folder_lock
 from graphrag_eval_lc.run_folder import FolderLock
 
 _HOLD = """
@@ -66,8 +65,7 @@ def test_killed_process_gives_the_lock_up(tmp_path: Path) -> None:
     with _other_process(tmp_path) as process:
         process.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         process.wait(60)
-        with FolderLock(tmp_path) as lock:
-            assert lock.warning is None
+        FolderLock(tmp_path).release()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -117,17 +115,6 @@ def test_holder_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
         (tmp_path / ".lock").write_text("?")
         with pytest.raises(RunFolderError, match="another process works in this folder"):
             FolderLock(tmp_path)
-
-
-def test_file_system_without_locks_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(folder_lock, "_lock", refuse)
-    monkeypatch.setattr(folder_lock, "_UNSUPPORTED", {37})
-    with FolderLock(tmp_path) as lock:
-        assert lock.warning is not None
-        assert "has no locks (No locks available): make sure that no other process" in lock.warning
 
 
 def test_missing_folder_is_one_sentence(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -27,8 +28,10 @@ def test_emptied_file_begins_anew(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_full_disk_has_a_hint(tmp_path: Path) -> None:
-    (tmp_path / "file").symlink_to("/dev/full")
     file = AppendFile(tmp_path / "file")
+    full = os.open("/dev/full", os.O_RDWR)
+    os.dup2(full, file.descriptor)
+    os.close(full)
     with pytest.raises(RunFolderError, match=r"file: cannot be written \(No space left on device\)\. Free space"):
         file.append(b"line\n")
     file.close()

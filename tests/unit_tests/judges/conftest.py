@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from openai_stub import OpenAIStub
 
-from graphrag_eval_lc.judges import asked_model
+from graphrag_eval_lc.judges import model_calls
 
 
 @pytest.fixture
@@ -16,4 +16,4 @@ def openai_stub() -> Iterator[OpenAIStub]:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asked_model, "FIRST_WAIT_SEC", 0.01)
+    monkeypatch.setattr(model_calls, "FIRST_WAIT_SEC", 0.01)

@@ -186,9 +186,17 @@ async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
 ) -> None:
     openai_stub.chat_faults.append(fault)
     with pytest.raises(UnusableAnswerError, match=text) as caught:
-        await ask(model_of(openai_stub, chat))
+        await ask(model_of(openai_stub, {**chat, "max_tokens": 50}))
     assert len(openai_stub.requests) == 1
     assert caught.value.usages
+
+
+async def test_an_answer_that_was_cut_off_at_our_own_bound_is_asked_for_with_a_longer_one(
+    openai_stub: OpenAIStub,
+) -> None:
+    openai_stub.chat_faults.append(finish_reason("length"))
+    await ask(model_of(openai_stub))
+    assert [request.body["max_completion_tokens"] for request in openai_stub.requests] == [4096, 16_384]
 
 
 async def test_a_wrong_request_is_an_error_at_once(openai_stub: OpenAIStub) -> None:

@@ -78,7 +78,7 @@ async def test_a_request_carries_messages_a_strict_schema_and_temperature_0(open
     ]
     assert body["response_format"]["json_schema"]["strict"] is True
     assert body["temperature"] == 0.0
-    assert set(body) == {"model", "messages", "response_format", "temperature"}
+    assert set(body) == {"model", "messages", "response_format", "temperature", "max_tokens"}
 
 
 async def test_further_keys_of_the_config_are_passed_on(openai_stub: OpenAIStub) -> None:
@@ -325,9 +325,44 @@ async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
 ) -> None:
     openai_stub.chat_faults.append(fault)
     with pytest.raises(UnusableAnswerError, match=text) as caught:
-        await ask(model_of(openai_stub), n=3)
+        await ask(model_of(openai_stub, {"max_tokens": 50}), n=3)
     assert len(openai_stub.requests) == 1
     assert caught.value.cost == pytest.approx(COST)
+
+
+async def test_an_answer_that_was_cut_off_at_our_own_bound_is_asked_for_with_a_longer_one(
+    openai_stub: OpenAIStub,
+) -> None:
+    openai_stub.chat_faults.append(finish_reason("length"))
+    model = model_of(openai_stub)
+    assert (await ask(model)).cost == pytest.approx(2 * COST)
+    await ask(model)
+    assert [request.body["max_tokens"] for request in openai_stub.requests] == [4096, 16_384, 16_384]
+
+
+async def test_an_answer_that_has_no_end_is_paid_twice_at_most(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults += [finish_reason("length")] * 5
+    with pytest.raises(UnusableAnswerError, match="Set a higher max_tokens") as caught:
+        await ask(model_of(openai_stub))
+    assert len(openai_stub.requests) == 2
+    assert caught.value.cost == pytest.approx(2 * COST)
+
+
+async def test_our_own_bound_leaves_room_for_the_prompt_in_a_small_context(openai_stub: OpenAIStub) -> None:
+    message = (
+        "maximum context length is 4096 tokens, but 4500 are asked for (404 in the messages, 4096 in the completion)"
+    )
+    openai_stub.chat_faults.append(http_error(400, message, code="context_length_exceeded"))
+    model = model_of(openai_stub)
+    await ask(model)
+    await ask(model)
+    assert [request.body["max_tokens"] for request in openai_stub.requests] == [4096, 2048, 2048]
+
+
+@pytest.mark.parametrize("name", ["o3-mini", "gpt-5-mini", "deepseek/deepseek-r1", "kimi-thinking"])
+async def test_models_that_think_get_more_room(openai_stub: OpenAIStub, name: str) -> None:
+    await ask(model_of(openai_stub, {"model": name}))
+    assert openai_stub.requests[0].body["max_tokens"] == 16_384
 
 
 @pytest.mark.parametrize(
@@ -387,7 +422,7 @@ async def test_a_key_of_the_environment_goes_to_its_provider_alone(
 async def test_litellms_options_are_understood_or_left_out(openai_stub: OpenAIStub) -> None:
     options = {"timeout": 5, "num_retries": 1, "max_retries": 2, "drop_params": True, "api_version": "1"}
     await ask(model_of(openai_stub, {"base_url": None, "api_base": openai_stub.base_url, **options}))
-    assert set(openai_stub.requests[0].body) == {"model", "messages", "response_format", "temperature"}
+    assert set(openai_stub.requests[0].body) == {"model", "messages", "response_format", "temperature", "max_tokens"}
 
 
 async def test_a_context_that_is_too_long_tells_nothing_of_the_endpoint(openai_stub: OpenAIStub) -> None:
@@ -477,7 +512,8 @@ async def test_failures_are_not_kept(openai_stub: OpenAIStub) -> None:
     openai_stub.chat_faults.extend([refusal()])
     with pytest.raises(JudgeError):
         await ask(model_of(openai_stub, cache=cache))
-    assert not cache
+    assert list(cache.values()) == [{"cost": pytest.approx(COST)}]  # which counts for the budget of a later session
+    assert not (await ask(model_of(openai_stub, cache=cache))).is_cached
 
 
 @pytest.mark.parametrize("record", [{}, {"answers": ["{}"], "usages": []}, {"answers": [], "usages": []}])

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal, stopped_by_signals
 
 
 def bound() -> tuple[StopSignal, list[str]]:

@@ -1,0 +1,165 @@
+"""A bound on the money of a run: what a request can cost at most is reserved before it is sent."""
+
+import asyncio
+import threading
+from dataclasses import dataclass
+
+from graphrag_eval_lc.prices import dollars
+
+_ROUNDING = 1e-12  # USD; sums of the same amounts in another order differ less
+
+
+class CostLimitError(Exception):
+    """A request is not sent, as the limit of costs does not allow it; the text says why."""
+
+
+class CostLimit:
+    """USD that a run may spend at most, on all requests whose cost can be bounded before they are sent.
+
+    A request reserves the most that it can cost, waits while only requests in flight stand in its way, and settles
+    what it did cost. The first request that does not fit, with nothing in flight, closes the limit: nothing that
+    reserves is sent any more, however cheap, so that it is not the dear questions alone that stay unjudged.
+
+    It may be used from several threads and event loops.
+
+    Args:
+        most: USD, greater than 0; None: there is no limit, and all is only counted.
+        spent: USD that are spent already.
+
+    Attributes:
+        most: USD; None for no limit.
+        spent: USD that are spent.
+        assumed: Those of the spent ones that nobody reported: of requests without an answer, the most that they can
+            have cost.
+        held: USD that are reserved by requests in flight.
+        message: Why nothing more is sent; None while the limit is open.
+
+    Example:
+        >>> async def ask(limit):
+        ...     reservation = await limit.areserve(0.75)
+        ...     reservation.settle(0.5)
+        ...     return limit.spent, limit.held
+        >>> asyncio.run(ask(CostLimit(1.0)))
+        (0.5, 0.0)
+    """
+
+    def __init__(self, most: float | None = None, spent: float = 0.0) -> None:
+        self.most = most
+        self.spent = spent
+        self.assumed = 0.0
+        self.held = 0.0
+        self.message: str | None = None
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    async def areserve(self, amount: float | None, *, unbounded: str = "") -> "Reservation":
+        """Reserve what a request can cost at most; wait where it may fit once others have ended.
+
+        Args:
+            amount: USD; None where nothing bounds it, which a limit does not allow.
+            unbounded: Why nothing bounds it.
+
+        Raises:
+            CostLimitError: It does not fit; now and from here on nothing does.
+        """
+        while True:
+            with self._lock:
+                reservation = self._reserved(amount, unbounded)
+                if reservation is not None:
+                    return reservation
+                loop = asyncio.get_running_loop()
+                turn = loop.create_future()
+                self._waiting.append((loop, turn))
+            await turn
+
+    def reserve(self, amount: float) -> "Reservation":
+        """Reserve what a request can cost at most, without waiting for those in flight.
+
+        Raises:
+            CostLimitError: It does not fit now. The limit is closed where it would not fit later either.
+        """
+        with self._lock:
+            reservation = self._reserved(amount, "")
+        if reservation is None:
+            raise CostLimitError(self._refusal(amount))
+        return reservation
+
+    def spend(self, cost: float) -> None:
+        """Count USD that were spent without a reservation."""
+        with self._lock:
+            self.spent += cost
+
+    def close(self, message: str) -> None:
+        """Send nothing more, for the reason that ``message`` gives; the first reason stays."""
+        with self._lock:
+            self._close(message)
+
+    def _reserved(self, amount: float | None, unbounded: str) -> "Reservation | None":
+        """Return a reservation; None where it may fit once others have ended."""
+        if self.most is None:
+            amount = 0.0
+        elif amount is None:
+            self._close(f"a budget of money cannot be kept: {unbounded}")
+        elif self.message is None and self.spent + self.held + amount > self.most + _ROUNDING:
+            if self.held > 0:
+                return None
+            self._close(self._refusal(amount))
+        if self.message is not None or amount is None:
+            raise CostLimitError(self.message)
+        self.held += amount
+        return Reservation(self, amount)
+
+    def _refusal(self, amount: float) -> str:
+        spent = f"{dollars(self.spent)} are spent"
+        if self.assumed:
+            spent += f" ({dollars(self.assumed)} of them at most, on requests without an answer)"
+        return (
+            f"another request may pass the budget of {dollars(self.most or 0.0)}: {spent}, and it can cost "
+            f"{dollars(amount)}"
+        )
+
+    def _close(self, message: str) -> None:
+        if self.message is None:
+            self.message = message
+        self._wake()
+
+    def _settled(self, amount: float, cost: float | None) -> None:
+        with self._lock:
+            self.held -= amount
+            if self.held < _ROUNDING:  # nothing is in flight any more
+                self.held = 0.0
+            if cost is None:
+                self.assumed += amount
+            self.spent += amount if cost is None else cost
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for loop, turn in waiting:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_end, turn)
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """What one request may cost, until it is settled.
+
+    Attributes:
+        limit: The limit that it belongs to.
+        amount: USD, at most.
+    """
+
+    limit: CostLimit
+    amount: float
+    _is_settled: bool = False
+
+    def settle(self, cost: float | None) -> None:
+        """Say what the request did cost, in USD; None, where nobody knows, counts as the most. Only once counts."""
+        if not self._is_settled:
+            self._is_settled = True
+            self.limit._settled(self.amount, cost)
+
+
+def _end(turn: "asyncio.Future[None]") -> None:
+    if not turn.done():
+        turn.set_result(None)

@@ -1,0 +1,196 @@
+"""Opening files where others may have planted something: no link is followed, nothing hangs, and modes are our own."""
+
+import contextlib
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from graphrag_eval_lc.errors import RunFolderError, cannot_make, no_path
+
+if sys.platform != "win32":
+    import fcntl
+
+RUN_FILE: Final = "run.json"
+"""The file that makes a folder that of a run."""
+
+_PRIVATE_FILE = 0o600
+_PRIVATE_FOLDER = 0o700
+_OPEN_FILE = 0o666  # less what the umask takes away
+_OTHERS = 0o077
+# A named pipe without a partner would block the opening; on a file this does nothing.
+_SAFE_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_CLOEXEC"))
+_LEAVES_LINKS = hasattr(os, "O_NOFOLLOW")
+_STANDARD = (0, 1, 2)
+
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def open_descriptor(path: Path, flags: int, *, is_private: bool = True) -> int:
+    """Open a file of a run's folder, and return its descriptor.
+
+    Args:
+        path: The file. Links above it are followed, as the folder is the user's own choice; it may be none itself.
+        flags: Those of ``os.open``. With ``O_CREAT`` the file is made where it is missing.
+        is_private: Whether a file that is made or written is for its owner alone (0600), whatever the umask. Else a new
+            one has the mode that the umask leaves, and that of another stays.
+
+    Raises:
+        RunFolderError: A link, a named pipe, a socket or a device stands there; or it is to be written in place and
+            has other names (hard links), where the writing would be seen too.
+        OSError: It cannot be opened.
+    """
+    if not _LEAVES_LINKS:
+        refuse_odd(path)
+    made = _PRIVATE_FILE if is_private else _OPEN_FILE
+    try:
+        descriptor = os.open(path, flags | _SAFE_FLAGS, made)
+    except OSError:
+        refuse_odd(path)
+        raise
+    except ValueError as problem:
+        raise no_path(path) from problem
+    try:
+        if descriptor in _STANDARD:
+            descriptor = _beyond_standard(descriptor)
+        opened = os.fstat(descriptor)
+        _check_opened(path, opened, is_written=bool(flags & (os.O_WRONLY | os.O_RDWR)))
+        if is_private and flags & os.O_CREAT and stat.S_IMODE(opened.st_mode) != _PRIVATE_FILE:
+            _make_private(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """Open a file of a run's folder for reading; see ``open_descriptor``.
+
+    Raises:
+        RunFolderError: It is no file of its own.
+        OSError: It cannot be opened.
+    """
+    return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
+
+
+def absolute_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path from the root, which means the same when an agent has changed the current folder.
+
+    Raises:
+        RunFolderError: It is relative, and the current folder was removed.
+    """
+    try:
+        return Path(path).absolute()
+    except OSError as problem:
+        what = f"the current folder cannot be read ({problem.strerror or problem})"
+        hint = "Go to a folder that exists, or give a path from the root."
+        raise RunFolderError(what, path=path, hint=hint) from problem
+
+
+def make_folder(path: Path, *, is_private: bool = True) -> None:
+    """Make a folder where it is missing: for its owner alone (0700), or with the mode that the umask leaves.
+
+    The mode of one that is there stays; folders above it are made as the umask says.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
+    try:
+        try:
+            _make_folder(path, is_private=is_private)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(path, is_private=is_private)
+    except OSError as problem:
+        raise cannot_make(path, problem) from problem
+    except ValueError as problem:
+        raise no_path(path) from problem
+
+
+def _make_folder(path: Path, *, is_private: bool) -> None:
+    try:
+        path.mkdir(_PRIVATE_FOLDER if is_private else 0o777)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    else:
+        if is_private:
+            path.chmod(_PRIVATE_FOLDER)  # an odd umask takes away the owner's own rights
+
+
+def refuse_odd(path: Path) -> None:
+    """Refuse what is no file or folder of its own.
+
+    Raises:
+        RunFolderError: A link, a named pipe, a socket or a device stands there.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except (OSError, ValueError):  # it is missing, or the next step says what is wrong
+        return
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            raise _odd(path, name)
+
+
+def is_of_run(path: Path) -> bool:
+    """Return whether a path is directly in the folder of a run."""
+    return os.path.lexists(path.parent / RUN_FILE)
+
+
+def is_private_beside(path: Path) -> bool:
+    """Return whether a file is to be for its owner alone, as its neighbour run.json is; outside of runs it is not."""
+    if os.name == "nt":
+        return False
+    try:
+        return not path.with_name(RUN_FILE).lstat().st_mode & _OTHERS
+    except (OSError, ValueError):
+        return False
+
+
+def _odd(path: Path, kind: str) -> RunFolderError:
+    return RunFolderError(
+        f"this is {kind}, and only files of its own are used in a run's folder",
+        path=path,
+        hint="Remove it, or put the file itself there. The folder itself may be a link.",
+    )
+
+
+def _check_opened(path: Path, opened: os.stat_result, *, is_written: bool) -> None:
+    """Refuse what was opened although it is no file of its own."""
+    if not stat.S_ISREG(opened.st_mode):
+        for is_kind, name in _KINDS:
+            if is_kind(opened.st_mode):
+                raise _odd(path, name)
+    if not _LEAVES_LINKS:
+        refuse_odd(path)  # planted since the first look
+    if is_written and opened.st_nlink > 1:
+        raise RunFolderError(
+            f"this file has {opened.st_nlink} names (hard links), and what is written would stand in all of them",
+            path=path,
+            hint="Make it a file of its own: copy it, and move the copy to its place.",
+        )
+
+
+def _beyond_standard(descriptor: int) -> int:
+    """Keep clear of 0 to 2: where an agent has closed its standard output, what it prints would go into the file."""
+    if sys.platform == "win32":
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(_STANDARD) + 1)
+    finally:
+        os.close(descriptor)
+
+
+def _make_private(descriptor: int) -> None:
+    """Take the rights of others away; what is another user's own stays as it is."""
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, _PRIVATE_FILE)

@@ -1,0 +1,260 @@
+"""The requests to one model: their places, retries and money, and when no more are sent."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
+
+from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, NotAskedError, Usage
+from graphrag_eval_lc.judges.scores import note_settled_cost
+from graphrag_eval_lc.retrying import (
+    RetryPolicy,
+    is_rate_limit,
+    is_worth_a_retry,
+    masked_error_text,
+    refuses_everything,
+    retry_after_of,
+    status_of,
+    was_never_sent,
+)
+from graphrag_eval_lc.texts import visible
+
+Outcome = TypeVar("Outcome")
+
+_log = logging.getLogger(__name__)
+
+HINTS = {
+    401: "Check the API key.",
+    403: "Check what the API key may do.",
+    404: "Check the name of the model, and base_url.",
+}
+"""What to do about an HTTP status."""
+
+
+class RequestSize(NamedTuple):
+    """The most tokens of a request.
+
+    Attributes:
+        input_tokens: Those of the prompt: its UTF-8 bytes, as a token is one byte or more.
+        output_tokens: Those of all its answers; None where nothing bounds them.
+    """
+
+    input_tokens: int
+    output_tokens: int | None
+
+
+def size_of(body: Mapping[str, Any], output_tokens: int | None, *, overhead: int = 0) -> RequestSize:
+    """Return the size of a request with a JSON body, whose syntax is more than what a provider adds to its texts.
+
+    Example:
+        >>> size_of({"input": "Wörter"}, 0)
+        RequestSize(input_tokens=20, output_tokens=0)
+    """
+    text = json.dumps(body, ensure_ascii=False, default=str)
+    return RequestSize(len(text.encode("utf-8", "surrogatepass")) + overhead, output_tokens)
+
+
+FIRST_WAIT_SEC = 0.5
+_MOST_REFUSALS = 3  # in a row; then nothing more is asked
+_BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the model perhaps did not
+
+
+@dataclass(slots=True)
+class RequestCosts:
+    """What the requests to one model may cost, and did.
+
+    Attributes:
+        limit: The money, which all models of a run share.
+        cost_of: Returns the USD of usages; None where they cannot be priced.
+        most_cost_of: Returns the most USD of a request of some size; None where nothing bounds it.
+        name: The model's name in messages.
+        model: Its name at the provider, under which the config prices it.
+        excess: The most reported input tokens for each of those that were taken for the bound; at least 1.
+    """
+
+    limit: CostLimit
+    cost_of: Callable[[Iterable[Usage]], float | None]
+    most_cost_of: Callable[[RequestSize], float | None]
+    name: str
+    model: str
+    excess: float = 1.0
+
+    async def areserve(self, size: Callable[[], RequestSize]) -> tuple[Reservation, RequestSize | None]:
+        """Reserve the most that a request can cost, and return the reservation with the request's size.
+
+        Raises:
+            NotAskedError: It does not fit into the limit.
+        """
+        bound = None if self.limit.most is None else size()
+        most: float | None = 0.0
+        if bound is not None:
+            most = self.most_cost_of(bound._replace(input_tokens=int(bound.input_tokens * self.excess)))
+        try:
+            unbounded = self._unbounded(bound) if most is None and bound is not None else ""
+            return await self.limit.areserve(most, unbounded=unbounded), bound
+        except CostLimitError as problem:
+            raise NotAskedError(f"{self.name} is not asked: {problem}") from None
+
+    def settle(
+        self, reservation: Reservation, size: RequestSize | None, usages: Sequence[Usage], *, was_sent: bool
+    ) -> None:
+        """Settle what a request did cost.
+
+        Args:
+            reservation: What it reserved.
+            size: Its size, where there is a limit.
+            usages: What the provider reported; empty for a request without an answer.
+            was_sent: Whether the provider may have worked for it.
+        """
+        cost = self.cost_of(usages) if usages else None if was_sent else 0.0
+        reservation.settle(cost)
+        note_settled_cost(reservation.amount if cost is None else cost)
+        reported = max((usage.input_tokens or 0 for usage in usages), default=0)
+        if size is not None and reported > size.input_tokens * self.excess:
+            self.excess = reported / size.input_tokens
+            _log.warning(
+                "%s reported %s input tokens for a request of %s bytes: the budget of money may have been passed, and "
+                "from here on as many are reserved",
+                visible(self.name),
+                f"{reported:,}",
+                f"{size.input_tokens:,}",
+            )
+
+    def _unbounded(self, size: RequestSize) -> str:
+        if size.output_tokens is None:
+            return f"nothing bounds the answers of {self.name} (set its max_tokens)"
+        return f"no price is known for {self.model} (prices in the config can give it)"
+
+
+class ModelCalls:
+    """The requests to one model, with retries.
+
+    Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
+    each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
+    Retry-After nothing is sent to this model before that time. The timeout, in seconds, leaves out the time in which
+    others block the event loop. Where the server refuses three requests in a row as it will refuse all (a wrong key,
+    an unknown model, a used up quota), nothing more is sent.
+
+    Attributes:
+        given_up: Why nothing more is sent; None while requests are sent.
+    """
+
+    def __init__(self, pool: CallPool, *, max_retries: int, timeout: float, costs: RequestCosts) -> None:
+        self.given_up: str | None = None
+        self._pool = pool
+        self._timeout = timeout
+        self._costs = costs
+        self._policy = RetryPolicy(max_retries, _is_worth_a_retry, FIRST_WAIT_SEC)
+        self._resumes_at = 0.0
+        self._refusals = 0
+
+    async def outcome_of(
+        self, request: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage], size: Callable[[], RequestSize]
+    ) -> Outcome:
+        """Return the outcome of a request.
+
+        Args:
+            request: Called for each attempt, with a list to which it adds what the provider reports.
+            paid: The usages of all attempts are added to it.
+            size: Returns the most tokens of an attempt; called where there is a limit of costs.
+
+        Raises:
+            Exception: That of the last attempt; a JudgeError at once.
+        """
+        close_connections_of_resting_loops()
+        for attempt in count(1):
+            try:
+                outcome = await self._in_place(request, paid, size)
+            except JudgeError:
+                raise
+            except Exception as problem:
+                self._count_refusal(problem)
+                wait = self._policy.wait_before_retry(attempt, problem)
+                if wait is None:
+                    if attempt > 1:
+                        problem.add_note(f"after {attempt} attempts")
+                    raise
+                if is_rate_limit(problem) and retry_after_of(problem):
+                    self._resumes_at = max(self._resumes_at, time.monotonic() + wait)
+            else:
+                self._refusals = 0
+                return outcome
+            await asyncio.sleep(wait)
+        raise AssertionError("count has no end")
+
+    def _count_refusal(self, problem: Exception) -> None:
+        if not refuses_everything(problem):
+            self._refusals = 0
+            return
+        self._refusals += 1
+        if self._refusals >= _MOST_REFUSALS and self.given_up is None:
+            self.given_up = (
+                f"{self._costs.name} refused {self._refusals} requests in a row and is asked nothing more: "
+                f"{masked_error_text(problem)}{self._hint(problem)}"
+            )
+
+    @staticmethod
+    def _hint(problem: Exception) -> str:
+        hint = HINTS.get(status_of(problem) or 0)
+        return "" if hint is None else f" ({hint[0].lower()}{hint[1:].removesuffix('.')})"
+
+    async def _in_place(
+        self, request: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage], size: Callable[[], RequestSize]
+    ) -> Outcome:
+        while True:
+            await asyncio.sleep(max(0.0, self._resumes_at - time.monotonic()))
+            async with self._pool.place():
+                if self._resumes_at > time.monotonic():
+                    continue
+                if self.given_up is not None:
+                    raise NotAskedError(self.given_up)
+                reservation, bound = await self._costs.areserve(size)
+                return await self._settled(request, paid, reservation, bound)
+
+    async def _settled(
+        self,
+        request: Callable[[list[Usage]], Awaitable[Outcome]],
+        paid: list[Usage],
+        reservation: Reservation,
+        bound: RequestSize | None,
+    ) -> Outcome:
+        """Send a request, and settle what it cost, whatever comes of it."""
+        usages: list[Usage] = []
+        was_sent = True
+        try:
+            return await self._in_time(lambda: request(usages))
+        except Exception as problem:
+            was_sent = _is_billed_perhaps(problem)
+            raise
+        finally:
+            paid += usages
+            self._costs.settle(reservation, bound, usages, was_sent=was_sent)
+
+    async def _in_time(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        try:
+            async with timeout_beside_stalls(self._timeout) as deadline:
+                return await request()
+        except TimeoutError:
+            if deadline.expired():
+                raise TimeoutError(f"no answer within {self._timeout:g} s") from None
+            raise
+
+
+def _is_billed_perhaps(error: Exception) -> bool:
+    """Return whether a request that failed without a usage may have cost something: what is refused is not billed."""
+    status = status_of(error)
+    if status is not None:
+        return status < 400 or status in _BILLED_PERHAPS
+    return not was_never_sent(error)
+
+
+def _is_worth_a_retry(error: BaseException) -> bool:
+    return isinstance(error, BrokenAnswerError) or is_worth_a_retry(error)

@@ -1,0 +1,137 @@
+"""What judges would ask: their requests counted, with tokens and money, and none sent."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_eval_lc.judges.model_calls import RequestSize
+from graphrag_eval_lc.prices import Pricing, dollars
+from graphrag_eval_lc.texts import counted
+
+BYTES_A_TOKEN = 4
+"""About as many UTF-8 bytes has a token of English text or JSON."""
+TOKENS_AN_ANSWER = 200
+"""About as many tokens has an answer of a judge, with its reason."""
+
+
+@dataclass(slots=True)
+class RequestPlan:
+    """The requests that judges would send.
+
+    Attributes:
+        pricing: The prices.
+        requests: How many would be sent.
+        known: How many answers are in the cache, or are asked for by an equal request.
+        input_tokens: About as many tokens would be sent.
+        output_tokens: About as many would come back.
+        most_input_tokens: Not more than so many would be sent.
+        most_output_tokens: Not more than so many would come back.
+        cost: About so many USD; None where a model has no known price.
+        most_cost: Not more than so many USD, where each request is answered at once; None where nothing bounds them.
+        unpriced: The models without a price.
+        notes: What is not counted.
+
+    Example:
+        >>> plan = RequestPlan(Pricing())
+        >>> plan.add("no-such-model", None, [RequestSize(400, 100)], 1)
+        >>> plan.requests, plan.input_tokens, plan.output_tokens, plan.cost
+        (1, 100, 100, None)
+    """
+
+    pricing: Pricing = field(repr=False)
+    requests: int = 0
+    known: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    most_input_tokens: int = 0
+    most_output_tokens: int = 0
+    cost: float | None = 0.0
+    most_cost: float | None = 0.0
+    unpriced: set[str] = field(default_factory=set)
+    notes: set[str] = field(default_factory=set)
+    _digests: set[str] = field(default_factory=set, repr=False)
+
+    def is_known(self, digest: str) -> bool:
+        """Return whether an equal request is counted already, whose answer the cache would have; note this one."""
+        if digest in self._digests:
+            self.known += 1
+            return True
+        if digest:
+            self._digests.add(digest)
+        return False
+
+    def add(self, model: str, provider: str | None, sizes: Iterable[RequestSize], answers: int) -> None:
+        """Count requests.
+
+        Args:
+            model: The model that would be asked.
+            provider: Who runs it.
+            sizes: The most tokens of each request.
+            answers: How many answers each of them is to give; 0 for embeddings.
+        """
+        for size in sizes:
+            about = (size.input_tokens // BYTES_A_TOKEN, answers * TOKENS_AN_ANSWER)
+            if size.output_tokens is not None:
+                about = (about[0], min(about[1], size.output_tokens))
+            self.requests += 1
+            self.input_tokens += about[0]
+            self.output_tokens += about[1]
+            self.most_input_tokens += size.input_tokens
+            self.most_output_tokens += size.output_tokens or 0
+            self.cost = self._sum(self.cost, model, provider, *about)
+            self.most_cost = self._sum(self.most_cost, model, provider, size.input_tokens, size.output_tokens)
+
+    def _sum(
+        self, total: float | None, model: str, provider: str | None, input_tokens: int, output_tokens: int | None
+    ) -> float | None:
+        if output_tokens is None:
+            return None
+        cost = self.pricing.most_cost(model, input_tokens=input_tokens, output_tokens=output_tokens, provider=provider)
+        if cost is None:
+            self.unpriced.add(model)
+        return None if cost is None or total is None else total + cost
+
+    def sentences(self) -> list[str]:
+        """Return what is planned, for people."""
+        known = f" ({counted(self.known, 'more answer is', 'more answers are')} known already)" if self.known else ""
+        if not self.requests:
+            return [f"The judges would ask nothing{known}.", *sorted(self.notes)]
+        about = f"about {self.input_tokens:,} input and {self.output_tokens:,} output tokens"
+        most = f"at most {self.most_input_tokens:,} and {self.most_output_tokens:,} tokens"
+        if self.cost is not None:
+            about += f", {_money(self.cost)}"
+        if self.most_cost is not None:
+            most += f", {_money(self.most_cost)}, where each request is answered at once"
+        texts = [f"The judges would send {counted(self.requests, 'request')}{known}: {about}; {most}."]
+        if self.unpriced:
+            texts.append(
+                f"No price is known for {', '.join(sorted(self.unpriced))} (prices in the config can give it)."
+            )
+        return [*texts, *sorted(self.notes)]
+
+
+# Keys whose other values end the judging early.
+_ENDING = frozenset({"noncommittal"})
+
+
+def _money(cost: float) -> str:
+    return dollars(round(cost, 6))
+
+
+def example_of(schema: Mapping[str, Any]) -> Any:
+    """Return a value that a closed JSON schema allows, lists with one item, so that judges go on with it.
+
+    Example:
+        >>> example_of({"type": "object", "properties": {"verdict": {"enum": [0, 1]}, "why": {"type": "string"}}})
+        {'verdict': 1, 'why': '-'}
+    """
+    if "enum" in schema:
+        return schema["enum"][-1]
+    if "anyOf" in schema:
+        return example_of(schema["anyOf"][0])
+    if schema.get("type") == "object":
+        parts = schema.get("properties", {})
+        return {name: 0 if name in _ENDING else example_of(part) for name, part in parts.items()}
+    if schema.get("type") == "array":
+        return [example_of(schema.get("items", {}))] * max(1, schema.get("minItems", 0))
+    return {"integer": 1, "number": 1.0, "boolean": True}.get(schema.get("type", ""), "-")
