@@ -88,6 +88,16 @@ def refuses_everything(error: BaseException) -> bool:
     return False
 
 
+def is_too_long(error: BaseException) -> bool:
+    """Return whether a model refused a request since its texts, with the room for the answer, are too long."""
+    status = status_of(error)
+    if status == 413:
+        return True
+    if status not in {400, 422}:
+        return False
+    return not _TOO_LONG_CODES.isdisjoint(_codes_of(error)) or _TOO_LONG.search(text_of(error)) is not None
+
+
 def was_never_sent(error: BaseException) -> bool:
     """Return whether a request failed before it reached a server, so that it cannot have cost anything."""
     return any(
@@ -293,6 +303,12 @@ _UNKNOWN_TO_SERVER = re.compile(
     r"(?:invalid|unknown|no such|unsupported) model|model\b.{0,80}?(?:not found|not exist|not supported|is invalid)"
     r"|(?:invalid|incorrect|expired) api[ _-]?key|api[ _-]?key.{0,20}?(?:not valid|invalid|incorrect|expired)",
     re.IGNORECASE | re.DOTALL,
+)
+_TOO_LONG_CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
+_TOO_LONG = re.compile(
+    r"maximum context length|context_length|context (?:window|size)|too long|reduce the length|too many tokens"
+    r"|exceeds? the (?:maximum|model's|limit)|input tokens? (?:count )?exceed",
+    re.IGNORECASE,
 )
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror"})
 

@@ -215,7 +215,7 @@ class TerminalBar(Progress):
             TextColumn("{task.description}"),
             BarColumn(bar_width=50),
             TextColumn("{task.fields[details]}"),
-            console=_Console(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
+            console=DataConsole(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
             refresh_per_second=8,
             transient=True,
             # Standard output that goes to a file or a pipe must stay there.
@@ -258,13 +258,6 @@ def _line(parts: Iterable[Text]) -> Text:
     line = Text("  ").join(parts)
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
-
-
-class _Console(DataConsole):
-    """A console that leaves the cursor visible, so that a killed process does not leave a terminal without one."""
-
-    def show_cursor(self, show: bool = True) -> bool:
-        return False
 
 
 def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:

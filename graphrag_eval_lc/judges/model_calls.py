@@ -120,13 +120,11 @@ class RequestCosts:
         reported = max((usage.input_tokens or 0 for usage in usages), default=0)
         if size is not None and reported > size.input_tokens * self.excess:
             self.excess = reported / size.input_tokens
-            _log.warning(
-                "%s reported %s input tokens for a request of %s bytes: the budget of money may have been passed, and "
-                "from here on as many are reserved",
-                visible(self.name),
-                f"{reported:,}",
-                f"{size.input_tokens:,}",
+            told = (
+                f"{self.name} reported {reported:,} input tokens for a request of {size.input_tokens:,} bytes: the "
+                "budget of money may have been passed, and from here on as many are reserved"
             )
+            _log.warning("%s", visible(told))
 
     def _unbounded(self, size: RequestSize) -> str:
         if size.output_tokens is None:

@@ -25,7 +25,6 @@ from graphrag_eval_lc.judges.asked_model import (
 )
 from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
-    CutAnswerError,
     EndpointAbilities,
     Messages,
     StructuredJudgeModel,
@@ -39,7 +38,7 @@ from graphrag_eval_lc.judges.chat_model import (
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
 from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
 
