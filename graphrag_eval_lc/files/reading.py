@@ -44,7 +44,8 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         raw = _bytes_of(Path(source)) if isinstance(source, str | PathLike) else source.read()
     except ValueError as problem:
         if isinstance(source, str | PathLike):
-            raise no_path(source) from problem
+            told = no_path(source)
+            raise error(told.what, path=told.path, hint=told.hint) from problem
         raise
     except OSError as problem:
         is_absent = isinstance(problem, FileNotFoundError)

@@ -61,3 +61,8 @@ def test_objects_glued_on_a_line_are_read_with_its_number(tmp_path: Path) -> Non
     path.write_text('{"a": 1}\n{"a": 2}{"a": \n')
     with pytest.raises(DatasetError, match="line 2: the file of responses is not valid JSON"):
         read_records(path, DatasetError, what="file of responses")
+
+
+def test_nul_in_a_path_is_an_error_of_what_is_read() -> None:
+    with pytest.raises(DatasetError, match="the path has a NUL character"):
+        read_records("a\0b", DatasetError, what="reference dataset")
