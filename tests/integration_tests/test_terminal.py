@@ -300,3 +300,26 @@ def test_what_notebooks_show_is_text(folder: Path) -> None:
     texts += [comparison._repr_html_(), *map(str, comparison.gate_results({_TEXTS[0]: 0.9}))]
     assert [commands_in(text) for text in texts] == [[] for _ in texts]
     assert [text for text in map(html.escape, map(shown, *zip(*_NUMBERED, strict=True))) if text not in texts[5]] == []
+
+
+@pytest.mark.parametrize("key", ["agent", "questions", "config", "label"])
+def test_a_record_of_a_run_that_is_broken_or_another_one_is_told_as_text(
+    folder: Path, key: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    options = ("--limit", "2", "--max-retries", "0", "--no-report", "--quiet")
+    asked = ("run", "qa.json", "-a", "agent.py:answer", "-o", str(run), *options)
+    command(folder, *asked)
+    record = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**record, key: hostile(record.get(key, ""))}))
+    for arguments in (asked, ("score", str(run), "--no-report"), ("runs", str(run)), ("compare", str(run), "runs/a")):
+        command(folder, *arguments)
+
+
+def hostile(value: Any) -> Any:
+    """Return a value of JSON whose texts all begin with what a terminal would obey."""
+    if isinstance(value, dict):
+        return {key: hostile(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [hostile(item) for item in value]
+    return "".join(_TEXTS) + value if isinstance(value, str) else value

@@ -147,3 +147,16 @@ def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[s
     assert exit_code("judge-agreement", "--help") == 0
     # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
     assert "graphrag-eval-lc judge-agreement labelled.tsv" in " ".join(capsys.readouterr().out.split())
+
+
+def test_questions_and_reasons_are_shown_as_text(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub.answer = lambda request: {**claims_of(request), "reason": "of \x1b[2J [red] :smile: \u202e"}
+    cells = [["urn:a:x \x1b]0;t\x07", "r", f"[{place}] {GOOD}", "0"] for place in range(2)]
+    Path("labelled.tsv").write_bytes(b"".join(tsv_lines([HEADER, *cells])))
+    assert exit_code(*COMMAND) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "urn:a:x ␛]0;t␇" in text
+    assert "of ␛[2J [red] :smile: ⟨U+202E⟩" in text
+    assert "\x1b" not in text
