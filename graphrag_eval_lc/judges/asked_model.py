@@ -81,11 +81,19 @@ class AskedModel:
         model: Its name at the provider.
         provider: Who runs it.
         settings: All else that its answers depend on.
+        has_own_clients: Whether no other event loop uses its HTTP connections.
         **options: How it is asked.
     """
 
     def __init__(
-        self, name: str, model: str, provider: str | None, settings: Mapping[str, Any], **options: Unpack[AskingOptions]
+        self,
+        name: str,
+        model: str,
+        provider: str | None,
+        settings: Mapping[str, Any],
+        *,
+        has_own_clients: bool = False,
+        **options: Unpack[AskingOptions],
     ) -> None:
         self.name = name
         self._model = model
@@ -101,6 +109,7 @@ class AskedModel:
             options.get("pool") or CallPool(_DEFAULT_CONCURRENCY),
             max_retries=options.get("max_retries", _DEFAULT_RETRIES),
             timeout=options.get("timeout", _DEFAULT_TIMEOUT_SEC),
+            has_own_clients=has_own_clients,
             costs=RequestCosts(options.get("cost_limit") or CostLimit(), self._cost, self._most_cost, name, model),
         )
 

@@ -145,11 +145,14 @@ class ModelCalls:
         given_up: Why nothing more is sent; None while requests are sent.
     """
 
-    def __init__(self, pool: CallPool, *, max_retries: int, timeout: float, costs: RequestCosts) -> None:
+    def __init__(
+        self, pool: CallPool, *, max_retries: int, timeout: float, costs: RequestCosts, has_own_clients: bool
+    ) -> None:
         self.given_up: str | None = None
         self._pool = pool
         self._timeout = timeout
         self._costs = costs
+        self._has_own_clients = has_own_clients
         self._policy = RetryPolicy(max_retries, _is_worth_a_retry, FIRST_WAIT_SEC)
         self._resumes_at = 0.0
         self._refusals = 0
@@ -167,7 +170,8 @@ class ModelCalls:
         Raises:
             Exception: That of the last attempt; a JudgeError at once.
         """
-        close_connections_of_resting_loops()
+        if not self._has_own_clients:
+            close_connections_of_resting_loops()
         for attempt in count(1):
             try:
                 outcome = await self._in_place(request, paid, size)
