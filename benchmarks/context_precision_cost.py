@@ -11,11 +11,9 @@ what one by one does.
 import argparse
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from openai_stub import Json, OpenAIStub, StubRequest
 
 from graphrag_eval_lc.config import GenerationConfig
 from graphrag_eval_lc.judges import ContextPrecision
@@ -30,6 +28,10 @@ GROWTH_GOAL = 1.05  # times as much as twice, for twice as many contexts
 BATCH_GOAL = 0.12
 
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+OpenAIStub: Any = import_module("openai_stub").OpenAIStub
+
+
 class Sent(NamedTuple):
     """What one score sent and cost."""
 
@@ -41,13 +43,13 @@ class Sent(NamedTuple):
 class Meter:
     """Answers each request, and keeps only what it cost."""
 
-    def __init__(self, stub: OpenAIStub) -> None:
+    def __init__(self, stub: Any) -> None:
         self._stub = stub
         self._answered = ""
         self.sent = Sent(0, 0.0, 0.0)
         stub.answer = self._answer
 
-    def _answer(self, request: StubRequest) -> Json:
+    def _answer(self, request: Any) -> dict[str, Any]:
         text = request.system + request.user
         length, cached = len(text.encode()), _shared(text, self._answered)
         cached = cached if cached >= CACHED_FROM else 0
@@ -74,7 +76,7 @@ def measured(contexts: int, characters: int, batch: int) -> Sent:
     """Return what the precision of so many contexts sends."""
     with OpenAIStub() as stub:
         meter = Meter(stub)
-        model = as_judge_model(GenerationConfig(base_url=stub.base_url, api_key="k"))
+        model = as_judge_model(GenerationConfig.model_validate({"base_url": stub.base_url, "api_key": "k"}))
         reference = "The line goes from the substation to the wind farm. " * (characters // 52)
         texts = [f"Context {number}. " + "It has a transformer of 132 kV. " * 31 for number in range(contexts)]
         score = ContextPrecision(model, batch=batch).score(
