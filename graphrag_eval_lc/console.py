@@ -13,7 +13,8 @@ from graphrag_eval_lc.texts import visible
 class DataConsole(Console):
     r"""A console of ``rich`` whose texts all pass ``visible``; only its own styles and cursor moves reach the terminal.
 
-    Neither ``[brackets]`` nor ``:names:`` mean anything to it, and it colours nothing by what a text looks like.
+    Neither ``[brackets]`` nor ``:names:`` mean anything to it, and it colours nothing by what a text looks like. The
+    cursor stays visible, so that a killed process does not leave a terminal without one.
 
     Args:
         **options: The options of ``rich``'s console.
@@ -28,6 +29,10 @@ class DataConsole(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, markup=False, emoji=False, highlight=False)
+
+    def show_cursor(self, show: bool = True) -> bool:
+        """Leave the cursor as it is, and say so."""
+        return False
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a string as a text in which nothing hides."""

@@ -152,9 +152,20 @@ _ELSEWHERE = {
 }
 
 
-def cannot_write(path: str | PathLike[str], problem: OSError) -> RunFolderError:
-    """Return the error for a file that cannot be written, perhaps in the middle of a run."""
-    return RunFolderError(f"cannot be written ({_reason(problem)})", path=path, hint=_hint_for(path, problem))
+def cannot_write(path: str | PathLike[str], problem: OSError, *, is_output: bool = False) -> RunFolderError:
+    """Return the error for a file that cannot be written.
+
+    Args:
+        path: The file.
+        problem: What the system said.
+        is_output: Whether it is a file that the user named, and none in which a run is kept.
+    """
+    parent = Path(path).parent
+    if is_output and problem.errno == errno.ENOENT and not parent.is_dir():
+        hint = f"There is no folder {parent}: make it first, or give another one."
+    else:
+        hint = _hint_for(path, problem)
+    return RunFolderError(f"cannot be written ({_reason(problem)})", path=path, hint=hint)
 
 
 def cannot_make(path: str | PathLike[str], problem: OSError) -> RunFolderError:
@@ -201,7 +212,7 @@ def _hint_for(path: str | PathLike[str], problem: OSError, *, is_beginning: bool
     if number == errno.ENOENT:
         if Path(path).parent.is_dir():
             return _never_there(path)
-        return f"There is no folder {Path(path).parent}: give another one, or run again where it was removed meanwhile."
+        return "The folder was removed while the run was writing: run again, and leave it alone until the run ends."
     return _ELSEWHERE.get(number or 0, f"Check the disk, then run again{kept}")
 
 

@@ -125,3 +125,21 @@ def _text_of(value: object) -> str:
         return str(value)
     except Exception:  # an object of an agent: one that fails here must not cost the record around it
         return f"<{type(value).__name__} without a text>"
+
+
+def document_text(document: object) -> str | None:
+    """Return the text of a document in a tool's output: ``text``, else ``page_content``; None for one without.
+
+    A Document that LangChain serialised has them under ``kwargs``.
+
+    Example:
+        >>> document_text({"page_content": "Oslo is in NO1.", "metadata": {}})
+        'Oslo is in NO1.'
+    """
+    if not isinstance(document, Mapping):
+        return None
+    kwargs = document.get("kwargs")
+    places = (document, kwargs) if isinstance(kwargs, Mapping) else (document,)
+    found = [place.get(key) for place in places for key in ("text", "page_content")]
+    texts = [text for text in found if isinstance(text, str)]
+    return next((text for text in texts if text.strip()), texts[0] if texts else None)

@@ -88,6 +88,16 @@ def refuses_everything(error: BaseException) -> bool:
     return False
 
 
+def is_too_long(error: BaseException) -> bool:
+    """Return whether a model refused a request since its texts, with the room for the answer, are too long."""
+    status = status_of(error)
+    if status == 413:
+        return True
+    if status not in {400, 422}:
+        return False
+    return not _TOO_LONG_CODES.isdisjoint(_codes_of(error)) or _TOO_LONG.search(text_of(error)) is not None
+
+
 def was_never_sent(error: BaseException) -> bool:
     """Return whether a request failed before it reached a server, so that it cannot have cost anything."""
     return any(
@@ -294,6 +304,12 @@ _UNKNOWN_TO_SERVER = re.compile(
     r"|(?:invalid|incorrect|expired) api[ _-]?key|api[ _-]?key.{0,20}?(?:not valid|invalid|incorrect|expired)",
     re.IGNORECASE | re.DOTALL,
 )
+_TOO_LONG_CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
+_TOO_LONG = re.compile(
+    r"maximum context length|context_length|context (?:window|size)|too long|reduce the length|too many tokens"
+    r"|exceeds? the (?:maximum|model's|limit)|input tokens? (?:count )?exceed",
+    re.IGNORECASE,
+)
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror"})
 
 
@@ -415,10 +431,17 @@ def _retry_after(error: BaseException) -> float | None:
         except Exception:  # no headers
             continue
         milliseconds = _seconds(headers.get("retry-after-ms"))
-        wait = _seconds(headers.get("retry-after")) if milliseconds is None else milliseconds / 1000
+        wait = _wait_in(headers) if milliseconds is None else milliseconds / 1000
         if wait is not None:
             return wait
     return None
+
+
+def _wait_in(headers: Mapping[str, Any]) -> float | None:
+    """Return the seconds of Retry-After; a date there is held against that of the answer, as clocks differ."""
+    value, sent = headers.get("retry-after"), headers.get("date")
+    until, now = (_date_in(text.strip()) if isinstance(text, str) else None for text in (value, sent))
+    return _seconds(value) if until is None or now is None else max(0.0, until - now)
 
 
 def _seconds(value: object) -> float | None:
@@ -437,8 +460,14 @@ def _seconds(value: object) -> float | None:
 def _seconds_of_text(text: str) -> float:
     if re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]*)?", text, re.ASCII):
         return float(text)
+    date = _date_in(text)
+    return math.nan if date is None else date - time.time()
+
+
+def _date_in(text: str) -> float | None:
+    """Return an HTTP date in seconds since 1970; None for any other text."""
     try:
         date = email.utils.parsedate_to_datetime(text)
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, IndexError, TypeError):
-        return math.nan
+        return None

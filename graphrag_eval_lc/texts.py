@@ -35,7 +35,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names, and how many more there are.
+    """Return the first names, and how many more there are; on one line, whatever the names are.
 
     Args:
         names: All names.
@@ -46,7 +46,7 @@ def listed(names: Sequence[str], most: int = 5) -> str:
         ('agent, router', 'a, b and 4 more')
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(visible(name, keeps_lines=False) for name in names[:most]) + more
 
 
 def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool = False) -> str:

@@ -63,7 +63,7 @@ PAYLOADS = (
 
 # What rich writes itself: colours and weights, and the moves with which its bar begins its lines anew.
 _STYLE = r"(?:[0-3]|3[0-7]|9[0-7]|38;5;\d+)"
-_OWN = re.compile(rf"\x1b\[{_STYLE}(?:;{_STYLE})*m|\r(?:\x1b\[1A)?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
+_OWN = re.compile(rf"\x1b\[{_STYLE}(?:;{_STYLE})*m|(?:\r(?:\x1b\[1A)?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*)+\r?|(?m:^)\r")
 _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -79,7 +79,7 @@ def shown(number: int, payload: str) -> str:
     return visible(marked(number, payload), keeps_lines=False)
 
 
-def open_terminal(columns: int = 1_000) -> tuple[int, int]:
+def open_terminal(columns: int = 10_000) -> tuple[int, int]:
     """Open a pseudo-terminal that adds nothing: a line ends as the process ended it; return both of its ends."""
     primary, secondary = pty.openpty()
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
@@ -90,7 +90,7 @@ def open_terminal(columns: int = 1_000) -> tuple[int, int]:
 
 
 def on_terminal(
-    arguments: Sequence[str], folder: Path, *, columns: int = 1_000, environment: dict[str, str] | None = None
+    arguments: Sequence[str], folder: Path, *, columns: int = 10_000, environment: dict[str, str] | None = None
 ) -> tuple[int, str]:
     """Run Python with arguments on a terminal of its own; return the exit code and all that was written to it."""
     primary, secondary = open_terminal(columns)
@@ -114,7 +114,7 @@ def read_all(primary: int) -> str:
     while part := _read(primary):
         written += part
     os.close(primary)
-    return written.decode("utf-8")
+    return written.decode("utf-8", "replace")
 
 
 def _read(descriptor: int) -> bytes:

@@ -17,7 +17,8 @@ from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gate
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import response_key
-from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_write
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
 from graphrag_eval_lc.records import Response, Result
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import (
@@ -328,8 +329,7 @@ class BenchmarkRun:
 def _made(directory: str | PathLike[str]) -> Path:
     """Return a folder, which is made where it is missing."""
     folder = Path(directory)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise cannot_write(folder, problem) from problem
+    if is_of_run(folder):
+        refuse_odd(folder)
+    make_folder(folder, is_private=is_private_beside(folder))
     return folder

@@ -28,12 +28,16 @@ from graphrag_eval_lc.texts import shown_html
 class UnfailingStream:
     """Hand text on to a stream, and drop what cannot be written: the terminal is gone, the disk is full, it is closed.
 
+    Where an agent closed the stream's descriptor, another file or connection may have its number by now; nothing is
+    written there.
+
     Args:
         stream: Where the text goes. Letters that its encoding lacks are escaped.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._place = _place_of(stream)
 
     @property
     def encoding(self) -> str:
@@ -42,6 +46,8 @@ class UnfailingStream:
 
     def write(self, text: str) -> int:
         """Write what can be written, and return the number of letters as if all was."""
+        if _place_of(self._stream) != self._place:
+            return len(text)
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
         return len(text)
@@ -60,6 +66,15 @@ class UnfailingStream:
     def fileno(self) -> int:
         """Return the stream's number, which rich asks for on Windows."""
         return self._stream.fileno()
+
+
+def _place_of(stream: TextIO) -> tuple[int, int] | None:
+    """Return which file a stream leads to; None where that is none, as in memory, or where it is closed."""
+    try:
+        file = os.fstat(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return None
+    return file.st_dev, file.st_ino
 
 
 def line_pauses() -> Iterator[float]:
@@ -200,7 +215,7 @@ class TerminalBar(Progress):
             TextColumn("{task.description}"),
             BarColumn(bar_width=50),
             TextColumn("{task.fields[details]}"),
-            console=_Console(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
+            console=DataConsole(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
             refresh_per_second=8,
             transient=True,
             # Standard output that goes to a file or a pipe must stay there.
@@ -243,13 +258,6 @@ def _line(parts: Iterable[Text]) -> Text:
     line = Text("  ").join(parts)
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
-
-
-class _Console(DataConsole):
-    """A console that leaves the cursor visible, so that a killed process does not leave a terminal without one."""
-
-    def show_cursor(self, show: bool = True) -> bool:
-        return False
 
 
 def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:

@@ -4,10 +4,11 @@ import hashlib
 import json
 import platform
 import re
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
@@ -42,16 +43,21 @@ class Session:
         started_at: When it began.
         finished_at: When it ended; None before, and for one that was killed.
         stopped: Why it ended before its time, and how many samples it left out; None where it did not.
+        elapsed_sec: Seconds from its start to its end, whatever the clock was set to meanwhile; 0 before the end.
     """
 
     started_at: datetime
     finished_at: datetime | None = None
     stopped: Mapping[str, Any] | None = None
 
-    @property
-    def elapsed_sec(self) -> float:
-        """Seconds from its start to its end; 0 before the end."""
-        return 0.0 if self.finished_at is None else round((self.finished_at - self.started_at).total_seconds(), 3)
+    elapsed_sec: float = 0.0
+    _began: float = field(default_factory=time.monotonic, repr=False)
+
+    def end(self, stopped: Mapping[str, Any] | None = None) -> "Session":
+        """Return the session, ended now. Its end is not before its start, also where the clock was set back."""
+        elapsed = time.monotonic() - self._began
+        finished = max(datetime.now(UTC), self.started_at + timedelta(seconds=elapsed))
+        return replace(self, finished_at=finished, elapsed_sec=round(elapsed, 3), stopped=stopped)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the session as it stands in run.json."""
@@ -174,7 +180,7 @@ class RunManifest:
             scorers: What ``scored_with`` gives by now.
             judges: Who judged.
         """
-        session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
+        session = self.session.end(stopped)
         described = {**self.described, **(scorers or {})}
         return replace(self, session=session, totals=totals, described=described, judges=judges)
 

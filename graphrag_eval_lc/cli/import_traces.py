@@ -1,5 +1,6 @@
 """The command ``import``: traces of other tools as responses."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -75,7 +76,8 @@ def import_traces(
     if count.warnings:
         say(f"{counted(count.warnings, 'response has', 'responses have')} warnings (capture_warnings).")
     if dataset is not None:
-        say(f"To score them: graphrag-eval-lc score {dataset} {output} --answered-only -o runs/traced")
+        command = shlex.join(("score", str(dataset), str(output), "--answered-only", "-o", "runs/traced"))
+        say(f"To score them: graphrag-eval-lc {command}")
 
 
 class _Counts:

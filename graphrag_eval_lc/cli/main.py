@@ -113,14 +113,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
     debug = "--debug" in given
     fill_closed_output()
-    if debug:
-        sys.excepthook = _show_traceback
     _escape_what_cannot_be_printed()
     try:
         with own_output():
             app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
     except GraphRAGEvalError as problem:
         if debug:
+            sys.excepthook = _show_traceback  # now, as typer puts one of its own there
             raise
         tell(f"Error: {problem}")
         _exit(EXIT_NOTHING if isinstance(problem, NothingToCompareError) else EXIT_ERROR)
@@ -128,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _exit(ending.code)
     except Exception as problem:
         if debug:
+            sys.excepthook = _show_traceback  # now, as typer puts one of its own there
             raise
         tell(
             f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "

@@ -38,11 +38,10 @@ from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
-from graphrag_eval_lc.report.formats import shown_name
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
-from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.texts import counted, listed, visible
 
 _MOST_NAMED = 20
 
@@ -242,9 +241,9 @@ def show_plan(plan: RunPlan) -> None:
     if plan.errors:
         say(f"{plan.errors:,} of those failed; --retry-errors asks them again.")
     for template_id, count in by_template.items():
-        say(f"  {shown_name(template_id)}: {count:,}")
+        say(f"  {visible(template_id, keeps_lines=False)}: {count:,}")
     names = [
-        shown_name(sample.key[0]) + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "")
+        visible(sample.key[0], keeps_lines=False) + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "")
         for sample in plan.to_ask
     ]
     if names:

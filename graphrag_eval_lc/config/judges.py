@@ -50,6 +50,7 @@ class JudgesConfig(Section):
         max_retries: How often a request is sent again after rate limits, server errors and timeouts.
         timeout: The longest wait for an answer, in seconds.
         engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
+        batch: How many contexts one request judges, for context precision and utilization; 1 as in ragas.
         metrics: Judges to compute, such as ``answer_correctness``; None: all that can be.
         cache: Whether answers are kept in the run's folder, so that another scoring asks only what is new.
     """
@@ -58,8 +59,15 @@ class JudgesConfig(Section):
     max_retries: int = Field(default=3, ge=0)
     timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     engine: Literal["native", "ragas"] = "native"
+    batch: int = Field(default=1, ge=1)
     metrics: list[Annotated[str, AfterValidator(_known_judge)]] | None = None
     cache: bool = True
+
+    @model_validator(mode="after")
+    def _batch_fits_engine(self) -> Self:
+        if self.engine == "ragas" and self.batch > 1:
+            raise mistake("ragas judges one context in a request", "Leave batch out, or engine.", "batch")
+        return self
 
 
 class PriceConfig(Section):

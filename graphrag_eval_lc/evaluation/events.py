@@ -15,7 +15,7 @@ from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.event_loop.stalls import UNBLOCK_HINT, Span, Stall, StallWatch
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.texts import listed
+from graphrag_eval_lc.texts import listed, visible
 
 EventKind = Literal[
     "run_started",
@@ -228,7 +228,7 @@ class RunStalls:
 
     def _name(self, sample: Sample) -> str:
         repeat = f" (repeat {sample.repeat})" if self._repeats > 1 else ""
-        return f"question {sample.key[0]}{repeat}"
+        return visible(f"question {sample.key[0]}{repeat}", keeps_lines=False)
 
     def _stalled(self, stall: Stall) -> None:
         doing = None if stall.span is None else stall.span.subject

@@ -94,6 +94,20 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
         raise RunFolderError(what, path=path, hint=hint) from problem
 
 
+def open_to_write(path: Path) -> BinaryIO:
+    """Open a file that the user named, and empty it; one in a run's folder as ``open_descriptor`` does.
+
+    Raises:
+        RunFolderError: It is in a run's folder, and no file of its own.
+        OSError: It cannot be opened.
+    """
+    if not is_of_run(path):
+        return path.open("wb")
+    descriptor = open_descriptor(path, os.O_WRONLY | os.O_CREAT, is_private=is_private_beside(path))
+    os.ftruncate(descriptor, 0)
+    return os.fdopen(descriptor, "wb")
+
+
 def make_folder(path: Path, *, is_private: bool = True) -> None:
     """Make a folder where it is missing: for its owner alone (0700), or with the mode that the umask leaves.
 
@@ -141,18 +155,22 @@ def refuse_odd(path: Path) -> None:
 
 
 def is_of_run(path: Path) -> bool:
-    """Return whether a path is directly in the folder of a run."""
-    return os.path.lexists(path.parent / RUN_FILE)
+    """Return whether a path is in the folder of a run, or in a folder there."""
+    return _run_file_near(path) is not None
 
 
 def is_private_beside(path: Path) -> bool:
-    """Return whether a file is to be for its owner alone, as its neighbour run.json is; outside of runs it is not."""
-    if os.name == "nt":
-        return False
+    """Return whether a file is to be for its owner alone, as the run.json of its run is; outside of runs it is not."""
+    near = None if os.name == "nt" else _run_file_near(path)
     try:
-        return not path.with_name(RUN_FILE).lstat().st_mode & _OTHERS
-    except (OSError, ValueError):
+        return near is not None and not near.lstat().st_mode & _OTHERS
+    except OSError:
         return False
+
+
+def _run_file_near(path: Path) -> Path | None:
+    near = (folder / RUN_FILE for folder in (path.parent, path.parent.parent))
+    return next((file for file in near if os.path.lexists(file)), None)
 
 
 def _odd(path: Path, kind: str) -> RunFolderError:

@@ -10,7 +10,8 @@ from typing import IO, Any, NamedTuple
 
 import yaml
 
-from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.errors import GraphRAGEvalError, no_path
+from graphrag_eval_lc.files.opening import is_of_run, open_to_read
 from graphrag_eval_lc.json_values import parse_json
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
@@ -40,7 +41,12 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
     if not isinstance(source, str | PathLike) and not hasattr(source, "read"):
         raise error(f"a {what} cannot be read from {type(source).__name__}", hint="Give a path or an open file.")
     try:
-        raw = Path(source).read_bytes() if isinstance(source, str | PathLike) else source.read()
+        raw = _bytes_of(Path(source)) if isinstance(source, str | PathLike) else source.read()
+    except ValueError as problem:
+        if isinstance(source, str | PathLike):
+            told = no_path(source)
+            raise error(told.what, path=told.path, hint=told.hint) from problem
+        raise
     except OSError as problem:
         is_absent = isinstance(problem, FileNotFoundError)
         raise error(
@@ -52,6 +58,11 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
     if not text or text.isspace():
         raise error(f"the {what} is empty", path=path, hint=f"Give a file that holds a {what}.")
     return TextFile(text, path, _format_of(text, path), raw if isinstance(raw, bytes) else None)
+
+
+def _bytes_of(path: Path) -> bytes:
+    with open_to_read(path) if is_of_run(path) else path.open("rb") as file:
+        return file.read()
 
 
 def _path_of(source: Source) -> str | None:

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.reading import (
     LineIndex,
     Source,
@@ -161,12 +162,29 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
     """
     file = read_text(source, error, what=what)
     if file.format == "jsonl":
-        lines = list(_numbered_lines(file.text))
-        values = [parse_json_at(text, error, what=what, path=file.path, line=line) for line, text in lines]
-        return RecordFile(values, file, [line for line, _ in lines])
+        values: list[Any] = []
+        lines: list[int] = []
+        for line, text in _numbered_lines(file.text):
+            found = _values_on(text, error, what=what, path=file.path, line=line)
+            values += found
+            lines += [line] * len(found)
+        return RecordFile(values, file, lines)
     if file.format == "json":
         return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
     return RecordFile(parse_yaml(file, error, what=what), file)
+
+
+def _values_on(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int) -> list[Any]:
+    """Return the value on a line, or the objects that stand glued there where a newline was lost."""
+    try:
+        return [parse_json_at(text, error, what=what, path=path, line=line)]
+    except GraphRAGEvalError:
+        encoded = text.encode("utf-8", "surrogatepass")
+        parts = list(pieces(encoded))
+        if len(parts) < 2 or not all(part.is_json for part in parts):
+            raise
+    texts = (encoded[part.start : part.end].decode("utf-8", "surrogatepass") for part in parts)
+    return [parse_json_at(each, error, what=what, path=path, line=line) for each in texts]
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:

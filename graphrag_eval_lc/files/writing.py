@@ -129,7 +129,7 @@ def replace_file(target: Path, parts: Iterable[bytes], *, is_private: bool | Non
     try:
         _replace(target, parts, is_private_beside(target) if is_private is None else is_private)
     except OSError as problem:
-        raise cannot_write(target, problem) from problem
+        raise cannot_write(target, problem, is_output=is_private is None) from problem
     except ValueError as problem:
         if "\0" in str(target):
             raise no_path(target) from problem

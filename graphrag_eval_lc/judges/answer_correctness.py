@@ -1,8 +1,8 @@
 """Answer correctness: the claims of an answer against those of the reference answer."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, model_validator
 
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model
@@ -20,6 +20,18 @@ def _not_blank(text: str) -> str:
 # Not min_length, which the strict JSON schemas of some endpoints lack.
 Claim = Annotated[str, AfterValidator(_not_blank)]
 
+
+def _distinct(claims: list[str]) -> list[str]:
+    """Return claims without those that repeat an earlier one, whatever their case, spaces and last point."""
+    return list({_same(claim): claim for claim in reversed(claims)}.values())[::-1]
+
+
+def _same(claim: str) -> str:
+    return " ".join(claim.casefold().split()).rstrip(" .")
+
+
+Claims = Annotated[list[Claim], AfterValidator(_distinct)]
+
 _PLACEHOLDERS = ("question", "reference_answer", "actual_answer")
 
 
@@ -27,13 +39,29 @@ class ClaimLists(ClosedAnswer):
     """The claims of both answers, sorted: what a model answers."""
 
     reason: str
-    true_positives: list[Claim]
-    false_positives: list[Claim]
-    false_negatives: list[Claim]
+    true_positives: Claims
+    false_positives: Claims
+    covered_claims: Claims = Field(default_factory=list)  # some models leave it out
+    false_negatives: Claims
+
+    @model_validator(mode="after")
+    def _each_is_sorted_once(self) -> Self:
+        if not (self.true_positives or self.false_positives or self.covered_claims or self.false_negatives):
+            raise ValueError("the lists hold no claim at all")
+        for one, other in (("true_positives", "false_positives"), ("covered_claims", "false_negatives")):
+            both = {*map(_same, getattr(self, one))} & {*map(_same, getattr(self, other))}
+            if both:
+                raise ValueError(f"{min(both)!r} stands in {one} and in {other}")
+        return self
 
 
 class AnswerCorrectness:
     """The F1 of the claims of an answer against those of the reference answer, in one request.
+
+    Precision is the share of the answer's claims that the reference supports, and recall the share of the reference's
+    claims that the answer makes: each counts the claims of one side, so that an answer that says one thing in many
+    claims raises neither. A claim that is repeated counts once. Where a model does not list the reference's claims that
+    the answer makes, as those of older versions and of graphrag-eval do not, the supported claims stand for them.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -58,12 +86,13 @@ class AnswerCorrectness:
             response: The answer to judge. The model is not asked about a blank one, which scores 0.
 
         Returns:
-            The value is F1, from 0 to 1; None where neither answer makes a claim. ``details``: ``true_positives``,
-            ``false_positives``, ``false_negatives`` (lists of texts), ``precision`` (None where the answer makes no
-            claim), ``recall`` (None where the reference makes none) and ``f1``.
+            The value is F1, from 0 to 1. ``details``: ``true_positives``, ``false_positives``, ``covered_claims``
+            (where the model gave them), ``false_negatives`` (lists of texts), ``precision`` (None where the answer
+            makes no claim), ``recall`` (None where the reference makes none) and ``f1``.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no usable answer.
+            JudgeError: The question or the reference is blank, or the model gives no usable answer: one without any
+                claim is none.
         """
         question, expected = given_text("user_input", user_input), given_text("reference", reference)
         if isinstance(response, str) and not response.strip():
@@ -98,15 +127,22 @@ def correctness_prompt(template: str) -> Prompt:
 
 
 def _score(claims: ClaimLists, cost: float | None) -> JudgeScore:
-    """Return the scores of sorted claims; F1 as ``2·TP / (2·TP + FP + FN)`` also scores an answer without claims."""
+    """Return the scores of sorted claims; F1 is 0 where an answer or a reference has no claim."""
     supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
-    f1 = _share(2 * supported, 2 * supported + wrong + missing)
+    has_covered = "covered_claims" in claims.model_fields_set
+    covered = len(claims.covered_claims) if has_covered else supported
+    precision, recall = _share(supported, supported + wrong), _share(covered, covered + missing)
+    if has_covered:
+        f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+    else:
+        f1 = 2 * supported / (2 * supported + wrong + missing)  # the same, without rounding
     details = {
         "true_positives": claims.true_positives,
         "false_positives": claims.false_positives,
+        **({"covered_claims": claims.covered_claims} if has_covered else {}),
         "false_negatives": claims.false_negatives,
-        "precision": _share(supported, supported + wrong),
-        "recall": _share(supported, supported + missing),
+        "precision": precision,
+        "recall": recall,
         "f1": f1,
     }
     return JudgeScore(f1, claims.reason, cost, details)

@@ -20,16 +20,17 @@ from graphrag_eval_lc.judges.model_interface import (
     Asked,
     CallPool,
     Embedded,
-    NotAskedError,
+    TooLongError,
     UnusableAnswerError,
     Usage,
     total_cost,
+    unusable_answer,
 )
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
-from graphrag_eval_lc.retrying import masked_error_text, status_of
+from graphrag_eval_lc.registry.metrics import COST, INPUT_TOKENS, OUTPUT_TOKENS
+from graphrag_eval_lc.retrying import is_too_long, masked_error_text, status_of
 from graphrag_eval_lc.texts import visible
 
 Outcome = TypeVar("Outcome")
@@ -80,11 +81,19 @@ class AskedModel:
         model: Its name at the provider.
         provider: Who runs it.
         settings: All else that its answers depend on.
+        has_own_clients: Whether no other event loop uses its HTTP connections.
         **options: How it is asked.
     """
 
     def __init__(
-        self, name: str, model: str, provider: str | None, settings: Mapping[str, Any], **options: Unpack[AskingOptions]
+        self,
+        name: str,
+        model: str,
+        provider: str | None,
+        settings: Mapping[str, Any],
+        *,
+        has_own_clients: bool = False,
+        **options: Unpack[AskingOptions],
     ) -> None:
         self.name = name
         self._model = model
@@ -100,6 +109,7 @@ class AskedModel:
             options.get("pool") or CallPool(_DEFAULT_CONCURRENCY),
             max_retries=options.get("max_retries", _DEFAULT_RETRIES),
             timeout=options.get("timeout", _DEFAULT_TIMEOUT_SEC),
+            has_own_clients=has_own_clients,
             costs=RequestCosts(options.get("cost_limit") or CostLimit(), self._cost, self._most_cost, name, model),
         )
 
@@ -118,7 +128,7 @@ class AskedModel:
     def _keep(self, digest: str, record: Mapping[str, Any], cost: float | None) -> None:
         """Keep a paid answer and its cost."""
         self._counted.add(digest)
-        self._kept(digest, record if cost is None else {**record, "cost": cost})
+        self._kept(digest, record if cost is None else {**record, COST: cost})
 
     def _kept(self, digest: str, record: Mapping[str, Any]) -> None:
         """Write into the cache; if that fails, the answer is used all the same, and no further one is kept."""
@@ -185,9 +195,15 @@ class AskedModel:
         try:
             return await request
         except JudgeError as problem:
-            kind = NotAskedError if isinstance(problem, NotAskedError) else UnusableAnswerError
-            raise kind(problem.what, hint=problem.hint, cost=self._paid(paid), usages=paid) from problem.__cause__
+            raise unusable_answer(problem, self._paid(paid), paid) from problem.__cause__
         except Exception as problem:
+            if is_too_long(problem):
+                raise TooLongError(
+                    f"the texts are too long for {self.name}: {masked_error_text(problem)}",
+                    hint="Judge with a model that takes longer texts, or leave the metric out (judges: metrics).",
+                    cost=self._paid(paid),
+                    usages=paid,
+                ) from problem
             text = ", ".join((masked_error_text(problem), *getattr(problem, "__notes__", ())))
             raise UnusableAnswerError(
                 f"{self.name} could not be asked: {text}",
@@ -200,7 +216,7 @@ class AskedModel:
         """Return what was paid in vain, which the cache keeps for the limit of a later session."""
         cost = self._cost(usages)
         if cost:
-            self._kept(PAID_IN_VAIN, {"cost": cost})
+            self._kept(PAID_IN_VAIN, {COST: cost})
         return cost
 
 

@@ -12,6 +12,7 @@ from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
+from graphrag_eval_lc.registry.metrics import COST
 
 PAID_IN_VAIN = "paid in vain"
 """In place of a digest: what requests cost whose answers cannot be used."""
@@ -91,7 +92,7 @@ class JudgeCache:
         try:
             with open_to_read(self._path) as file:
                 for record in (entry[1] for line in file for _, entry in _entries_in(line)):
-                    known = [record["cost"]] if "cost" in record else map(cost_of, _usages_in(record))
+                    known = [record[COST]] if COST in record else map(cost_of, _usages_in(record))
                     costs += (cost for cost in known if isinstance(cost, int | float))
         except FileNotFoundError:
             return 0.0

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ValidationError
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.asked_model import AskedModel
 from graphrag_eval_lc.judges.model_calls import RequestSize
-from graphrag_eval_lc.judges.model_interface import Answer, Asked, Usage
+from graphrag_eval_lc.judges.model_interface import Answer, Asked, CutAnswerError, Usage
 from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.retrying import is_too_long
 
 Outcome = TypeVar("Outcome")
 Messages = list[dict[str, str]]
@@ -70,7 +71,7 @@ class StructuredJudgeModel(AskedModel, ABC):
         except ValidationError:
             plan.notes.add(f"What {self.name} is asked after an answer of the form {form.__name__} is not counted.")
             raise JudgeError("only planned") from None
-        return Asked((example,) * n, 0.0)
+        return Asked((example,) * n, 0.0, is_planned=True)
 
     @abstractmethod
     def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
@@ -123,10 +124,6 @@ async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Ou
         if isinstance(outcome, BaseException):
             raise outcome
     return good
-
-
-class CutAnswerError(JudgeError):
-    """A model did not come to the end of its answer."""
 
 
 _FIRST_BOUND = 4096  # tokens, which the oldest models in use can give
@@ -182,8 +179,6 @@ _REFUSED_MODE = {
     "json_schema": re.compile(r"response.?format|json.?schema|structured.?output", re.IGNORECASE),
     "tools": re.compile(r"tool|function", re.IGNORECASE),
 }
-_TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
-_TOO_LONG = re.compile(r"maximum context length|context_length|too long|reduce the length", re.IGNORECASE)
 _ANSWERS_ROOM = re.compile(r"completion|max_tokens|max_output_tokens|max_new_tokens", re.IGNORECASE)
 _REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
 
@@ -231,15 +226,6 @@ def refuses_part(error: BaseException) -> bool:
 def leaves_no_room(error: BaseException) -> bool:
     """Return whether an endpoint refused a request as too long with the room for its answer."""
     return is_too_long(error) and _ANSWERS_ROOM.search(str(error)) is not None
-
-
-def is_too_long(error: BaseException) -> bool:
-    """Return whether an endpoint refused a request since its texts, with the room for the answer, are too long."""
-    if getattr(error, "status_code", None) == 413:
-        return True
-    if getattr(error, "status_code", None) not in {400, 422}:
-        return False
-    return getattr(error, "code", None) in _TOO_LONG_CODES or _TOO_LONG.search(str(error)) is not None
 
 
 def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Context precision, utilization and recall: how useful the retrieved contexts are for an answer."""
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
@@ -8,40 +7,37 @@ from pydantic import field_validator
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.json_values import document_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import Claim
+from graphrag_eval_lc.judges.context_verdicts import ContextJudge
 from graphrag_eval_lc.judges.model_interface import (
-    Asked,
     ClosedAnswer,
-    JudgeModel,
-    cost_of,
+    CutAnswerError,
+    TooLongError,
     given_judge_model,
     paid_error,
     total_cost,
 )
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
-
-
-class ContextVerdict(ClosedAnswer):
-    """Whether one context is of use: what a model answers."""
-
-    reason: str
-    verdict: Literal[0, 1]
+from graphrag_eval_lc.judges.text_parts import halves_of
 
 
 class ContextPrecision:
     """The mean of precision@k over the ranks k of the contexts that are of use for the reference answer.
 
     ``Σ_k (precision@k · v_k) / Σ_k v_k`` with a verdict v of 0 or 1 for each context, as in ragas, without its
-    epsilon. A model is asked once for each context, all at the same time.
+    epsilon. A model is asked once for each context, all at the same time; where question and reference are long, the
+    first alone, so that the provider has them in its cache for the others.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
+        batch: How many contexts one request judges. The reference goes along with each request, so that 10 cost about a
+            tenth where it is long.
     """
 
-    def __init__(self, llm: Any) -> None:
-        self._llm = given_judge_model(llm)
+    def __init__(self, llm: Any, *, batch: int = 1) -> None:
+        self._judge = ContextJudge(given_judge_model(llm), batch)
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Return the score.
@@ -60,7 +56,7 @@ class ContextPrecision:
             JudgeError: The question or the reference is blank, or the model gives no usable answer.
         """
         question = given_text("user_input", user_input)
-        return await contexts_score(self._llm, question, given_text("reference", reference), retrieved_contexts)
+        return await contexts_score(self._judge, question, given_text("reference", reference), retrieved_contexts)
 
     def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -70,7 +66,7 @@ class ContextPrecision:
 
 
 async def contexts_score(
-    llm: JudgeModel, question: str, answer: str, retrieved_contexts: Sequence[str | None]
+    judge: ContextJudge, question: str, answer: str, retrieved_contexts: Sequence[str | None]
 ) -> JudgeScore:
     """Return how far up the contexts rank that are of use for an answer.
 
@@ -82,11 +78,7 @@ async def contexts_score(
         return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"verdicts": [], "reasons": []})
     if not any(texts):
         return JudgeScore(None, "No retrieved context has a text.", 0.0)
-    prompt = load_prompt("context_precision")
-    messages = [prompt.message(question=question, answer=answer, context=text) for text in texts if text]
-    asked = await _all_asked(llm, prompt.system, messages)
-    answers = iter(asked)
-    judged = [next(answers).values[0] if text else _NO_TEXT for text in texts]
+    judged, cost = await judge.ajudge(question, answer, texts)
     lines = (
         f"{rank}. {'Of use' if one.verdict else 'Of no use'}: {one.reason}" for rank, one in enumerate(judged, start=1)
     )
@@ -94,32 +86,9 @@ async def contexts_score(
     return JudgeScore(
         mean_precision(verdicts),
         "\n".join(lines),
-        total_cost(one.cost for one in asked),
+        cost,
         {"verdicts": verdicts, "reasons": [one.reason for one in judged]},
     )
-
-
-_NO_TEXT = ContextVerdict(reason="The context has no text.", verdict=0)
-
-
-async def _all_asked(llm: JudgeModel, system: str, messages: Sequence[str]) -> list[Asked[ContextVerdict]]:
-    """Ask about all contexts; each request ends, as it is paid for and its answer can be kept."""
-    outcomes = await asyncio.gather(
-        *(llm.aask(system, message, ContextVerdict) for message in messages), return_exceptions=True
-    )
-    asked: list[Asked[ContextVerdict]] = []
-    errors: list[JudgeError] = []
-    for outcome in outcomes:
-        if isinstance(outcome, JudgeError):
-            errors.append(outcome)
-        elif isinstance(outcome, BaseException):
-            raise outcome
-        else:
-            asked.append(outcome)
-    if errors:
-        costs = [*(one.cost for one in asked), *map(cost_of, errors[1:])]
-        raise paid_error(errors[0], costs) from errors[0]
-    return asked
 
 
 def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
@@ -155,10 +124,11 @@ class ContextUtilization:
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
+        batch: How many contexts one request judges.
     """
 
-    def __init__(self, llm: Any) -> None:
-        self._llm = given_judge_model(llm)
+    def __init__(self, llm: Any, *, batch: int = 1) -> None:
+        self._judge = ContextJudge(given_judge_model(llm), batch)
 
     async def ascore(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Return the score.
@@ -177,7 +147,7 @@ class ContextUtilization:
         question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
-        return await contexts_score(self._llm, question, given_text("response", response), retrieved_contexts)
+        return await contexts_score(self._judge, question, given_text("response", response), retrieved_contexts)
 
     def score(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -210,7 +180,9 @@ class Statements(ClosedAnswer):
 class ContextRecall:
     """The share of the statements of the reference answer that the retrieved contexts support, as in ragas.
 
-    In one request the model splits the reference and judges each statement.
+    In one request the model splits the reference and judges each statement. Where the texts are too long for it, the
+    reference is judged in parts; then the contexts in parts too, and what one part does not support is judged by the
+    next. The reason says so.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -241,25 +213,85 @@ class ContextRecall:
             return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"statements": []})
         if not any(texts):
             return JudgeScore(None, "No retrieved context has a text.", 0.0)
-        prompt = load_prompt("context_recall")
-        message = prompt.message(question=question, reference_answer=answer, context=list(filter(None, texts)))
-        asked = await self._llm.aask(prompt.system, message, Statements)
-        statements = asked.values[0].statements
-        lines = (
+        statements, costs = list[Statement](), list[float | None]()
+        try:
+            requests = await self._judged(question, answer, list(filter(None, texts)), statements, costs)
+        except JudgeError as problem:
+            raise paid_error(problem, costs) from problem
+        lines = [
             f"{'Covered' if one.attributed else 'Not covered'}: {one.statement} {one.reason}" for one in statements
-        )
+        ]
+        if requests > 1:
+            lines.append(f"Too long for the model, it was judged in {requests} parts.")
         return JudgeScore(
             sum(one.attributed for one in statements) / len(statements),
             "\n".join(lines),
-            asked.cost,
+            total_cost(costs),
             {"statements": [one.model_dump() for one in statements]},
         )
+
+    async def _judged(
+        self,
+        question: str,
+        answer: str,
+        texts: Sequence[str],
+        statements: list[Statement],
+        costs: list[float | None],
+    ) -> int:
+        """Add the statements of a reference answer and the costs, and return the number of requests."""
+        prompt = load_prompt("context_recall")
+        message = prompt.message(question=question, reference_answer=answer, context=texts)
+        try:
+            asked = await self._llm.aask(prompt.system, message, Statements)
+        except (TooLongError, CutAnswerError) as problem:
+            parts = halves_of(answer)
+            is_cut = isinstance(problem, CutAnswerError)
+            if len(parts) > 1 and (is_cut or len(answer) >= sum(map(len, texts))):
+                costs.append(problem.cost)
+                return sum([await self._judged(question, part, texts, statements, costs) for part in parts])
+            halves = [texts] if is_cut else _halves_of_texts(texts)
+            if len(halves) < 2:
+                raise
+            costs.append(problem.cost)
+            return await self._judged_by_each(question, answer, halves, statements, costs)
+        costs.append(asked.cost)
+        statements += asked.values[0].statements
+        return 1
+
+    async def _judged_by_each(
+        self,
+        question: str,
+        answer: str,
+        parts: Sequence[Sequence[str]],
+        statements: list[Statement],
+        costs: list[float | None],
+    ) -> int:
+        """Do as ``_judged`` by parts of the contexts: what one does not support is judged by the next."""
+        requests, left = 0, answer
+        for number, texts in enumerate(parts, start=1):
+            judged: list[Statement] = []
+            requests += await self._judged(question, left, texts, judged, costs)
+            missing = [one for one in judged if not one.attributed]
+            if not missing or number == len(parts):
+                statements += judged
+                break
+            statements += [one for one in judged if one.attributed]
+            left = "\n".join(one.statement for one in missing)
+        return requests
 
     def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
         return run_sync(
             lambda: self.ascore(user_input=user_input, reference=reference, retrieved_contexts=retrieved_contexts)
         )
+
+
+def _halves_of_texts(texts: Sequence[str]) -> list[Sequence[str]]:
+    """Return two parts of a list of texts; of a single one its halves; the list alone where it cannot be cut."""
+    if len(texts) > 1:
+        middle = len(texts) // 2
+        return [texts[:middle], texts[middle:]]
+    return [[part] for part in halves_of(texts[0])]
 
 
 def retrieval_steps(
@@ -278,6 +310,8 @@ def retrieval_steps(
 def context_texts(output: Any) -> list[str | None]:
     """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
 
+    A document's text is what ``document_text`` finds: ``text``, ``page_content``, or that of a serialised Document.
+
     Raises:
         JudgeError: The output is no JSON array of objects.
     """
@@ -290,7 +324,7 @@ def context_texts(output: Any) -> list[str | None]:
             "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
             "LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
         )
-    return [text if isinstance(text := context.get("text"), str) else None for context in contexts]
+    return [document_text(context) for context in contexts]
 
 
 def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str, str]:

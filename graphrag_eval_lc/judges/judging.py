@@ -175,12 +175,13 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
     if config.judges.engine == "ragas":
         llm, embeddings = own = _models_of_ragas(models, has_embeddings=ANSWER_RELEVANCE in wanted)
     engine = import_module(_ENGINES[config.judges.engine])
-    contexts = (engine.ContextRecall(llm), engine.ContextPrecision(llm))
+    batch = {} if config.judges.engine == "ragas" else {"batch": config.judges.batch}
+    contexts = (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch))
     made: Mapping[str, Any] = {
         ANSWER_RELEVANCE: engine.AnswerRelevance(llm, embeddings) if embeddings is not None else None,
         RETRIEVAL_ANSWER: contexts,
         RETRIEVAL_CONTEXT: contexts,
-        RETRIEVAL_UTILIZATION: engine.ContextUtilization(llm),
+        RETRIEVAL_UTILIZATION: engine.ContextUtilization(llm, **batch),
     }
     return Scorers(correctness, **{key: made[key] for key in wanted}, own=own)
 

@@ -120,13 +120,11 @@ class RequestCosts:
         reported = max((usage.input_tokens or 0 for usage in usages), default=0)
         if size is not None and reported > size.input_tokens * self.excess:
             self.excess = reported / size.input_tokens
-            _log.warning(
-                "%s reported %s input tokens for a request of %s bytes: the budget of money may have been passed, and "
-                "from here on as many are reserved",
-                visible(self.name),
-                f"{reported:,}",
-                f"{size.input_tokens:,}",
+            told = (
+                f"{self.name} reported {reported:,} input tokens for a request of {size.input_tokens:,} bytes: the "
+                "budget of money may have been passed, and from here on as many are reserved"
             )
+            _log.warning("%s", visible(told))
 
     def _unbounded(self, size: RequestSize) -> str:
         if size.output_tokens is None:
@@ -147,11 +145,14 @@ class ModelCalls:
         given_up: Why nothing more is sent; None while requests are sent.
     """
 
-    def __init__(self, pool: CallPool, *, max_retries: int, timeout: float, costs: RequestCosts) -> None:
+    def __init__(
+        self, pool: CallPool, *, max_retries: int, timeout: float, costs: RequestCosts, has_own_clients: bool
+    ) -> None:
         self.given_up: str | None = None
         self._pool = pool
         self._timeout = timeout
         self._costs = costs
+        self._has_own_clients = has_own_clients
         self._policy = RetryPolicy(max_retries, _is_worth_a_retry, FIRST_WAIT_SEC)
         self._resumes_at = 0.0
         self._refusals = 0
@@ -169,7 +170,8 @@ class ModelCalls:
         Raises:
             Exception: That of the last attempt; a JudgeError at once.
         """
-        close_connections_of_resting_loops()
+        if not self._has_own_clients:
+            close_connections_of_resting_loops()
         for attempt in count(1):
             try:
                 outcome = await self._in_place(request, paid, size)

@@ -50,12 +50,14 @@ class Asked(Generic[Answer]):
         cost: USD of all requests paid for them, repeated ones too; None where one cannot be priced.
         usages: The usage of each of these requests.
         is_cached: Whether they come from the cache, or from an equal request in flight.
+        is_planned: Whether nothing was asked, and the answers are examples.
     """
 
     values: tuple[Answer, ...]
     cost: float | None
     usages: tuple[Usage, ...] = ()
     is_cached: bool = False
+    is_planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,32 @@ class NotAskedError(UnusableAnswerError):
     """A request was not sent, as no more may be spent or the model refuses everything; others may have been paid."""
 
 
+class CutAnswerError(UnusableAnswerError):
+    """A model did not come to the end of its answer within the tokens that it has."""
+
+
+class TooLongError(UnusableAnswerError):
+    """The texts of a request are too long for the model."""
+
+
+_KINDS = (NotAskedError, CutAnswerError, TooLongError)
+
+
+def unusable_answer(
+    error: JudgeError, cost: float | None, usages: Sequence[Usage] | None = None
+) -> UnusableAnswerError:
+    """Return an error as one that has the cost, of the same kind where the kind tells what to do.
+
+    Args:
+        error: The error.
+        cost: USD paid in vain; None where it cannot be priced.
+        usages: The usage of each request; None: those of the error.
+    """
+    kind = next((kind for kind in _KINDS if isinstance(error, kind)), UnusableAnswerError)
+    paid = getattr(error, "usages", ()) if usages is None else usages
+    return kind(error.what, hint=error.hint, cost=cost, usages=paid)
+
+
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None where one is unknown.
 
@@ -157,9 +185,7 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
         >>> paid_error(JudgeError("refused"), [0.5]).cost
         0.5
     """
-    cost = total_cost([cost_of(error), *costs])
-    kind = NotAskedError if isinstance(error, NotAskedError) else UnusableAnswerError
-    return kind(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
+    return unusable_answer(error, total_cost([cost_of(error), *costs]))
 
 
 def cost_of(error: BaseException) -> float | None:

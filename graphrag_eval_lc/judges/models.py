@@ -27,7 +27,6 @@ from graphrag_eval_lc.judges.asked_model import (
 )
 from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
-    CutAnswerError,
     Messages,
     StructuredJudgeModel,
     check_finish_reason,
@@ -40,7 +39,7 @@ from graphrag_eval_lc.judges.chat_model import (
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
 from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, EmbeddingModel, JudgeModel, Usage
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import masked_error_text
 

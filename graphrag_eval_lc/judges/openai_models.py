@@ -3,7 +3,8 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar, Unpack
@@ -25,7 +26,6 @@ from graphrag_eval_lc.judges.asked_model import (
 )
 from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
-    CutAnswerError,
     EndpointAbilities,
     Messages,
     StructuredJudgeModel,
@@ -39,7 +39,7 @@ from graphrag_eval_lc.judges.chat_model import (
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
 from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
 
@@ -55,11 +55,13 @@ class OpenAIJudgeModel(StructuredJudgeModel):
     def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
         bounds = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
         settings = {**answer_settings(generation), **bounds}
-        super().__init__(model_name_of(generation), generation.model, generation.provider, settings, **options)
+        super().__init__(
+            model_name_of(generation), generation.model, generation.provider, settings, has_own_clients=True, **options
+        )
         self._temperature = generation.temperature
         self._bound = AnswerBound(generation.max_tokens, generation.model)
         self._generation = generation
-        self._client = openai_client(generation)
+        self._clients = openai_clients(generation)
         self._abilities = EndpointAbilities()
 
     @property
@@ -68,7 +70,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
 
     async def aclose(self) -> None:
         """Close its connections; the end of the loop does so too."""
-        await self._client.aclose()
+        await self._clients.aclose()
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
         while True:
@@ -119,8 +121,8 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         return {**request, abilities.tokens_key: bound}
 
     async def _answered(self, request: dict[str, Any], paid: list[Usage]) -> list[str]:
-        client = await self._client.get()
-        completion = await posted(client, "/chat/completions", request, self._generation)
+        with (await self._clients.get()).one() as client:
+            completion = await posted(client, "/chat/completions", request, self._generation)
         if completion.get("choices") or completion.get("usage"):
             paid.append(usage_in(completion))
         return answer_texts(completion, self.name)
@@ -135,14 +137,16 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
 
     def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
         settings = answer_settings(embedding)
-        super().__init__(model_name_of(embedding), embedding.model, embedding.provider, settings, **options)
+        super().__init__(
+            model_name_of(embedding), embedding.model, embedding.provider, settings, has_own_clients=True, **options
+        )
         self._embedding = embedding
-        self._client = openai_client(embedding)
+        self._clients = openai_clients(embedding)
         self._encoding: Literal["base64", "float"] = "base64"
 
     async def aclose(self) -> None:
         """Close its connections; the end of the loop does so too."""
-        await self._client.aclose()
+        await self._clients.aclose()
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
         size = partial(self._size, texts)
@@ -155,9 +159,9 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
         return await self._calls.outcome_of(partial(self._answered, texts), paid, size)
 
     async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        client = await self._client.get()
         request = {"model": self._model, "input": texts, "encoding_format": self._encoding}
-        body = await posted(client, "/embeddings", request, self._embedding)
+        with (await self._clients.get()).one() as client:
+            body = await posted(client, "/embeddings", request, self._embedding)
         if body.get("data") or body.get("usage"):
             paid.append(replace(usage_in(body), output_tokens=0))
         vectors = _vectors_in(body)
@@ -252,6 +256,44 @@ class LoopBound(Generic[Thing]):
             await self._close(thing)
 
 
+_REQUESTS_A_CLIENT = 8
+
+
+class Clients:
+    """Clients of one endpoint in one event loop, each for few requests at once.
+
+    A client looks at all of its connections before and after each request: with 64 of them that takes longer than all
+    else. So another client is made where each has as many requests as it may.
+
+    Args:
+        make: Makes a client.
+    """
+
+    def __init__(self, make: Callable[[], AsyncOpenAI]) -> None:
+        self._make = make
+        self._clients: list[AsyncOpenAI] = []
+        self._in_flight: list[int] = []
+
+    @contextmanager
+    def one(self) -> Iterator[AsyncOpenAI]:
+        """Yield the client for one request."""
+        number = next((each for each, count in enumerate(self._in_flight) if count < _REQUESTS_A_CLIENT), None)
+        if number is None:
+            number = len(self._clients)
+            self._clients.append(self._make())
+            self._in_flight.append(0)
+        self._in_flight[number] += 1
+        try:
+            yield self._clients[number]
+        finally:
+            self._in_flight[number] -= 1
+
+    async def aclose(self) -> None:
+        """Close their connections."""
+        for client in self._clients:
+            await client.close()
+
+
 _CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
 _REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
 # Options of other clients, which endpoints refuse in a request.
@@ -262,8 +304,18 @@ _NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _UNSENT_OPTIONS
 _SHOWN_CHARACTERS = 200
 
 
-def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
-    """Return the client for a model's endpoint, without retries and timeouts.
+def openai_clients(settings: ModelSettings) -> LoopBound[Clients]:
+    """Return the clients for a model's endpoint, without retries and timeouts.
+
+    Raises:
+        ConfigError: There is no key for OpenAI's own endpoint.
+    """
+    make = client_maker(settings)
+    return LoopBound(lambda: Clients(make), Clients.aclose)
+
+
+def client_maker(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> Callable[[], AsyncOpenAI]:
+    """Return what makes a client for a model's endpoint, without retries and timeouts.
 
     Raises:
         ConfigError: There is no key for OpenAI's own endpoint.
@@ -278,11 +330,8 @@ def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = As
         )
     remember_secret(key)
     options = {name: value for name, value in extra_settings(settings).items() if name in _CLIENT_OPTIONS}
-    return LoopBound(
-        # The client wants a key, even where the endpoint does not.
-        lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options),
-        lambda client: client.close(),
-    )
+    # The client wants a key, even where the endpoint does not.
+    return lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options)
 
 
 async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settings: ModelSettings) -> Mapping[str, Any]:

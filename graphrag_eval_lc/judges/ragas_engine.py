@@ -25,7 +25,13 @@ from graphrag_eval_lc.judges.context_metrics import given_contexts
 from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
 from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings
-from graphrag_eval_lc.judges.openai_models import answer_settings, answer_texts, openai_client, request_settings
+from graphrag_eval_lc.judges.openai_models import (
+    LoopBound,
+    answer_settings,
+    answer_texts,
+    client_maker,
+    request_settings,
+)
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.ragas_import import ENGINE_KEY, ragas_module
 from graphrag_eval_lc.judges.scores import JudgeScore
@@ -70,7 +76,7 @@ class RagasModel(AskedModel):
         super().__init__(model_name_of(settings), settings.model, settings.provider, known, **options)
         self.added = request_settings(settings)
         self._make = make
-        self._client = openai_client(settings, partial(_Client, self))
+        self._client = LoopBound(client_maker(settings, partial(_Client, self)), lambda client: client.close())
         self._made: tuple[AsyncOpenAI, Any] | None = None
 
     async def get(self) -> Any:

@@ -118,20 +118,24 @@ def _money(cost: float) -> str:
     return dollars(round(cost, 6))
 
 
-def example_of(schema: Mapping[str, Any]) -> Any:
+def example_of(schema: Mapping[str, Any], name: str = "-") -> Any:
     """Return a value that a closed JSON schema allows, lists with one item, so that judges go on with it.
+
+    Args:
+        schema: The schema.
+        name: The key whose value it is, which stands for a text.
 
     Example:
         >>> example_of({"type": "object", "properties": {"verdict": {"enum": [0, 1]}, "why": {"type": "string"}}})
-        {'verdict': 1, 'why': '-'}
+        {'verdict': 1, 'why': 'why'}
     """
     if "enum" in schema:
         return schema["enum"][-1]
     if "anyOf" in schema:
-        return example_of(schema["anyOf"][0])
+        return example_of(schema["anyOf"][0], name)
     if schema.get("type") == "object":
         parts = schema.get("properties", {})
-        return {name: 0 if name in _ENDING else example_of(part) for name, part in parts.items()}
+        return {key: 0 if key in _ENDING else example_of(part, key) for key, part in parts.items()}
     if schema.get("type") == "array":
-        return [example_of(schema.get("items", {}))] * max(1, schema.get("minItems", 0))
-    return {"integer": 1, "number": 1.0, "boolean": True}.get(schema.get("type", ""), "-")
+        return [example_of(schema.get("items", {}), name)] * max(1, schema.get("minItems", 0))
+    return {"integer": 1, "number": 1.0, "boolean": True}.get(schema.get("type", ""), name)

@@ -46,12 +46,14 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
         return record if text is None else {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): text}
     details = score.details
     supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
+    covered = details.get("covered_claims")
     return _known(
         {
             "answer_true_positives": list(supported),
             "answer_false_positives": list(wrong),
             "answer_false_negatives": list(missing),
-            "answer_reference_claims_count": len(supported) + len(missing),
+            "answer_covered_claims": None if covered is None else list(covered),
+            "answer_reference_claims_count": len(supported if covered is None else covered) + len(missing),
             "answer_actual_claims_count": len(supported) + len(wrong),
             "answer_matching_claims_count": len(supported),
             ANSWER_RECALL: details["recall"],

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
+from graphrag_eval_lc.json_values import document_text
 from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
@@ -335,13 +336,13 @@ def _document_texts(output: Any) -> list[str]:
     documents = parse_json_output(output)
     if not isinstance(documents, list):
         return []
-    texts = [_document_text(document) for document in documents]
+    texts = [_text_or_empty(document) for document in documents]
     return texts if any(texts) else []
 
 
-def _document_text(document: Any) -> str:
-    found = [document.get(key) for key in ("text", "page_content")] if isinstance(document, dict) else []
-    return next((text for text in found if isinstance(text, str) and text.strip()), "")
+def _text_or_empty(document: Any) -> str:
+    text = document_text(document) or ""
+    return text if text.strip() else ""
 
 
 DOCUMENTS = StepKind(

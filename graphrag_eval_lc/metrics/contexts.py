@@ -12,8 +12,8 @@ _NormalizedDistance: TypeAlias = Callable[..., float]
 
 # Characters times characters: a few seconds, as rapidfuzz compares 64 at a time.
 _MOST_WORK = 5e10
-# Rounding may shift the cut-off, but not the comparisons with the threshold below.
-_ROUNDING = 1e-9
+# rapidfuzz rounds its cut-off, some versions by 1e-5: what is near the threshold must be measured.
+_NEAR = 1e-3
 
 
 def id_context_precision(
@@ -186,7 +186,7 @@ def _similarities(found: list[str], wanted: list[str], threshold: float, distanc
             f"the texts are too long to compare: {lengths[0]} characters were retrieved, and the references have "
             f"{lengths[1]}"
         )
-    measured, cutoff = _normalized_distance(distance), 1 - threshold + _ROUNDING
+    measured, cutoff = _normalized_distance(distance), min(1.0, 1 - threshold + _NEAR)
     return [[1 - measured(text, reference, score_cutoff=cutoff) for reference in wanted] for text in found]
 
 

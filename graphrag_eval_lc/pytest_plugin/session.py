@@ -135,9 +135,8 @@ class SessionRuns:
         folders = self._folders(runs)
         output = self._settings.output
         if output is not None and self._settings.overwrite and runs and output not in folders:
-            RunFolder(
-                output, is_private=not self._settings.open_files
-            ).clear()  # of a session in which this was the only run
+            # Of a session in which this was the only run.
+            RunFolder(output, is_private=not self._settings.open_files).clear()
         for run, folder in zip(runs, folders, strict=True):
             asked = asked_records(run, is_interrupted=is_interrupted)
             gates = [gate for gate in self._gates if gate.template in (None, *run.plan["templates"])]

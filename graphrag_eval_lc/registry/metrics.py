@@ -315,6 +315,7 @@ JUDGES: Final = (
             TRUE_POSITIVES,
             FALSE_POSITIVES,
             FALSE_NEGATIVES,
+            "answer_covered_claims",
             "answer_reference_claims_count",
             "answer_actual_claims_count",
             "answer_matching_claims_count",

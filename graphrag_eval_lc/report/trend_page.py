@@ -1,6 +1,7 @@
 """Writing the trend of runs as one HTML page, and the comparisons of neighbouring runs to which it links."""
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -40,7 +41,8 @@ def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool
         trend: What ``trend`` returned.
         path: The file; an existing one is replaced as a whole.
         comparisons: Whether the comparison of each run with the one before it is written, into a folder beside the
-            file that is called as it is and ``_comparisons``. Those that are there and newer than both runs stay.
+            file that is called as it is and ``_comparisons``. Those that are there and were made of the same results
+            stay.
 
     Returns:
         The file's path.
@@ -60,7 +62,8 @@ def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Pat
     folder = target.parent / f"{target.stem}_comparisons"
     for before, after in zip(trend.points, trend.points[1:], strict=False):
         page = folder / _name(before.run, after.run)
-        if _is_newer(page, (before.run, after.run)):
+        stamp = _stamp((before.run, after.run))
+        if _is_made_of(page, stamp):
             yield after.run.path, page
             continue
         try:
@@ -71,7 +74,9 @@ def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Pat
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise cannot_write(folder, problem) from problem
-        yield after.run.path, write_comparison(comparison, page)
+        write_comparison(comparison, page)
+        _add(page, stamp)
+        yield after.run.path, page
 
 
 def _name(before: StoredRun, after: StoredRun) -> str:
@@ -81,12 +86,27 @@ def _name(before: StoredRun, after: StoredRun) -> str:
     return f"{'__'.join(names)}-{hashlib.sha256(paths.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.html"
 
 
-def _is_newer(page: Path, runs: Sequence[StoredRun]) -> bool:
+def _stamp(runs: Sequence[StoredRun]) -> bytes:
+    """Return what the end of a comparison says of the results that it is made of; clocks that jump matter nothing."""
+    known = [(run.path / RESULTS_FILE).lstat() for run in runs if (run.path / RESULTS_FILE).is_file()]
+    return f"<!-- results {[(each.st_size, each.st_mtime_ns) for each in known]} -->\n".encode()
+
+
+def _is_made_of(page: Path, stamp: bytes) -> bool:
     try:
-        written = page.stat().st_mtime
-        return all((run.path / RESULTS_FILE).stat().st_mtime < written for run in runs)
-    except OSError:
+        with page.open("rb") as file:
+            file.seek(-len(stamp), os.SEEK_END)
+            return file.read() == stamp
+    except OSError:  # it is missing, or shorter
         return False
+
+
+def _add(page: Path, stamp: bytes) -> None:
+    try:
+        with page.open("ab") as file:
+            file.write(b"\n" + stamp)
+    except OSError as problem:
+        raise cannot_write(page, problem) from problem
 
 
 def _html(trend: RunTrend, folder: Path, pages: Mapping[Path, Path]) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, STAND_IN, FolderLock
-from graphrag_eval_lc.files.opening import open_to_read, refuse_odd
+from graphrag_eval_lc.files.opening import is_private_beside, open_to_read, refuse_odd
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE
 from graphrag_eval_lc.run_store.scanned_blocks import blocks_of
@@ -93,7 +93,7 @@ def scan_secrets(path: str | PathLike[str], *, mask: bool = False) -> Scan:
     with ExitStack() as locks:
         if mask:
             for folder in sorted({file.parent for file in files if _is_run(file.parent)}):
-                locks.enter_context(FolderLock(folder))
+                locks.enter_context(FolderLock(folder, is_private=is_private_beside(folder / LOCK_FILE)))
         for file in files:
             _scan_file(file, scan, mask)
     return scan

@@ -1,5 +1,6 @@
 """The runs in a folder, as their records tell of them; no result is read."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -213,7 +214,7 @@ def _folders(root: Path) -> Iterator[Path]:
             if place in seen or not path.is_dir():
                 continue
             seen.add(place)
-            if (path / RUN_FILE).is_file():
+            if os.path.lexists(path / RUN_FILE) and not (path / RUN_FILE).is_dir():
                 yield path
                 continue
             inner = sorted(each for each in path.iterdir() if not each.name.startswith("."))

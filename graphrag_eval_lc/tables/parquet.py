@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.errors import MissingExtraError, cannot_write
+from graphrag_eval_lc.files.opening import open_to_write
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.tables.table import Table
 
@@ -36,10 +37,10 @@ def write_parquet(table: Table, path: str | PathLike[str]) -> Path:
     target = Path(path)
     columns = {column: _array([row.get(column) for row in table.rows]) for column in table.columns}
     try:
-        with target.open("wb") as file:
+        with open_to_write(target) as file:
             parquet.write_table(pyarrow.table(columns), file)
     except OSError as problem:
-        raise cannot_write(target, problem) from problem
+        raise cannot_write(target, problem, is_output=True) from problem
     return target
 
 

@@ -3,12 +3,14 @@
 import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError, cannot_write
+from graphrag_eval_lc.files.opening import open_to_write
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import JUDGES, OUTPUTS_CUT, UNDECIDED, UPPER_BOUNDS
@@ -82,12 +84,12 @@ class Table:
         target = Path(path)
         try:
             # Broken JSON may hold lone surrogates, which UTF-8 cannot encode.
-            with target.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            with TextIOWrapper(open_to_write(target), "utf-8", "backslashreplace", newline="") as file:
                 writer = csv.DictWriter(file, self.columns)
                 csv.writer(file).writerow(map(_cell, self.columns))
                 writer.writerows({column: _cell(value) for column, value in row.items()} for row in self.rows)
         except OSError as problem:
-            raise cannot_write(target, problem) from problem
+            raise cannot_write(target, problem, is_output=True) from problem
         return target
 
 

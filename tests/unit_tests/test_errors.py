@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, MissingExtraError
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, GraphRAGEvalWarning, MissingExtraError, warn
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,17 @@ def test_missing_extra_names_the_command_that_installs_it() -> None:
     error = MissingExtraError("The demo", "demo", "pyoxigraph")
     assert isinstance(error, GraphRAGEvalError)
     assert "pip install 'graphrag-eval-lc[demo]'" in str(error)
+
+
+def test_text_is_visible_and_its_places_are_on_one_line_while_the_attributes_stay() -> None:
+    what = "no \x1b[2J text\nat all"
+    error = DatasetError(what, path="a\x07.yaml", question_id="q\n\x9b1", key="k\r", hint="\u202eno")
+    assert str(error) == "a␇.yaml, question q␊⟨U+009B⟩1, key k␍: no ␛[2J text\nat all. ⟨U+202E⟩no"
+    assert (error.what, error.question_id) == (what, "q\n\x9b1")
+    assert "\x1b" not in repr(error)
+
+
+def test_warning_is_visible_and_names_the_line_of_its_caller() -> None:
+    with pytest.warns(GraphRAGEvalWarning, match="^left out: ␛c$") as warned:
+        warn("left out: \x1bc")
+    assert warned[0].filename == __file__

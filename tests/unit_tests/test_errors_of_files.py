@@ -3,14 +3,22 @@ import os
 
 import pytest
 
-from graphrag_eval_lc.errors import cannot_write
+from graphrag_eval_lc.errors import cannot_make, cannot_write
 
 
 @pytest.mark.parametrize(
     ("number", "hint"),
     [
         (errno.ENOSPC, "Free space on this disk (or raise the limit), then run again: what is written so far is kept."),
-        (errno.EROFS, "Give a folder that you may write to."),
+        (errno.EROFS, "Nothing can be written on this disk: give a folder on another one."),
+        (errno.EACCES, "Give a folder that you may write to."),
+        (errno.ENAMETOOLONG, "Give a shorter path."),
+        (errno.ELOOP, "Links lead in a circle here: mend them, or give another folder."),
+        (
+            errno.EMFILE,
+            "Too many files are open: close some or raise the limit (ulimit -n), then run again: what is written so "
+            "far is kept.",
+        ),
         (errno.ENOTDIR, "A file stands where a folder is needed: move it away, or give another folder."),
         (errno.EIO, "Check the disk, then run again: what is written so far is kept."),
     ],
@@ -18,3 +26,8 @@ from graphrag_eval_lc.errors import cannot_write
 def test_each_refusal_of_the_system_has_its_hint(number: int, hint: str) -> None:
     problem = cannot_write("run/run.json", OSError(number, os.strerror(number)))
     assert str(problem) == f"run/run.json: cannot be written ({os.strerror(number)}). {hint}"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EMFILE])
+def test_nothing_is_said_to_be_kept_of_a_run_that_did_not_begin(number: int) -> None:
+    assert str(cannot_make("run", OSError(number, os.strerror(number)))).endswith(", then run again.")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import document_text, json_text, parse_json
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -108,3 +108,20 @@ def test_parse_json_takes_no_nan_where_json_is_strict(constant: str) -> None:
 
 def test_parse_json_takes_lone_surrogates() -> None:
     assert parse_json(r'"\ud800"') == parse_json('"\ud800"') == "\ud800"
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ({"text": "a", "page_content": "b"}, "a"),
+        ({"text": " ", "page_content": "b"}, "b"),
+        ({"page_content": "b", "metadata": {}, "type": "Document"}, "b"),
+        ({"lc": 1, "type": "constructor", "id": ["Document"], "kwargs": {"page_content": "c", "metadata": {}}}, "c"),
+        ({"text": ""}, ""),
+        ({"text": 3}, None),
+        ({"kwargs": None}, None),
+        ("a", None),
+    ],
+)
+def test_text_of_a_document_is_its_text_or_page_content(document: object, text: str | None) -> None:
+    assert document_text(document) == text

@@ -19,6 +19,8 @@ from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_ret
 
 QUOTA = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
 
+_DATE = "Wed, 21 Oct 2015 {} GMT"
+
 
 def http_error(status: int, *, headers: dict[str, str] | None = None, body: Any = None) -> httpx.HTTPStatusError:
     request = httpx.Request("POST", "http://model.example/v1")
@@ -213,6 +215,10 @@ def test_circles_and_depths_of_exceptions_come_to_an_end() -> None:
         (error_with(retry_after=timedelta(minutes=1)), 60),
         (error_with(retry_after=-3), 0),
         (http_error(429, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), 0),
+        # Held against the server's clock, whatever the own one says.
+        (http_error(429, headers={"Retry-After": _DATE.format("07:28:30"), "Date": _DATE.format("07:28:00")}), 30),
+        (http_error(429, headers={"Retry-After": _DATE.format("07:27:00"), "Date": _DATE.format("07:28:00")}), 0),
+        (http_error(429, headers={"Retry-After": "7", "Date": _DATE.format("07:28:00")}), 7),
         (raised_from(ValueError(), error_with(retry_after=4)), 4),
         (ExceptionGroup("tools", [error_with(retry_after=1), error_with(retry_after=4)]), 4),
         (http_error(429, headers={"Retry-After": "soon"}), None),

@@ -1,9 +1,21 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.pregel.remote import RemoteException
 
-from graphrag_eval_lc.texts import counted, edit_distance, error_text, listed, plural, shortened
+from graphrag_eval_lc.texts import (
+    counted,
+    edit_distance,
+    error_text,
+    listed,
+    plural,
+    shortened,
+    shown_html,
+    visible,
+    visible_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +99,51 @@ def test_as_many_edits_as_the_lengths_differ_by_are_needed_and_as_the_longer_is_
 @given(WORDS, st.integers(0, 7), st.sampled_from("abcd"))
 def test_one_letter_more_is_one_edit(word: str, place: int, letter: str) -> None:
     assert edit_distance(word, word[:place] + letter + word[place:]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain <b>Ålesund</b> שלום 👩‍🔬\n\t", "plain <b>Ålesund</b> שלום 👩‍🔬\n\t"),
+        ("nul\x00 bell\x07 delete\x7f", "nul␀ bell␇ delete␡"),
+        ("a\r\nb\rc", "a\nb␍c"),
+        ("next line \x85", "next line ⟨U+0085⟩"),
+        ("\u202eevil\u202c \u2066x\u2069 \u200f", "⟨U+202E⟩evil⟨U+202C⟩ ⟨U+2066⟩x⟨U+2069⟩ ⟨U+200F⟩"),
+        ("half \ud800", "half ⟨U+D800⟩"),
+        ("tag \U000e0041", "tag ⟨U+E0041⟩"),
+        ("line\u2028paragraph\u2029", "line⟨U+2028⟩paragraph⟨U+2029⟩"),
+    ],
+)
+def test_what_hides_becomes_visible_and_all_else_stays(text: str, shown: str) -> None:
+    assert visible(text) == shown
+    shown.encode("utf-8")
+
+
+def test_what_stands_on_one_line_shows_its_breaks() -> None:
+    assert visible("a\nb\tc\r\nd", keeps_lines=False) == "a␊b␉c␊d"
+
+
+def test_what_is_no_text_is_shown_as_its_text() -> None:
+    assert visible(7) == "7"
+
+
+@given(st.text())
+def test_making_a_text_visible_twice_changes_nothing(text: str) -> None:
+    assert visible(visible(text)) == visible(text)
+
+
+def test_a_text_for_a_page_is_visible_and_no_markup() -> None:
+    assert shown_html("<b>\x1b\u202e") == "&lt;b&gt;␛⟨U+202E⟩"
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner) | st.lists(inner)))
+def test_escapes_of_json_change_no_value(value: object) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    assert json.loads(visible_json(text)) == value
+    assert json.loads(visible_json(text, only_ascii=True)) == value
+    assert visible_json(text, only_ascii=True).isascii()
+    assert visible(visible_json(text)) == visible_json(text)
+
+
+def test_json_keeps_letters_and_escapes_what_hides() -> None:
+    assert visible_json('"Å \x7f\x9b\u202e\U000e0041"') == '"Å \\u007f\\u009b\\u202e\\udb40\\udc41"'

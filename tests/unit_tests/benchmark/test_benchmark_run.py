@@ -111,7 +111,9 @@ def test_folder_for_files_that_cannot_be_made_is_told(run: BenchmarkRun, tmp_pat
 
 def test_notebook_shows_a_small_table_of_texts(run: BenchmarkRun) -> None:
     run.stopped = {"message": "<script>"}
+    run.notes = ["of \x1b[2J\u202e"]
     html = run._repr_html_()
+    assert "of ␛[2J⟨U+202E⟩" in html
     assert all(f'<td style="text-align: left">{text}</td>' in html for text in ("2", "0.000", "&lt;script&gt;"))
     assert str(run.output_dir or "") in html
 

@@ -88,3 +88,13 @@ def test_nothing_is_printed_after_the_end() -> None:
     before = file.getvalue()
     bar(RunEvent("warning", {"message": "late"}))
     assert file.getvalue() == before
+
+
+def test_data_in_messages_is_no_command_for_the_terminal() -> None:
+    file = io.StringIO()
+    with TerminalBar(UnfailingStream(file), redirect_stderr=False) as bar:
+        bar(EVENTS[0])
+        bar(RunEvent("warning", {"message": "of \x1b[2J\x9b :smile: [red]"}))
+        bar.console.print("of \x1b[3J")
+    assert "Warning: of ␛[2J⟨U+009B⟩ :smile: [red]\n" in CODE.sub("", file.getvalue())
+    assert "of ␛[3J" in file.getvalue()

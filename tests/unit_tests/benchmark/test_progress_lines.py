@@ -58,3 +58,11 @@ def test_messages_are_printed_at_once_and_none_after_the_end() -> None:
         assert file.getvalue() == "Warning: The disk is nearly full.\n"
     lines(RunEvent("warning", {"message": "late"}))
     assert "late" not in file.getvalue()
+
+
+def test_data_in_messages_is_no_command_for_a_terminal() -> None:
+    file = io.StringIO()
+    with PlainLines(UnfailingStream(file)) as lines:
+        lines(RunEvent("warning", {"message": "of \x1b]52;c;eA==\x07"}))
+        lines(RunEvent("run_stopping", {"reason": "stalled", "message": "stopped by \x9b2J", "in_flight": 1}))
+    assert file.getvalue() == "Warning: of ␛]52;c;eA==␇\nstopped by ⟨U+009B⟩2J\n"

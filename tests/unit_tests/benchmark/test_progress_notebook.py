@@ -21,7 +21,7 @@ def run():
             fields = {"question_id": number, "repeat": None, "status": "success", "total_tokens": 5}
             observer(RunEvent("response_ended", fields))
         time.sleep(1.2)
-        observer(RunEvent("warning", {"message": "<b> & co"}))
+        observer(RunEvent("warning", {"message": "<b> & co \\x1b[2J"}))
 """
 
 
@@ -32,8 +32,8 @@ def test_one_output_is_updated_now_and_then_and_only_messages_stay() -> None:
     client.execute()
     for cell in notebook.cells:
         assert [output.output_type for output in cell.outputs] == ["display_data"]
-        assert cell.outputs[0].data["text/plain"] == "Warning: <b> & co"
-        assert "&lt;b&gt; &amp; co" in cell.outputs[0].data["text/html"]
+        assert cell.outputs[0].data["text/plain"] == "Warning: <b> & co ␛[2J"
+        assert "&lt;b&gt; &amp; co ␛[2J" in cell.outputs[0].data["text/html"]
     assert any("3,000 of 3,000 done" in text for text in client.updates)
     assert len(client.updates) < 100  # 6,000 events
 

@@ -2,11 +2,14 @@
 
 import json
 import platform
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from graphrag_eval_lc.benchmark.run_manifest import RunManifest, agent_name, begun_record
+import pytest
+
+from graphrag_eval_lc.benchmark import run_manifest
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest, Session, agent_name, begun_record
 from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.config import EvaluationConfig
 
@@ -216,3 +219,21 @@ def test_judges_that_are_known_at_last_stand_last() -> None:
     record = begin().end({}, judges={"generation": "x"}).as_dict()
     assert (list(record)[-1], record["judges"]) == ("judges", {"generation": "x"})
     assert list(begin(judges={"a": 1}).end({}, judges={"a": 1}).as_dict())[-1] == "questions"
+
+
+@pytest.mark.parametrize("hours", [-1, 1], ids=["set back", "set forward"])
+def test_clock_that_is_set_during_a_session_changes_no_elapsed_time_and_no_order(
+    hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(started_at=datetime.now(UTC))
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(hours=hours)
+
+    monkeypatch.setattr(run_manifest, "datetime", Clock)
+    ended = session.end()
+    assert 0 <= ended.elapsed_sec < 1
+    assert ended.finished_at is not None
+    assert ended.finished_at >= ended.started_at

@@ -1,3 +1,4 @@
+import pickle
 from typing import Any
 
 import pytest
@@ -5,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
 
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, message_outcome
 from graphrag_eval_lc.capture.redaction import (
     REDACTION_FAILED,
@@ -15,6 +19,8 @@ from graphrag_eval_lc.capture.redaction import (
     kept_args,
     kept_outcome,
 )
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.masking import masked_secrets
 
 ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
 
@@ -85,3 +91,42 @@ def test_k_is_a_whole_number_in_the_metadata(metadata: dict[str, Any] | None, k:
 def test_a_message_without_a_text_is_still_an_error() -> None:
     assert message_outcome(ToolMessage(" ", tool_call_id="1", status="error")).text == "error without a message"
     assert message_outcome(ToolMessage("a", tool_call_id="1", artifact=[1])) == ("success", "a", [1])
+
+
+# --- redact="secrets" ------------------------------------------------------------------------------------------------
+
+
+def test_secrets_are_masked_in_args_outputs_artifacts_and_answers() -> None:
+    @tool(response_format="content_and_artifact")
+    def connect(url: str) -> tuple[str, dict[str, Any]]:
+        """Connect."""
+        return f"connected to {url}", {"url": url, "rows": 3, "password": "pa55word"}
+
+    handler = GraphRAGEvalCallbackHandler(redact="secrets")
+    url = "bolt://neo4j:pa55word@kg.example"
+    agent = RunnableLambda(
+        lambda question: connect.invoke({"args": {"url": url}, "id": "c1", "name": "connect", "type": "tool_call"})
+    )
+    agent.invoke("Where?", config={"callbacks": [handler], "metadata": {"question_id": "q1"}})
+    response = handler.response("q1")
+    (step,) = response["actual_steps"]
+    assert step["args"] == {"url": "bolt://neo4j:***@kg.example"}
+    assert step["output"] == "connected to bolt://neo4j:***@kg.example"
+    assert step["artifact"] == {"url": "bolt://neo4j:***@kg.example", "rows": 3, "password": "***"}
+    assert response["actual_answer"] == "connected to bolt://neo4j:***@kg.example"
+
+
+def test_a_handler_that_redacts_secrets_can_be_pickled() -> None:
+    handler = pickle.loads(pickle.dumps(GraphRAGEvalCallbackHandler(redact="secrets")))
+    RunnableLambda(lambda question: "password=pa55word").invoke("Why?", config={"callbacks": [handler]})
+    assert handler.response()["actual_answer"] == "password=***"
+
+
+@given(ARGS)
+def test_what_holds_no_secret_is_kept_as_without_an_option(args: dict[str, Any]) -> None:
+    assert kept_args(args, CaptureOptions(redact=masked_secrets), "search", []) == args
+
+
+def test_another_text_is_no_value_of_redact() -> None:
+    with pytest.raises(CaptureError, match='Give "secrets", or a function'):
+        GraphRAGEvalCallbackHandler(redact="passwords")  # type: ignore[arg-type]

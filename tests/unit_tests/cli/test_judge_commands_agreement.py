@@ -21,9 +21,9 @@ def claims_of(request: StubRequest) -> dict[str, Any]:
     right, wrong, missing = map(int, found)
     return {
         "reason": f"counted {right}",
-        "true_positives": ["t"] * right,
-        "false_positives": ["f"] * wrong,
-        "false_negatives": ["n"] * missing,
+        "true_positives": [f"right {number}" for number in range(right)],
+        "false_positives": [f"wrong {number}" for number in range(wrong)],
+        "false_negatives": [f"missing {number}" for number in range(missing)],
     }
 
 
@@ -109,10 +109,10 @@ def test_rows_that_the_judge_cannot_judge_are_left_out_and_counted(
     stub.chat_faults.append(refusal())
     assert exit_code(*COMMAND) == 0
     output = capsys.readouterr()
-    assert "3 rows; left out: 1 with an error of the judge, 1 without claims to count" in output.out
+    assert "3 rows; left out: 2 with an error of the judge" in output.out
     assert "1 of 1" in output.out
     assert "Cohen's kappa                              │     –" in output.out
-    assert "1 row could not be judged" in output.err
+    assert "2 rows could not be judged" in output.err
     assert "refused to answer" in output.err
 
 
@@ -147,3 +147,16 @@ def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[s
     assert exit_code("judge-agreement", "--help") == 0
     # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
     assert "graphrag-eval-lc judge-agreement labelled.tsv" in " ".join(capsys.readouterr().out.split())
+
+
+def test_questions_and_reasons_are_shown_as_text(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub.answer = lambda request: {**claims_of(request), "reason": "of \x1b[2J [red] :smile: \u202e"}
+    cells = [["urn:a:x \x1b]0;t\x07", "r", f"[{place}] {GOOD}", "0"] for place in range(2)]
+    Path("labelled.tsv").write_bytes(b"".join(tsv_lines([HEADER, *cells])))
+    assert exit_code(*COMMAND) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "urn:a:x ␛]0;t␇" in text
+    assert "of ␛[2J [red] :smile: ⟨U+202E⟩" in text
+    assert "\x1b" not in text

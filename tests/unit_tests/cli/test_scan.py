@@ -62,3 +62,24 @@ def test_masked_findings_are_exit_1_once_and_then_0(run: Path, capsys: pytest.Ca
 def test_what_is_not_there_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ending_of(tmp_path / "away") == 2
     assert "no such folder or file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("redact", "kept"), [("secrets", "refused ghp_***"), ("cleaning:clean", "clean")])
+def test_redact_of_run_takes_secrets_or_a_function(
+    redact: str, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cleaning.py").write_text("def clean(value):\n    return 'clean'\n")
+    (tmp_path / "telling.py").write_text(
+        "from langchain_core.tools import tool\n"
+        f"@tool\ndef look_up(name: str) -> str:\n    '''Look up.'''\n    return 'refused {TOKEN}'\n"
+        "def agent(question):\n    return look_up.invoke({'name': 'x'}) and 'done'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("qa.json").write_text(json.dumps([{"template_id": "t", "questions": [{"id": "q", "question_text": "Q?"}]}]))
+    with pytest.raises(SystemExit) as ending:
+        main(["run", "qa.json", "--agent", "telling.py:agent", "--output", "run", "--redact", redact, "--no-report"])
+    assert not ending.value.code
+    (step,) = json.loads(Path("run/responses.jsonl").read_text())["actual_steps"]
+    assert step["output"] == kept
+    assert json.loads(Path("run/run.json").read_text())["capture"]["redact"] == redact

@@ -292,3 +292,8 @@ def test_text_of_a_drop_that_cannot_be_allowed_is_told(wrong: str) -> None:
 
 def test_text_of_a_drop_is_a_number() -> None:
     assert [allowed_drop(text) for text in ("0", ".02", "5e-2", "1")] == [0, 0.02, DEFAULT_MAX_DROP, 1]
+
+
+def test_texts_of_gates_are_visible_and_on_one_line(scored: Scored) -> None:
+    (gate,) = gate_results(scored(1.0), {"of\x1b[2J\nnobody": 0.5})
+    assert str(gate) == "of␛[2J␊nobody was not measured, and 0.5 is required"

@@ -1,4 +1,5 @@
 import io
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,19 @@ def test_mapping_that_repeats_an_id_has_no_lines_of_its_records() -> None:
 )
 def test_repeated_keys_are_found_in_each_format(text: str, keys: list[tuple[str, int]]) -> None:
     assert list(read_records(io.StringIO(text), DatasetError, what="reference dataset").repeated_keys()) == keys
+
+
+def test_objects_glued_on_a_line_are_read_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "responses.jsonl"
+    path.write_text('{"a": 1}\n\n{"a": 2}{"a": "ü"}\n')
+    records = read_records(path, DatasetError, what="file of responses")
+    assert records.values == [{"a": 1}, {"a": 2}, {"a": "ü"}]
+    assert [records.line_of((index,)) for index in range(3)] == [1, 3, 3]
+    path.write_text('{"a": 1}\n{"a": 2}{"a": \n')
+    with pytest.raises(DatasetError, match="line 2: the file of responses is not valid JSON"):
+        read_records(path, DatasetError, what="file of responses")
+
+
+def test_nul_in_a_path_is_an_error_of_what_is_read() -> None:
+    with pytest.raises(DatasetError, match="the path has a NUL character"):
+        read_records("a\0b", DatasetError, what="reference dataset")

@@ -72,7 +72,6 @@ async def test_one_request_is_sent_with_the_three_texts_fenced() -> None:
         ((0, 2, 2), 0.0, 0.0, 0.0),
         ((0, 0, 2), None, 0.0, 0.0),
         ((0, 2, 0), 0.0, None, 0.0),
-        ((0, 0, 0), None, None, None),
     ],
 )
 async def test_share_of_nothing_is_not_measured(
@@ -80,6 +79,56 @@ async def test_share_of_nothing_is_not_measured(
 ) -> None:
     score = await AnswerCorrectness(ScriptedJudge([lists(*counts)])).ascore(**GIVEN)
     assert (score.details["precision"], score.details["recall"], score.value) == (precision, recall, f1)
+
+
+def sorted_claims(**changed: list[str]) -> dict[str, Any]:
+    return {**lists(0, 0, 0), "covered_claims": [], **changed}
+
+
+async def test_answer_that_says_one_thing_in_many_claims_raises_no_recall() -> None:
+    many = [f"The tower is in district {number} of Paris." for number in range(6)]
+    claims = sorted_claims(
+        true_positives=many, covered_claims=["It is in Paris."], false_negatives=["It is of iron.", "It is high."]
+    )
+    score = await AnswerCorrectness(ScriptedJudge([claims])).ascore(**GIVEN)
+    assert (score.details["precision"], score.details["recall"]) == (1.0, pytest.approx(1 / 3))
+    assert score.value == pytest.approx(0.5)
+
+
+async def test_claim_that_is_repeated_counts_once() -> None:
+    claims = sorted_claims(
+        true_positives=["It is in Paris.", "it is  in Paris", "It is of iron."],
+        covered_claims=["In Paris.", "In Paris"],
+    )
+    score = await AnswerCorrectness(ScriptedJudge([claims])).ascore(**GIVEN)
+    assert score.details["true_positives"] == ["It is in Paris.", "It is of iron."]
+    assert score.details["covered_claims"] == ["In Paris."]
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (sorted_claims(), "the lists hold no claim at all"),
+        (sorted_claims(true_positives=["Yes."], false_positives=["yes"]), "stands in true_positives and in false"),
+        (sorted_claims(covered_claims=["A b"], false_negatives=["a B."]), "stands in covered_claims and in false"),
+    ],
+)
+def test_lists_without_a_claim_or_with_one_on_both_sides_are_no_answer(broken: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        ClaimLists.model_validate(broken)
+
+
+@given(st.tuples(*[st.integers(0, 30)] * 4).filter(any))
+def test_precision_counts_claims_of_the_answer_and_recall_those_of_the_reference(
+    counts: tuple[int, int, int, int],
+) -> None:
+    supported, wrong, covered, missing = counts
+    claims = {**lists(supported, wrong, missing), "covered_claims": [f"covered {number}" for number in range(covered)]}
+    score = AnswerCorrectness(ScriptedJudge([claims])).score(**GIVEN)
+    precision = supported / (supported + wrong) if supported + wrong else None
+    recall = covered / (covered + missing) if covered + missing else None
+    assert (score.details["precision"], score.details["recall"]) == (precision, recall)
+    assert score.value == pytest.approx(2 * precision * recall / (precision + recall) if precision and recall else 0.0)
 
 
 @given(st.tuples(*[st.integers(0, 30)] * 3).filter(any))

@@ -125,3 +125,16 @@ def test_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     cache = JudgeCache(tmp_path / "away" / "judge_cache.jsonl")
     with pytest.raises(RunFolderError, match="cannot be written"):
         cache.put("a", {})
+
+
+def test_answers_glued_on_one_line_are_kept_and_the_last_of_a_digest_counts(path: Path) -> None:
+    entries = [
+        {"digest": "a", "record": {"n": 1}},
+        {"digest": "b", "record": {"n": 2}},
+        {"digest": "a", "record": {"n": 3}},
+    ]
+    path.write_text("".join(map(json.dumps, entries)) + "\n" + json.dumps(entries[1]) + '{"digest": "c", "rec')
+    cache = JudgeCache(path)
+    assert [cache.get(digest) for digest in "abc"] == [{"n": 3}, {"n": 2}, None]
+    cache.put("c", {"n": 4})
+    assert JudgeCache(path).get("c") == {"n": 4}

@@ -11,7 +11,8 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
 from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion
-from graphrag_eval_lc.judges.context_metrics import ContextVerdict, Statements
+from graphrag_eval_lc.judges.context_metrics import Statements
+from graphrag_eval_lc.judges.context_verdicts import ContextVerdict
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.judging import Judges
 from graphrag_eval_lc.judges.model_interface import Answer, Asked
@@ -469,3 +470,12 @@ async def test_steps_of_a_named_tool_are_judged_as_retrieval() -> None:
     )
     step = (await judged({"retrieval": {"steps": ["search_docs"]}}, record))["actual_steps"][0]
     assert {"retrieval_answer_f1", "retrieval_context_f1", "retrieval_utilization"} <= step.keys()
+
+
+async def test_documents_of_langchain_are_judged_by_their_page_content() -> None:
+    documents = [{"page_content": "The tower is in Paris.", "metadata": {"id": "d1"}, "type": "Document"}]
+    step = {"name": "retrieval", "id": "s1", "status": "success", "output": json.dumps(documents)}
+    reference = {"name": "retrieval", "output": documents, "matches": "s1"}
+    (judged_step,) = (await judged(record=result(actual_steps=[step], reference_steps=[[reference]])))["actual_steps"]
+    for metric in ("retrieval_answer_precision", "retrieval_context_recall", "retrieval_utilization"):
+        assert judged_step[metric] == 1.0

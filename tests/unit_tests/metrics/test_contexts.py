@@ -153,3 +153,19 @@ def test_what_is_no_list_of_texts_is_an_error(retrieved: Any, message: str) -> N
 def test_rapidfuzz_is_loaded_when_texts_are_compared() -> None:
     script = "import sys, graphrag_eval_lc.metrics; assert 'rapidfuzz' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.35, 0.45, 0.5, 0.55, 0.65, 0.7, 0.95])
+@pytest.mark.parametrize("distance", ["levenshtein", "hamming", "jaro", "jaro_winkler"])
+def test_ties_with_the_threshold_are_decided_by_the_whole_distance(threshold: float, distance: Distance) -> None:
+    from rapidfuzz import distance as distances
+
+    kinds = {"levenshtein": "Levenshtein", "hamming": "Hamming", "jaro": "Jaro", "jaro_winkler": "JaroWinkler"}
+    measured = getattr(distances, kinds[distance]).normalized_distance
+    for length in (*range(1, 60), 100, 1000, 1001):
+        for wrong in {round(length * (1 - threshold)) + shift for shift in (-1, 0, 1)} & set(range(length + 1)):
+            text, reference = "a" * length, "b" * wrong + "a" * (length - wrong)
+            similarity = 1 - measured(text, reference)
+            scores = text_context_scores([text], [reference], threshold=threshold, distance=distance)
+            assert scores["precision"] == float(similarity >= threshold)
+            assert scores["recall"] == float(similarity > threshold)

@@ -1,6 +1,7 @@
 """The options, where they are given, and what a session does without them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,12 @@ def files_in(folder: Path) -> set[str]:
 
 def test_settings_reach_another_process_as_they_are() -> None:
     settings = Settings(
-        output=Path("/runs"), fail_under=["steps_score=0.9"], label="a", overwrite=True, parts=Path("/p")
+        output=Path("/runs"),
+        fail_under=["steps_score=0.9"],
+        label="a",
+        overwrite=True,
+        open_files=True,
+        parts=Path("/p"),
     )
     assert Settings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
 
@@ -190,3 +196,20 @@ def test_the_entry_point_loads_the_plugin_where_the_package_is_installed(tmp_pat
     ended = told("-n2", "--strict-markers", "--graphrag-output=run")
     assert "2 failed, 1 passed" in ended
     assert "Written to run, with report.html" in ended
+
+
+@full
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
+@pytest.mark.parametrize("processes", [(), ("-n2",)], ids=["alone", "xdist"])
+def test_folder_is_for_its_owner_alone_unless_files_are_open(tmp_path: Path, processes: tuple[str, ...]) -> None:
+    folder = write_project(tmp_path / "project")
+    before = os.umask(0o022)
+    try:
+        run_in(folder, *processes, "--graphrag-output=runs/ci")
+        run_in(folder, *processes, "--graphrag-output=runs/open", "--graphrag-open-files")
+    finally:
+        os.umask(before)
+    for name, of_others in (("ci", {0}), ("open", {0o044, 0o055})):
+        paths = [folder / "runs" / name, *(folder / "runs" / name).iterdir()]
+        assert {path.name for path in paths} > {"run.json", "responses.jsonl", "results.jsonl", "report.html"}
+        assert {path.stat().st_mode & 0o077 for path in paths} == of_others

@@ -1,28 +1,9 @@
 import json
 
-import pytest
 from report_samples import table
 
 from graphrag_eval_lc.report.formats import args_text, one_line, without_middle
 from graphrag_eval_lc.report.formats import shown_value as value_text
-from graphrag_eval_lc.texts import visible
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain <b>Ålesund</b> שלום 👩‍🔬\n\t", "plain <b>Ålesund</b> שלום 👩‍🔬\n\t"),
-        ("nul\x00 bell\x07 delete\x7f", "nul␀ bell␇ delete␡"),
-        ("a\r\nb\rc", "a\nb␍c"),
-        ("next line \x85", "next line ⟨U+0085⟩"),
-        ("\u202eevil\u202c \u2066x\u2069 \u200f", "⟨U+202E⟩evil⟨U+202C⟩ ⟨U+2066⟩x⟨U+2069⟩ ⟨U+200F⟩"),
-        ("half \ud800", "half ⟨U+D800⟩"),
-        ("tag \U000e0041", "tag ⟨U+E0041⟩"),
-    ],
-)
-def test_what_hides_becomes_visible_and_all_else_stays(text: str, shown: str) -> None:
-    assert visible(text) == shown
-    shown.encode("utf-8")
 
 
 def test_one_line_has_no_breaks_and_no_end() -> None:

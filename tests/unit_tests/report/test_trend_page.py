@@ -50,15 +50,18 @@ def test_texts_of_runs_are_shown_as_texts(store: Path, tmp_path: Path) -> None:
     assert "<third>" not in text
 
 
-def test_comparisons_are_written_again_only_where_a_run_is_newer(store: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [60, -3600], ids=["later", "after the clock was set back"])
+def test_comparisons_are_written_again_only_where_a_run_was_scored_again(
+    store: Path, tmp_path: Path, seconds: int
+) -> None:
     write_trend(trend(store), tmp_path / "trend.html")
     pages = sorted((tmp_path / "trend_comparisons").iterdir())
     for page in pages:
-        page.write_text("kept")
-    later = pages[0].stat().st_mtime + 60
-    os.utime(store / "first" / "results.jsonl", (later, later))
+        os.utime(page, (1, 1))
+    scored = (store / "first" / "results.jsonl").stat().st_mtime + seconds
+    os.utime(store / "first" / "results.jsonl", (scored, scored))
     write_trend(trend(store), tmp_path / "trend.html")
-    assert sorted(page.read_text() == "kept" for page in pages) == [False, True]
+    assert sorted(page.stat().st_mtime == 1 for page in pages) == [False, True]
 
 
 def test_page_without_comparisons_writes_and_links_none(store: Path, tmp_path: Path) -> None:

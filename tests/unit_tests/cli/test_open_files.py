@@ -1,0 +1,89 @@
+"""Who may read what the commands write: its owner alone, or whom the umask leaves."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
+
+RUN = ("run", "qa.yaml", "--agent", "agent.py:graph", "--output", "run", "--quiet")
+Command = Callable[..., int]
+
+
+@pytest.fixture(autouse=True, params=[0o000, 0o022])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """Give the modes of a folder, as ".", and of all in it."""
+    paths = [folder, *folder.rglob("*")]
+    return {str(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in paths}
+
+
+def assert_private(folder: Path, *names: str) -> None:
+    found = modes(folder)
+    assert found.keys() >= {*names, "run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml", ".lock"}
+    assert {name for name, mode in found.items() if mode & 0o077} == set()
+
+
+def assert_open(folder: Path, umask: int, *names: str) -> None:
+    found = modes(folder)
+    assert found.keys() >= {*names, "run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml", ".lock"}
+    wrong = {name for name, mode in found.items() if mode != (0o777 if (folder / name).is_dir() else 0o666) & ~umask}
+    assert wrong == set()
+
+
+def test_runs_folder_is_for_its_owner_alone_and_so_is_all_in_it(files: Path, exit_code: Command) -> None:
+    assert exit_code(*RUN, "--junit", "run/junit.xml", "--summary", "run/summary.md") == 0
+    assert_private(files / "run", "report.html", "junit.xml", "summary.md")
+    exit_code("score", "run")
+    exit_code("report", "run")
+    exit_code("compare", "run", "run", "--html", "run/page.html", "--csv", "run/metrics.csv")
+    assert_private(files / "run", "report.html", "page.html", "metrics.csv")
+
+
+def test_open_files_leave_it_to_the_umask(files: Path, exit_code: Command, umask: int) -> None:
+    assert exit_code(*RUN, "--open-files", "--junit", "run/junit.xml") == 0
+    assert_open(files / "run", umask, "report.html", "junit.xml")
+    exit_code("report", "run")
+    exit_code("compare", "run", "run", "--html", "run/page.html")
+    assert_open(files / "run", umask, "report.html", "page.html")
+
+
+def test_what_a_later_session_writes_is_as_it_says(files: Path, exit_code: Command, umask: int) -> None:
+    assert exit_code(*RUN, "--open-files") == 0
+    assert exit_code(*RUN) == 0
+    found = modes(files / "run")
+    assert {name for name, mode in found.items() if mode & 0o077} == {"."}  # the folder is not made again
+    assert exit_code("score", "run", "--open-files") == 0
+    assert modes(files / "run")["results.jsonl"] == 0o666 & ~umask
+
+
+def test_folder_of_the_user_keeps_its_mode(files: Path, exit_code: Command, umask: int) -> None:
+    (files / "run").mkdir()
+    assert exit_code(*RUN) == 0
+    found = modes(files / "run")
+    assert found.pop(".") == 0o777 & ~umask
+    assert not {name for name, mode in found.items() if mode & 0o077}
+
+
+def test_score_of_recorded_responses_and_its_torn_lines(files: Path, exit_code: Command) -> None:
+    assert exit_code("score", "qa.yaml", "responses.jsonl", "--output", "run") == 0
+    with (files / "run" / "responses.jsonl").open("ab") as file:
+        file.write(b'{"question_id": "q')
+    (files / "run" / "results.jsonl").chmod(0o644)
+    assert exit_code("score", "run") == 0
+    assert_private(files / "run", "responses.jsonl.torn")
+
+
+def test_outputs_elsewhere_are_as_the_umask_says(files: Path, exit_code: Command, umask: int) -> None:
+    assert exit_code(*RUN, "--junit", "out/junit.xml") == 0
+    exit_code("report", "run", "--output", "report.html")
+    for name in ("out/junit.xml", "report.html"):
+        assert stat.S_IMODE((files / name).stat().st_mode) == 0o666 & ~umask

@@ -1,0 +1,153 @@
+"""Links that somebody planted in a run's folder: no command reads or writes through one, and none hangs at a pipe."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark, write_report
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
+
+_DATASET = """\
+- template_id: where
+  questions:
+  - {id: q1, question_text: Where is OSLO?, reference_steps: [[{name: lookup, output: "urn:oslo"}]]}
+  - {id: q2, question_text: Who runs OSLO?, reference_steps: [[{name: lookup, output: "urn:oslo"}]]}
+"""
+_AGENT = "def agent(question):\n    return 'In NO1.'\n"
+_SECRET = b'{"question_id": "q1", "secret": "of somebody else"}\n'
+
+# What runs write, and what may stand on the way to it.
+WRITTEN = (
+    "run.json", "run.json.new", "responses.jsonl", "responses.jsonl.torn", "responses.jsonl.new", "results.jsonl",
+    "results.jsonl.partial", "results.jsonl.new", "aggregates.yaml", "aggregates.yaml.new", "report.html",
+    "report.html.new", "judge_cache.jsonl", ".lock",
+)  # fmt: skip
+RUN = ("run", "qa.yaml", "--agent", "agent.py:agent", "--output", "run", "--quiet")
+WRITING = {
+    "run": RUN,
+    "resume": (*RUN, "--retry-errors"),
+    "overwrite": (*RUN, "--overwrite"),
+    "score": ("score", "run"),
+    "score anew": ("score", "qa.yaml", "other/responses.jsonl", "--output", "run", "--overwrite"),
+}
+READING = {
+    "report": (("report", "run"), ("run.json", "results.jsonl", "report.html", "report.html.new")),
+    "compare": (("compare", "other", "run"), ("run.json", "results.jsonl")),
+    "page": (("compare", "other", "run", "--html", "run/comparison.html"), ("comparison.html", "comparison.html.new")),
+    "junit": ((*RUN, "--junit", "run/junit.xml"), ("junit.xml", "junit.xml.new")),
+    "runs": (("runs", "run"), ("run.json", "aggregates.yaml")),
+    "trend": (("trend", "."), ("run.json", "results.jsonl", "aggregates.yaml")),
+    "validate": (("validate", "qa.yaml", "--responses", "run"), ("run.json", "responses.jsonl")),
+    "score its responses": (("score", "qa.yaml", "run", "--output", "new"), ("responses.jsonl",)),
+    "draft": (("draft-dataset", "run", "--output", "draft.yaml"), ("run.json", "responses.jsonl")),
+}
+CASES = [
+    *(pytest.param(command, file, id=f"{name}-{file}") for name, command in WRITING.items() for file in WRITTEN),
+    *(pytest.param(command, file, id=f"{name}-{file}") for name, (command, files) in READING.items() for file in files),
+]
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    said: str
+
+
+@pytest.fixture
+def command(
+    work: Path, exit_code: Callable[..., int], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ended]:
+    """Run a command where the two runs are."""
+    monkeypatch.chdir(work)
+
+    def run(*arguments: str) -> Ended:
+        code = exit_code(*arguments)
+        captured = capfd.readouterr()
+        return Ended(code, captured.out + captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two finished runs, with their dataset and agent."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "qa.yaml").write_text(_DATASET)
+    (folder / "agent.py").write_text(_AGENT)
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        for name in ("run", "other"):
+            run = run_benchmark("agent.py:agent", "qa.yaml", output_dir=name, progress="off")
+            write_report(run)
+    finally:
+        os.chdir(here)
+    return folder
+
+
+@pytest.fixture
+def work(finished: Path, tmp_path: Path) -> Path:
+    shutil.copytree(finished, tmp_path / "work", symlinks=True)
+    (tmp_path / "victim").write_bytes(_SECRET)
+    return tmp_path / "work"
+
+
+@pytest.mark.parametrize(("arguments", "name"), CASES)
+def test_link_in_place_of_a_file_is_one_error_and_its_target_stays(
+    work: Path, command: Callable[..., Ended], arguments: tuple[str, ...], name: str
+) -> None:
+    victim, planted = work.parent / "victim", work / "run" / name
+    planted.unlink(missing_ok=True)
+    planted.symlink_to(victim)
+    before = {path.name: path.read_bytes() for path in (work / "run").iterdir() if not path.name.startswith(".lock")}
+    ended = command(*arguments)
+    said = ended.said
+    assert said.count("this is a symbolic link, and only files of its own are used in a run's folder") == 1, said
+    assert f"run/{name}: this is a symbolic link" in said
+    assert "Traceback" not in said
+    assert "mistake in graphrag-eval-lc" not in said
+    assert "of somebody else" not in said
+    assert ended.code == 2, said
+    assert (victim.read_bytes(), planted.readlink()) == (_SECRET, victim)
+    if "--junit" not in arguments:  # which is written behind the run's own files
+        assert {path: (work / "run" / path).read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("name", ["run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml", ".lock"])
+@pytest.mark.parametrize("arguments", [RUN, ("score", "run"), ("report", "run"), ("compare", "other", "run")])
+def test_named_pipe_in_place_of_a_file_does_not_hang(
+    work: Path, command: Callable[..., Ended], arguments: tuple[str, ...], name: str
+) -> None:
+    (work / "run" / name).unlink()
+    os.mkfifo(work / "run" / name)
+    ended = command(*arguments)
+    if arguments[0] in ("run", "score"):
+        assert ended.code == 2
+        assert f"run/{name}: this is a named pipe" in ended.said
+    assert "mistake in graphrag-eval-lc" not in ended.said
+
+
+def test_links_to_the_folder_and_above_it_are_followed(work: Path, command: Callable[..., Ended]) -> None:
+    (work / "run").rename(work / "real")
+    (work / "run").symlink_to("real")
+    for arguments in (("score", "run"), ("report", "run"), ("compare", "other", "run")):
+        ended = command(*arguments)
+        assert ended.code == 0, ended.said
+
+
+def test_link_in_a_folder_without_a_run_is_refused_before_anything_is_asked(
+    work: Path, command: Callable[..., Ended]
+) -> None:
+    (work / "agent.py").write_text("def agent(question):\n    open('asked', 'w')\n    return 'x'\n")
+    shutil.rmtree(work / "run")
+    (work / "run").mkdir()
+    (work / "run" / "aggregates.yaml").symlink_to(work.parent / "victim")
+    ended = command(*RUN)
+    assert ended.code == 2
+    assert "run/aggregates.yaml: this is a symbolic link" in ended.said
+    assert not (work / "asked").exists()

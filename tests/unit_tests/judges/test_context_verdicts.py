@@ -1,0 +1,204 @@
+"""Contexts in batches and in parts: each has its verdict, and the requests stay few and short enough."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.judges import ContextPrecision, ContextRecall
+from graphrag_eval_lc.judges.context_verdicts import ContextJudge, NumberedVerdicts
+from graphrag_eval_lc.judges.model_interface import Asked, CutAnswerError, TooLongError, UnusableAnswerError
+
+USEFUL = "PARIS"
+
+
+class ReadingJudge:
+    """Finds a context useful where it has a word; takes messages of a length, and forgets or repeats some contexts."""
+
+    name = "reading:judge"
+
+    def __init__(self, *, longest: int | None = None, forgets: int = 0, most: int | None = None) -> None:
+        self.messages: list[str] = []
+        self.refused = 0
+        self._longest = longest
+        self._forgets = forgets
+        self._most = most
+
+    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+        if self._longest is not None and len(user) > self._longest:
+            self.refused += 1
+            raise TooLongError("the texts are too long for reading:judge", cost=0.0)
+        self.messages.append(user)
+        contexts = re.findall(r"<(context[_\d]*-\w+)>\n(.*?)\n</\1>", user, re.DOTALL)
+        verdicts = [
+            {"context": number, "reason": "Read.", "verdict": int(USEFUL in text)}
+            for number, (_, text) in enumerate(contexts, start=1)
+        ]
+        if schema is not NumberedVerdicts:
+            verdicts[0].pop("context")
+            return Asked((schema.model_validate(verdicts[0]),), 0.01)
+        if self._most is not None and len(verdicts) > self._most:
+            raise CutAnswerError("it did not come to its end", cost=0.01)
+        given, self._forgets = verdicts[: max(0, len(verdicts) - self._forgets)], 0
+        return Asked((schema.model_validate({"verdicts": given}),), 0.01)
+
+
+def judged(judge: ReadingJudge, texts: list[str], batch: int, answer: str = "It is in PARIS.") -> list[int]:
+    found, _ = run_sync(lambda: ContextJudge(judge, batch).ajudge("Where?", answer, texts))
+    return [each.verdict for each in found]
+
+
+TEXTS = st.lists(st.sampled_from(["", USEFUL, "Rome", f"Rome and {USEFUL}"]), max_size=12)
+
+
+@given(texts=TEXTS, batch=st.integers(1, 14), forgets=st.integers(0, 5), most=st.integers(2, 9))
+def test_each_context_has_its_verdict_whatever_the_batch_and_what_the_model_leaves_out(
+    texts: list[str], batch: int, forgets: int, most: int
+) -> None:
+    judge = ReadingJudge(forgets=forgets, most=most)
+    assert judged(judge, texts, batch) == [int(USEFUL in text) for text in texts]
+
+
+def test_ten_contexts_take_one_request_with_the_answer_in_it_once() -> None:
+    judge = ReadingJudge()
+    judged(judge, [f"Context {number}." for number in range(30)], batch=10)
+    assert len(judge.messages) == 3
+    assert [message.count("It is in PARIS.") for message in judge.messages] == [1, 1, 1]
+
+
+def test_batch_of_one_asks_as_without_batches() -> None:
+    one, rest = ReadingJudge(), ReadingJudge()
+    judged(one, ["Rome", USEFUL, "Oslo"], batch=1)
+    judged(rest, ["Rome"], batch=10)
+    assert rest.messages == one.messages[:1]
+
+
+@pytest.mark.parametrize(
+    "verdicts",
+    [
+        [{"context": 1, "reason": "Yes.", "verdict": 1}, {"context": 1, "reason": "No.", "verdict": 0}],
+        [{"context": 3, "reason": "Yes.", "verdict": 1}, {"context": 0, "reason": "No.", "verdict": 0}],
+        [],
+    ],
+)
+def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[dict[str, Any]]) -> None:
+    class Confused(ReadingJudge):
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+            if schema is NumberedVerdicts:
+                return Asked((schema.model_validate({"verdicts": verdicts}),), 0.01)
+            return await super().aask(system, user, schema, n=n)
+
+    judge = Confused()
+    assert judged(judge, ["Rome", USEFUL], batch=2) == [0, 1]
+    assert len(judge.messages) == 2
+
+
+@given(
+    words=st.lists(st.sampled_from(["Rome ", "Oslo. ", "Bergen\n"]), min_size=100, max_size=400),
+    at=st.floats(0, 1),
+    batch=st.sampled_from([1, 3]),
+)
+def test_what_is_too_long_is_judged_in_parts_and_no_part_is_lost(words: list[str], at: float, batch: int) -> None:
+    text = "".join(words)
+    place = text.rfind(" ", 0, max(1, int(at * len(text)))) + 1
+    with_word = f"{text[:place]}{USEFUL} {text[place:]}"
+    judge = ReadingJudge(longest=800)
+    assert judged(judge, [text, with_word, "Rome"], batch) == [0, 1, 0]
+    assert all(len(message) <= 800 for message in judge.messages)
+
+
+def test_long_reference_is_split_and_the_reason_says_so() -> None:
+    judge = ReadingJudge(longest=1500)
+    score = ContextPrecision(judge).score(
+        user_input="Where?", reference="Rome is old. " * 300, retrieved_contexts=["Oslo", USEFUL]
+    )
+    assert score.value == 0.5
+    assert score.reason is not None
+    assert re.search(r"Too long for the model, it was judged in \d+ parts", score.reason)
+    assert score.cost == pytest.approx(0.01 * len(judge.messages))
+
+
+def test_length_that_was_refused_is_not_tried_again() -> None:
+    judge = ReadingJudge(longest=1500)
+    judged(judge, ["Oslo " * 1000] * 10, batch=1)
+    assert judge.refused < 20
+
+
+def test_what_cannot_be_split_is_one_sentence() -> None:
+    with pytest.raises(JudgeError, match="too long for reading:judge"):
+        judged(ReadingJudge(longest=100), ["Oslo"], batch=1)
+
+
+async def test_first_goes_alone_where_the_beginning_is_long_enough_to_be_cached() -> None:
+    order: list[str] = []
+
+    class Ordered(ReadingJudge):
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+            order.append("asked")
+            answer = await super().aask(system, user, schema, n=n)
+            order.append("answered")
+            return answer
+
+    await ContextJudge(Ordered()).ajudge("Where?", "Rome. " * 1000, ["a", "b", "c"])
+    assert order[:2] == ["asked", "answered"]
+    judge = ReadingJudge()
+    await ContextJudge(judge).ajudge("Where?", "Rome. " * 1000, ["a", "b", "c"])
+    prefixes = {message[: message.index("<context")] for message in judge.messages}
+    assert len(prefixes) == 1
+
+
+# --- recall ----------------------------------------------------------------------------------------------------------
+
+
+class RecallingJudge:
+    """Takes each sentence of the reference as a statement, covered where it stands in a context."""
+
+    name = "recalling:judge"
+
+    def __init__(self, longest: int) -> None:
+        self.requests = 0
+        self._longest = longest
+
+    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+        if len(user) > self._longest:
+            raise TooLongError("the texts are too long for recalling:judge", cost=0.0)
+        self.requests += 1
+        (reference,) = re.findall(r"<(reference_answer-\w+)>\n(.*?)\n</\1>", user, re.DOTALL)
+        contexts = " ".join(text for _, text in re.findall(r"<(context_\d+-\w+)>\n(.*?)\n</\1>", user, re.DOTALL))
+        sentences = [sentence for sentence in re.findall(r"\w+", reference[1]) if sentence]
+        statements = [{"statement": each, "reason": "Read.", "attributed": int(each in contexts)} for each in sentences]
+        return Asked((schema.model_validate({"statements": statements}),), 0.01)
+
+
+@pytest.mark.parametrize("longest", [10_000, 1700, 1200])
+def test_recall_in_parts_is_that_of_the_whole(longest: int) -> None:
+    reference = [f"fact{number:03}" for number in range(100)]
+    contexts = ["; ".join(reference[start : start + 12]) + "; " + "filler " * 20 for start in (0, 30, 60)]
+    judge = RecallingJudge(longest)
+    score = ContextRecall(judge).score(user_input="What?", reference=" ".join(reference), retrieved_contexts=contexts)
+    assert score.value == pytest.approx(0.36)
+    assert len(score.details["statements"]) == 100
+    assert score.cost == pytest.approx(0.01 * judge.requests)
+    assert (judge.requests > 1) == (longest < 10_000)
+
+
+def test_costs_of_parts_are_on_the_error() -> None:
+    class Failing(ReadingJudge):
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+            if len(self.messages) == 2:
+                raise UnusableAnswerError("no", cost=0.5)
+            return await super().aask(system, user, schema, n=n)
+
+    with pytest.raises(UnusableAnswerError) as caught:
+        judged(Failing(), ["a", "b", "c"], batch=1)
+    assert caught.value.cost == pytest.approx(0.52)
+
+
+def test_forms_of_batches_are_closed() -> None:
+    form = json.dumps(NumberedVerdicts.model_json_schema())
+    assert form.count('"additionalProperties": false') == 2
