@@ -104,9 +104,8 @@ def test_secrets_are_masked_in_args_outputs_artifacts_and_answers() -> None:
 
     handler = GraphRAGEvalCallbackHandler(redact="secrets")
     url = "bolt://neo4j:pa55word@kg.example"
-    agent = RunnableLambda(
-        lambda question: connect.invoke({"args": {"url": url}, "id": "c1", "name": "connect", "type": "tool_call"})
-    )
+    call = {"args": {"url": url}, "id": "c1", "name": "connect", "type": "tool_call"}
+    agent: RunnableLambda[str, str] = RunnableLambda(lambda question: connect.invoke(call).content)
     agent.invoke("Where?", config={"callbacks": [handler], "metadata": {"question_id": "q1"}})
     response = handler.response("q1")
     (step,) = response["actual_steps"]
@@ -118,7 +117,8 @@ def test_secrets_are_masked_in_args_outputs_artifacts_and_answers() -> None:
 
 def test_a_handler_that_redacts_secrets_can_be_pickled() -> None:
     handler = pickle.loads(pickle.dumps(GraphRAGEvalCallbackHandler(redact="secrets")))
-    RunnableLambda(lambda question: "password=pa55word").invoke("Why?", config={"callbacks": [handler]})
+    agent: RunnableLambda[str, str] = RunnableLambda(lambda question: "password=pa55word")
+    agent.invoke("Why?", config={"callbacks": [handler]})
     assert handler.response()["actual_answer"] == "password=***"
 
 
