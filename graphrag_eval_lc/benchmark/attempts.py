@@ -12,6 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
+from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords
@@ -49,10 +50,12 @@ class Attempt:
     Attributes:
         response: The response, with steps, tokens and time up to the end or the error.
         error: Why it failed; None where it did not.
+        counted: USD that the limit of costs has counted for it already.
     """
 
     response: Response
     error: BaseException | None
+    counted: float = 0.0
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ class AgentCall:
         capture: The options of the handler.
         timeout: Seconds that one attempt may take; seconds for which others blocked the event loop are added. None for
             no limit.
+        costs: Makes what keeps the model calls of an attempt within the limit of costs; None where there is no limit.
         use_threads: Whether it is asked through ``invoke`` in a thread, as ``ainvoke`` does not work.
     """
 
@@ -76,6 +80,7 @@ class AgentCall:
     agent_config: Mapping[str, Any] = field(default_factory=dict)
     capture: CaptureKeywords = field(default_factory=CaptureKeywords)
     timeout: float | None = None
+    costs: Callable[[], AgentCosts] | None = None
     use_threads: bool = False
     _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
 
@@ -114,7 +119,8 @@ class AgentCall:
     ) -> Attempt:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
         clock = _AttemptClock(span)
-        config = self._config(question, attempt_id, handler)
+        costs = None if self.costs is None else self.costs()
+        config = self._config(question, attempt_id, handler, costs)
         given: Any = None
         output: Any = None
         error: BaseException | None = None
@@ -128,6 +134,10 @@ class AgentCall:
             output, error = await self._output(given, config, abandoned, clock, in_thread)
             handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
             times = clock.times()
+            if costs is not None:
+                costs.end()
+                if costs.refusal is not None:  # whatever the agent made of it
+                    error = RunInterruptedError(f"a model was not asked: {costs.refusal}")
             if error is not None and not handler.has_runs:
                 output = await self._left_behind(config, error)
         response = self._captured(handler, question, config, given, output, error, times)
@@ -140,7 +150,8 @@ class AgentCall:
             response["error"] = masked_text(response["error"])
         elif response.get("actual_answer") is None and not _waits(response, output):
             response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
-        return Attempt(self._masked(_timed(response, times)), error)
+        counted = 0.0 if costs is None else costs.counted
+        return Attempt(self._masked(_timed(response, times)), error, counted)
 
     def _masked(self, response: Response) -> Response:
         """Mask the secrets in errors and warnings, whatever the handler's options are; it has masked all else."""
@@ -169,9 +180,13 @@ class AgentCall:
             return self.input_fn(question)
         return self.agent.input_for(question["question_text"])
 
-    def _config(self, question: Question, attempt_id: str, handler: GraphRAGEvalCallbackHandler) -> RunnableConfig:
+    def _config(
+        self, question: Question, attempt_id: str, handler: GraphRAGEvalCallbackHandler, costs: AgentCosts | None
+    ) -> RunnableConfig:
         config = dict(self.agent_config)
-        config["callbacks"] = _with_handler(config.get("callbacks"), handler)
+        for each in (costs, handler):  # a call that is not sent is not recorded either
+            if each is not None:
+                config["callbacks"] = _with_handler(config.get("callbacks"), each)
         own = {"question_id": question["id"], "attempt_id": attempt_id}
         config["metadata"] = {**(config.get("metadata") or {}), **own}
         thread_id = uuid.uuid5(_THREADS, attempt_id.encode("utf-8", "backslashreplace").decode())

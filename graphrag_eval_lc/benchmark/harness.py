@@ -16,6 +16,7 @@ from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
+from graphrag_eval_lc.run_folder import Key
 from graphrag_eval_lc.texts import counted
 
 _KEPT = (
@@ -239,6 +240,7 @@ class Harness:
         self._waiting: deque[Sample] = deque()
         self._asking = 0
         self._errors = 0
+        self._counted: dict[Key, float] = {}  # USD that the limit of costs has, of questions that are being asked
         self._some_end = asyncio.Event()
         self._places = ConcurrencyLimit(
             options.max_concurrency,
@@ -335,7 +337,9 @@ class Harness:
         self._event_of("attempt_started", sample, attempt=number)
         attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
         with self._stalls.asking(sample) as span:
-            return await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned, span)
+            attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned, span)
+        self._counted[sample.key] = self._counted.get(sample.key, 0.0) + attempt.counted
+        return attempt
 
     def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
         error = attempt.error
@@ -367,7 +371,8 @@ class Harness:
         own = {**response, "failed_attempts": attempts[earlier:]}
         self._keep(sample, response)  # before anything that may fail
         stalled_sec = seconds_stalled(own)
-        self._budget.spend(tokens_spent(own), seconds_spent(own) - stalled_sec, cost_spent(own))
+        counted_cost = self._counted.pop(sample.key, 0.0)
+        self._budget.spend(tokens_spent(own), seconds_spent(own) - stalled_sec, cost_spent(own), counted_cost)
         is_error = response.get("status") == "error"
         self._event_of(
             "response_ended",

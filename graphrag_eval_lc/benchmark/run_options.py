@@ -229,8 +229,9 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         float | None,
         Field(
             gt=0,
-            description="Spend no more than so many USD, on agent and judges. A judge's request is not sent where it "
-            "could pass that; what the agent's own requests will cost is taken from the dearest question so far.",
+            description="Spend no more than so many USD, on agent and judges. A request of a judge, or of the agent's "
+            "models with ``max_tokens``, is not sent where it could pass that; what a question will cost is taken from "
+            "the dearest so far.",
         ),
         POSITIVE,
         Cli(panel=ENDING, least=0),

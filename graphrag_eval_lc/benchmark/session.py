@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphrag_eval_lc.benchmark.agent_costs import AgentCosts, SpentAnswers
 from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
@@ -39,6 +40,7 @@ class RunSession:
         self._step_names: set[str] = set()
         self._kept: dict[int, Response] = {}
         self._harness: Harness | None = None
+        self._answers = SpentAnswers()
         self._stalls = RunStalls(output.warn, output.tell, options.repeats)
         self._is_judge_paid = output.judges is not None and output.judges.asks_models
         self._budget = Budget(
@@ -95,7 +97,13 @@ class RunSession:
 
         record = self._output.record
         call = AgentCall(
-            agent, options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout
+            agent,
+            options.input_fn,
+            options.answer_fn,
+            options.agent_config,
+            options.capture,
+            options.timeout,
+            None if options.max_cost is None else self._agent_costs,
         )
         self._harness = harness = Harness(
             call,
@@ -154,6 +162,9 @@ class RunSession:
             self._kept[sample.position] = response
         else:
             self._output.journal.add(response)
+
+    def _agent_costs(self) -> AgentCosts:
+        return AgentCosts(self._output.cost_limit, self._output.pricing, self._answers)
 
     def _earlier_attempts(self, sample: Sample) -> list[dict[str, Any]]:
         response = self._output.response(sample.key)

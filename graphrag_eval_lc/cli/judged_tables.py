@@ -59,11 +59,14 @@ def tell_errors(judged: JudgedTable) -> None:
     """Print how many rows could not be judged.
 
     Raises:
-        typer.Exit: With code 1, where that is all of them.
+        typer.Exit: With code 1, where that is all of them, or the model was asked nothing more.
     """
     errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
     if errors:
         rows = counted(len(errors), "row")
+        if judged.given_up is not None:
+            tell(f"{judged.given_up}; {rows} could not be judged, and given again, the command asks for them again.")
+            raise typer.Exit(EXIT_FINDINGS)
         tell(f"{rows} could not be judged; given again, the command asks for them again. The first error: {errors[0]}")
         if not any(map(is_judged, judged.cells)):
             raise typer.Exit(EXIT_FINDINGS)

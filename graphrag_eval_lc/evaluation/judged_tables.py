@@ -28,9 +28,11 @@ from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.judges.judging import run_models
-from graphrag_eval_lc.judges.model_interface import cost_of, total_cost
+from graphrag_eval_lc.judges.model_interface import NotAskedError, cost_of, total_cost
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record
 from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.registry.metric_spec import error_key
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +197,14 @@ class JudgedTable:
         asked: How many different answers were judged now.
         outdated: How many answers of an earlier output are no longer in the table.
         costs: USD of each answer judged now; None where it is not known.
+        given_up: Why the model was asked nothing more; None where it was asked to the end.
     """
 
     cells: list[Cells]
     asked: int = 0
     outdated: int = 0
     costs: list[float | None] = field(default_factory=list)
+    given_up: str | None = None
 
     @property
     def cost(self) -> float | None:
@@ -252,7 +256,7 @@ def judge_table(
         cells = [known.get(answer, _NOTHING) for answer in answers]
         if output is not None:
             replace_file(output, tsv_lines(_output_rows(table, cells, more_columns or {})))
-    return JudgedTable(cells, len(missing), outdated, judging.costs)
+    return JudgedTable(cells, len(missing), outdated, judging.costs, judging.given_up)
 
 
 def answers_in(table: AnswerTable) -> list[Answer]:
@@ -271,6 +275,7 @@ class _Judging:
     def __init__(self, judge: AnswerJudge, progress: Progress, keep: Callable[[Answer, Cells], None] | None) -> None:
         self.cells: dict[Answer, Cells] = {}
         self.costs: list[float | None] = []
+        self.given_up: str | None = None
         self._judge = judge
         self._progress = progress
         self._keep = keep
@@ -280,7 +285,8 @@ class _Judging:
             await Workers(self._judge_answer, places=self._judge.max_concurrency).arun(answers)
 
     async def _judge_answer(self, answer: Answer) -> None:
-        cells = cells_of(await correctness_record(self._score(answer)))
+        record = await correctness_record(self._score(answer))
+        cells = cells_of(record or {error_key(ANSWER_CORRECTNESS): self.given_up})
         self.cells[answer] = cells
         if self._keep is not None and is_judged(cells):
             self._keep(answer, cells)
@@ -292,6 +298,8 @@ class _Judging:
             score = await self._judge.correctness.ascore(user_input=question, reference=reference, response=actual)
         except JudgeError as problem:
             self.costs.append(cost_of(problem))
+            if isinstance(problem, NotAskedError):
+                self.given_up = str(problem)
             raise
         self.costs.append(score.cost)
         return score

@@ -107,17 +107,22 @@ class Budget:
         """Seconds until the time is over; None for no limit."""
         return None if self._max_time is None else max(0.0, self._started + self._max_time - self._clock())
 
-    def spend(self, tokens: int | None, elapsed_sec: float | None, cost: float | None = None) -> None:
+    def spend(
+        self, tokens: int | None, elapsed_sec: float | None, cost: float | None = None, counted: float = 0.0
+    ) -> None:
         """Count what one question cost, all its attempts together.
 
         Args:
             tokens: Tokens; None where they are not known.
             elapsed_sec: Seconds; None for a question of an earlier session.
             cost: USD; None where it is not known.
+            counted: USD of these that the account has already, as the model calls reserved and settled them.
         """
+        if cost is None and counted:
+            cost = counted
         self._tokens.spend(tokens)
         self._cost.spend(cost)
-        self._account.spend(cost or 0.0)
+        self._account.spend(max(0.0, (cost or 0.0) - counted))
         if elapsed_sec is not None:
             self._longest = max(elapsed_sec, self._longest or 0.0)
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model
-from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt
+from graphrag_eval_lc.judges.prompts import EARLIER, Prompt, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
@@ -55,6 +55,18 @@ class ClaimLists(ClosedAnswer):
         return self
 
 
+class EarlierClaimLists(ClosedAnswer):
+    """The claims of both answers, sorted: what a model answers."""
+
+    reason: str
+    true_positives: list[Claim]
+    false_positives: list[Claim]
+    false_negatives: list[Claim]
+
+
+EarlierClaimLists.__name__ = "ClaimLists"  # under which answers are kept
+
+
 class AnswerCorrectness:
     """The F1 of the claims of an answer against those of the reference answer, in one request.
 
@@ -75,6 +87,9 @@ class AnswerCorrectness:
 
     def __init__(self, llm: Any, prompt: str | None = None) -> None:
         self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else correctness_prompt(prompt)
+        own = "" if prompt is None else "_own"
+        earlier = load_prompt(f"{ANSWER_CORRECTNESS}{own}{EARLIER}")
+        self._earlier_prompt = earlier if prompt is None else Prompt(earlier.system, self._prompt.user)
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
@@ -103,8 +118,19 @@ class AnswerCorrectness:
         message = self._prompt.message(
             question=question, reference_answer=expected, actual_answer=given_text("response", response)
         )
+        if (earlier := self._earlier(question, expected, response)) is not None:
+            return earlier
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
         return _score(asked.values[0], asked.cost)
+
+    def _earlier(self, question: str, reference: str, response: str) -> JudgeScore | None:
+        """Return the score by what an earlier version asked and paid for; None where the cache has nothing of it."""
+        known = getattr(self._llm, "known", None)
+        if known is None:
+            return None
+        message = self._earlier_prompt.message(question=question, reference_answer=reference, actual_answer=response)
+        asked = known(self._earlier_prompt.system, message, EarlierClaimLists)
+        return None if asked is None else _score(asked.values[0], asked.cost)
 
     def score(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -126,26 +152,23 @@ def correctness_prompt(template: str) -> Prompt:
     )
 
 
-def _score(claims: ClaimLists, cost: float | None) -> JudgeScore:
+def _score(claims: ClaimLists | EarlierClaimLists, cost: float | None) -> JudgeScore:
     """Return the scores of sorted claims; F1 is 0 where an answer or a reference has no claim."""
     supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
-    has_covered = "covered_claims" in claims.model_fields_set
-    covered = len(claims.covered_claims) if has_covered else supported
-    precision, recall = _share(supported, supported + wrong), _share(covered, covered + missing)
-    if has_covered:
-        f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
-    else:
-        f1 = 2 * supported / (2 * supported + wrong + missing)  # the same, without rounding
-    details = {
+    lists = {
         "true_positives": claims.true_positives,
         "false_positives": claims.false_positives,
-        **({"covered_claims": claims.covered_claims} if has_covered else {}),
         "false_negatives": claims.false_negatives,
-        "precision": precision,
-        "recall": recall,
-        "f1": f1,
     }
-    return JudgeScore(f1, claims.reason, cost, details)
+    precision, f1 = _share(supported, supported + wrong), _share(2 * supported, 2 * supported + wrong + missing)
+    if isinstance(claims, ClaimLists) and "covered_claims" in claims.model_fields_set:
+        lists["covered_claims"] = claims.covered_claims
+        covered = len(claims.covered_claims)
+        recall = _share(covered, covered + missing)
+        f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+    else:
+        recall = _share(supported, supported + missing)
+    return JudgeScore(f1, claims.reason, cost, {**lists, "precision": precision, "recall": recall, "f1": f1})
 
 
 def _share(part: int, whole: int) -> float | None:

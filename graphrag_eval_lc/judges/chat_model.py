@@ -51,6 +51,11 @@ class StructuredJudgeModel(AskedModel, ABC):
             return known
         return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
 
+    def known(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer] | None:
+        """Return the answers that the cache has to what ``aask`` would ask; None where it has none."""
+        asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)], "n": n}
+        return self._known(self._digest(asked), schema, n)
+
     async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         if self._plan is not None:

@@ -81,7 +81,8 @@ def test_without_a_config_it_is_openais_default_model(
 def test_thousand_rows_stay_in_order_though_answers_come_out_of_order(stub: OpenAIStub, exit_code: Command) -> None:
     draw = random.Random(1)
     write(1000)
-    Path("config.yaml").write_text(Path("config.yaml").read_text() + "judges: {max_concurrency: 32}\n")
+    bounded = Path("config.yaml").read_text().replace("api_key: k", "api_key: k, max_tokens: 50")
+    Path("config.yaml").write_text(bounded + "judges: {max_concurrency: 32}\n")
     stub.latency_sec = 0.01
     stub.chat_faults.extend(
         finish_reason("length") if draw.random() < 0.02 else None if draw.random() < 0.9 else Fault(delay_sec=0.05)
@@ -116,6 +117,22 @@ def test_errors_are_counted_and_where_there_is_nothing_else_it_is_a_finding(
     assert "2 rows could not be judged" in error
     assert "Check the API key." in error
     assert "Check the API key." in column("Error")[1]
+
+
+def test_model_that_refuses_everything_is_one_sentence_and_each_row_says_so(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(200)
+    Path("config.yaml").write_text(Path("config.yaml").read_text().replace("api_key: k", "api_key: wrong"))
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 1
+    assert len(stub.requests) < 30
+    error = capsys.readouterr().err
+    assert "refused 3 requests in a row and is asked nothing more" in error
+    assert "200 rows could not be judged" in error
+    assert all(column("Error"))
+    Path("config.yaml").write_text(Path("config.yaml").read_text().replace("api_key: wrong", "api_key: k"))
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
+    assert not any(column("Error"))
 
 
 def test_unpriced_model_is_told(stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import openai
 import pytest
+from judged_runs import judgement
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
@@ -36,6 +37,7 @@ CONTEXTS = list("abcde")
 @pytest.fixture
 def stub() -> Iterator[OpenAIStub]:
     with OpenAIStub() as server:
+        server.answer = judgement
         yield server
 
 

@@ -131,6 +131,7 @@ def test_digests_are_those_of_the_files() -> None:
     assert digests() == {
         file.stem: hashlib.sha256(file.read_text(encoding="utf-8").encode()).hexdigest()
         for file in FOLDER.glob("*.txt")
+        if not file.stem.endswith("_earlier")
     }
     assert digests().keys() >= {*METRICS, "material", "answer_correctness_own"}
 

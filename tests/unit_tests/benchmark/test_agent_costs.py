@@ -1,0 +1,120 @@
+"""The agent's own model calls keep to the budget of money, as far as callbacks tell of them before they are sent."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+from openai_stub import Fault, OpenAIStub, StubRequest
+
+from graphrag_eval_lc import run_benchmark
+
+PRICES = {"gpt-4o-mini": {"input": 2.0, "output": 8.0}}
+
+
+@pytest.fixture
+def stub() -> Iterator[OpenAIStub]:
+    with OpenAIStub() as server:
+        yield server
+
+
+class Provider:
+    """Bills each answer, by the bytes that it gets and a random length."""
+
+    def __init__(self, stub: OpenAIStub, chance: random.Random) -> None:
+        self.billed = 0.0
+        self._stub, self._chance = stub, chance
+        stub.answer = self._answer
+
+    def _answer(self, request: StubRequest) -> str:
+        prompt = max(1, int(len(request.user.encode()) / self._chance.uniform(1, 5)))
+        answer = self._chance.randint(1, request.body["max_completion_tokens"])
+        self._stub.usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+        self.billed += (prompt * 2.0 + answer * 8.0) / 1e6
+        return "Paris."
+
+
+def agent_of(stub: OpenAIStub, calls: int = 1, **options: Any) -> Any:
+    model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", max_retries=0, **options)  # type: ignore[arg-type]
+
+    async def answer(state: MessagesState) -> Any:
+        messages = state["messages"]
+        for _ in range(calls):
+            messages = [*messages, await model.ainvoke(messages)]
+        return {"messages": messages}
+
+    return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+
+
+def dataset_of(questions: int, words: int = 1) -> list[Any]:
+    asked = [{"id": f"q{number}", "question_text": f"Where is tower {number}? " * words} for number in range(questions)]
+    return [{"template_id": "t", "questions": asked}]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_agent_with_max_tokens_never_passes_the_budget(stub: OpenAIStub, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    provider = Provider(stub, chance)
+    stub.latency_sec = 0.002
+    stub.chat_faults.extend(chance.choices([None, Fault(is_reset=True), Fault(status=500)], [20, 1, 1], k=500))
+    most = 10 ** chance.uniform(-3.5, -1.5)
+    dataset = dataset_of(chance.randint(1, 20), chance.choice([1, 200]))
+    agent = agent_of(stub, calls=chance.randint(1, 4), max_tokens=chance.choice([50, 500]))
+    for _ in range(2):
+        run = run_benchmark(
+            agent,
+            dataset,
+            output_dir=tmp_path,
+            config={"prices": PRICES},
+            max_cost=most,
+            max_retries=0,
+            max_concurrency=chance.choice([1, 8]),
+            progress="off",
+        )
+        assert provider.billed <= most + 1e-9
+        assert run.stopped is None or run.stopped["reason"] == "max_cost"
+        most *= 2
+
+
+def test_question_whose_call_was_not_sent_is_asked_again_with_more_money(stub: OpenAIStub, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"config": {"prices": PRICES}, "progress": "off", "output_dir": tmp_path}
+    agent, dataset = agent_of(stub, max_tokens=100), dataset_of(3)
+    run = run_benchmark(agent, dataset, max_cost=0.0005, **options)
+    assert stub.requests == []
+    assert run.stopped is not None
+    assert run.stopped["reason"] == "max_cost"
+    assert "another request may pass the budget of $0.00050" in run.stopped["message"]
+    run = run_benchmark(agent, dataset, max_cost=1.0, **options)
+    assert run.stopped is None
+    assert [response["status"] for response in run.responses] == ["success"] * 3
+
+
+def test_agent_that_catches_the_error_has_not_answered(stub: OpenAIStub) -> None:
+    model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", max_tokens=100)  # type: ignore[arg-type]
+
+    async def answer(question: str) -> str:
+        try:
+            return str((await model.ainvoke(question)).text)
+        except Exception:
+            return "I do not know."
+
+    run = run_benchmark(answer, dataset_of(2), config={"prices": PRICES}, max_cost=0.0005, progress="off")
+    assert stub.requests == []
+    assert all(response["status"] == "error" and "interrupted" in response for response in run.responses)
+
+
+def test_costs_are_counted_once(stub: OpenAIStub) -> None:
+    agent = agent_of(stub, max_tokens=100)  # 0.0028 USD a question
+    run = run_benchmark(
+        agent, dataset_of(5), config={"prices": PRICES}, max_cost=0.02, max_concurrency=1, progress="off"
+    )
+    assert run.stopped is None
+    assert run.aggregates["totals"]["agent_cost"] == pytest.approx(5 * 0.0028)
+
+
+def test_without_a_budget_nothing_is_reserved_and_no_bound_is_needed(stub: OpenAIStub) -> None:
+    run = run_benchmark(agent_of(stub), dataset_of(2), config={"prices": PRICES}, progress="off")
+    assert run.aggregates["totals"]["agent_cost"] == pytest.approx(2 * 0.0028)
