@@ -217,7 +217,8 @@ def _show_files(folder: Path, *, has_report: bool) -> None:
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
     asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
-    what = "judging" if stopped["reason"] == "judges" else "run"
+    is_judging = stopped["reason"] == "judges" or (is_scored_again and stopped["reason"] == "max_cost" and not left_out)
+    what = "judging" if is_judging else "run"
     text = f"The {what} was stopped: {stopped['message']}{asked}."
     if is_scored_again:
         tell(text)
