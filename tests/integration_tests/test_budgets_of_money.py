@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from judged_runs import config_of, judgement
+from langchain_openai import ChatOpenAI
 from openai_stub import Fault, Json, OpenAIStub, StubRequest, http_error
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
@@ -48,7 +49,8 @@ class Provider:
         texts = sum(len(str(message["content"]).encode()) for message in request.body["messages"])
         prompt = max(1, int(texts / self._chance.uniform(1.0, 5.0)))
         choices = request.body.get("n") or 1
-        longest = choices * request.body["max_tokens"]
+        bound = request.body.get("max_tokens") or request.body["max_completion_tokens"]
+        longest = choices * bound
         answer = longest if self._chance.random() < 0.05 else self._chance.randint(1, min(200, longest))
         self._stub.usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
         cost = (prompt * CHAT_PRICE["input"] + answer * CHAT_PRICE["output"]) / 1e6
@@ -99,6 +101,12 @@ def options_of(stub: OpenAIStub, chance: random.Random) -> dict[str, Any]:
     config["llm"]["generation"]["max_tokens"] = chance.choice([None, 50, 300])
     if chance.random() < 0.5:
         del config["llm"]["embedding"]
+    if chance.random() < 0.3:  # asked through LangChain
+        bound = config["llm"].pop("generation")["max_tokens"]
+        key: Any = "k"
+        model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key=key, max_tokens=bound, max_retries=0)
+        config.pop("llm")
+        return {"config": config, "llm": model, "max_cost": 10 ** chance.uniform(-2.5, 0.3)}
     return {"config": config, "max_cost": 10 ** chance.uniform(-2.5, 0.3)}
 
 
