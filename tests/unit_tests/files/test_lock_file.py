@@ -57,7 +57,10 @@ def said(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
-@pytest.fixture(params=["ENOLCK", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])
+_RARER = [pytest.param(name, marks=pytest.mark.full) for name in ("ENOTSUP", "EOPNOTSUPP", "ENOSYS")]
+
+
+@pytest.fixture(params=["ENOLCK", *_RARER])
 def no_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     import errno
 
