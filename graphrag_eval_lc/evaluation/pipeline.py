@@ -262,7 +262,7 @@ class Pipeline:
         """Return what the judges of a result cost, and count what no request of theirs has counted."""
         costs = list(self._judge_costs.of(result))
         if None in costs:
-            if not noted.settled:  # a model of the caller's own that does not report its costs
+            if not noted.settled and not noted.unknown:  # a model of the caller's own that does not report its costs
                 self._cost_limit.close("a budget of money cannot be kept: the cost of some model calls is not known")
             return None
         cost = math.fsum(cost for cost in costs if cost is not None)

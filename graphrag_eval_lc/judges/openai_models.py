@@ -38,7 +38,7 @@ from graphrag_eval_lc.judges.chat_model import (
     refused,
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
-from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
+from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
@@ -78,7 +78,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
             request = self._request(abilities, messages, form, n, bound)
             try:
                 texts = await self._calls.outcome_of(
-                    partial(self._answered, request), paid, partial(self._size, request, n * bound)
+                    partial(self._answered, request), paid, partial(self._size, request)
                 )
             except CutAnswerError:
                 if not self._bound.has_grown(bound):
@@ -101,10 +101,11 @@ class OpenAIJudgeModel(StructuredJudgeModel):
     def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
         bound, takes_n = self._bound.tokens, self._abilities.takes_n
         asked, times = (n, 1) if takes_n else (1, n)
-        return [self._size(self._request(self._abilities, messages, form, asked, bound), asked * bound)] * times
+        return [self._size(self._request(self._abilities, messages, form, asked, bound))] * times
 
-    def _size(self, request: dict[str, Any], output_tokens: int) -> RequestSize:
-        return size_of({**request, **request_settings(self._generation)["extra_body"]}, output_tokens)
+    def _size(self, request: dict[str, Any]) -> RequestSize:
+        body = {**request, **request_settings(self._generation)["extra_body"]}
+        return size_of(body, most_answer_tokens(body))
 
     def _request(
         self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], n: int, bound: int
