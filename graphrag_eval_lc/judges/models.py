@@ -28,6 +28,7 @@ from graphrag_eval_lc.judges.asked_model import (
 from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
     Messages,
+    RequestBound,
     StructuredJudgeModel,
     check_finish_reason,
     closed_schema,
@@ -196,7 +197,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
         given = _answer_bound_of(model)
         self._bound = AnswerBound(given, model_name)
         self._is_bounded = given is not None or _bound_field(model) is not None
-        self._chat_model = model if given is not None else _with_answer_bound(model, self._bound.tokens)
+        self._chat_model = model
         self._mode: _Mode = "structured"
 
     @property
@@ -204,39 +205,40 @@ class LangChainJudgeModel(StructuredJudgeModel):
         return False
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        bound = RequestBound(self._bound)
         while True:
-            model, mode, bound = self._chat_model, self._mode, self._bound.tokens
+            base, mode = self._chat_model, self._mode
+            model = _with_answer_bound(base, bound.tokens) if self._is_bounded else base
             runnable = _runnable(model, mode, form)
             if runnable is None:
                 self._leave(mode)
                 continue
             told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
-            size = partial(self._size, told, form)
+            size = partial(self._size, told, form, bound.tokens)
             try:
                 message = await self._calls.outcome_of(partial(self._answered, runnable, told), paid, size)
-            except CutAnswerError:
-                if not self._bound.has_grown(bound):
-                    raise
-                self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
+            except CutAnswerError as cut:
+                if not self._is_bounded or not bound.has_grown():
+                    raise (bound.no_room or cut) from None
                 continue
             except Exception as refusal:
-                if not self._has_learned_from(refusal, model, mode, bound):
+                if not self._has_learned_from(refusal, base, mode, bound):
                     raise
                 continue
+            bound.fits()
             return [_answer_text(message)]
 
     def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
-        return [self._size(messages, form)] * n
+        return [self._size(messages, form, self._bound.tokens)] * n
 
-    def _size(self, messages: Messages, form: type[BaseModel]) -> RequestSize:
+    def _size(self, messages: Messages, form: type[BaseModel], bound: int) -> RequestSize:
         asked = {"messages": messages, "schema": closed_schema(form)}
-        answer = {"max_tokens": self._bound.tokens if self._is_bounded else None, **self._added}
+        answer = {"max_tokens": bound if self._is_bounded else None, **self._added}
         return size_of(asked, most_answer_tokens(answer), overhead=_PROVIDERS_TOKENS)
 
-    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: int) -> bool:
+    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: RequestBound) -> bool:
         """Leave out what the model refused; return whether there is anything to leave out."""
-        if leaves_no_room(error) and self._bound.has_shrunk(bound):
-            self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
+        if leaves_no_room(error) and bound.has_shrunk(error):
             return True
         if not refuses_part(error):
             return False
@@ -333,9 +335,9 @@ def _answer_bound_of(model: BaseChatModel) -> int | None:
 
 
 def _with_answer_bound(model: BaseChatModel, tokens: int | None) -> BaseChatModel:
-    """Return a copy of a chat model with another longest answer; itself where it has none."""
+    """Return a chat model with a longest answer: a copy, or itself where it has that, or can have none."""
     field = _bound_field(model)
-    return model if field is None else model.model_copy(update={field: tokens})
+    return model if field is None or getattr(model, field) == tokens else model.model_copy(update={field: tokens})
 
 
 def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:

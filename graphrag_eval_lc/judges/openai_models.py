@@ -28,6 +28,7 @@ from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
     EndpointAbilities,
     Messages,
+    RequestBound,
     StructuredJudgeModel,
     check_finish_reason,
     closed_schema,
@@ -73,20 +74,21 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         await self._clients.aclose()
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        bound = RequestBound(self._bound)
         while True:
-            abilities, bound = self._abilities, self._bound.tokens
-            request = self._request(abilities, messages, form, n, bound)
+            abilities = self._abilities
+            request = self._request(abilities, messages, form, n, bound.tokens)
             try:
                 texts = await self._calls.outcome_of(
                     partial(self._answered, request), paid, partial(self._size, request)
                 )
-            except CutAnswerError:
-                if not self._bound.has_grown(bound):
-                    raise
+            except CutAnswerError as cut:
+                if not bound.has_grown():
+                    raise (bound.no_room or cut) from None
                 continue
             except APIStatusError as refusal:
                 check_finish_reason(self.name, refusal.code)
-                if leaves_no_room(refusal) and self._bound.has_shrunk(bound):
+                if leaves_no_room(refusal) and bound.has_shrunk(refusal):
                     continue
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
@@ -94,6 +96,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 if self._abilities == abilities:  # else another request has learned meanwhile
                     self._abilities = learned
                 continue
+            bound.fits()
             if len(texts) < request.get("n", 1):
                 self._abilities = replace(self._abilities, takes_n=False)
             return texts

@@ -1,5 +1,6 @@
 """A budget of money and refusals where models, endpoints and classes do other than is expected, over HTTP."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ def scored(stub: OpenAIStub, config: Json | None = None, **options: Any) -> Any:
         config=config or config_of(stub, prices=PRICES),
         **options,
     )
+
+
+def errors_of(run: Any) -> list[str]:
+    records = [record for result in run.results for record in (result, *result["actual_steps"])]
+    return [str(text) for record in records for key, text in record.items() if key.endswith("_error")]
 
 
 def chat_openai(stub: OpenAIStub, **options: Any) -> ChatOpenAI:
@@ -124,3 +130,39 @@ def test_many_at_once_learn_what_a_model_does_not_take(openai_stub: OpenAIStub) 
     openai_stub.chat_faults.extend([http_error(400, message)] * 40)
     config = config_of(openai_stub, judges={"max_concurrency": 64})
     assert scored(openai_stub, config).stopped is None
+
+
+class Window:
+    """A model of few tokens for prompt and answer together, whose answers take 600 tokens; a token is four bytes."""
+
+    def __init__(self, stub: OpenAIStub, tokens: int) -> None:
+        self._tokens = tokens
+        stub.answer = judgement
+        stub._refusal_of = self._refusal_of  # type: ignore[method-assign]
+
+    def _refusal_of(self, request: StubRequest) -> Fault | None:
+        if not request.is_chat:
+            return None
+        prompt = sum(len(str(message["content"]).encode()) for message in request.body["messages"]) // 4
+        answer = request.body.get("max_tokens") or request.body["max_completion_tokens"]
+        if prompt + answer > self._tokens:
+            text = (
+                f"maximum context length is {self._tokens} tokens, {prompt} in the messages, {answer} in the completion"
+            )
+            return http_error(400, text, code="context_length_exceeded")
+        return finish_reason("length") if answer < 600 else None
+
+
+@pytest.mark.parametrize("is_langchain", [False, True])
+@pytest.mark.parametrize("tokens", [3000, 8192])
+def test_too_long_context_does_not_cut_off_the_answers_about_others(
+    openai_stub: OpenAIStub, is_langchain: bool, tokens: int
+) -> None:
+    Window(openai_stub, tokens)
+    responses = judged_responses(QUESTIONS)
+    long = json.dumps([{"id": "d1", "text": "The tower is in Paris. " * 3000}])
+    responses[0]["actual_steps"] = [{**responses[0]["actual_steps"][0], "output": long}]
+    config = config_of(openai_stub, judges={"max_concurrency": 2})
+    llm = chat_openai(openai_stub) if is_langchain else None
+    run = score_responses(judged_dataset(QUESTIONS), responses, config=config, llm=llm)
+    assert errors_of(run) == []
