@@ -309,11 +309,13 @@ class Pipeline:
         """
         given_up = None if self.judges is None else self.judges.given_up
         message = given_up or self._cost_limit.message
-        if message is None or not self.unjudged:
+        if message is None or (given_up is None and not self.unjudged):
             return asking
         if asking is None:
             reason: StopReason = "max_cost" if given_up is None else "judges"
             asking = {"reason": reason, "message": message, "left_out": 0}
+        if not self.unjudged:  # all were refused at once
+            return asking
         lacking = counted(self.unjudged, "sample was", "samples were")
         return {**asking, "message": f"{asking['message']}; {lacking} not judged"}
 

@@ -166,3 +166,12 @@ def test_too_long_context_does_not_cut_off_the_answers_about_others(
     llm = chat_openai(openai_stub) if is_langchain else None
     run = score_responses(judged_dataset(QUESTIONS), responses, config=config, llm=llm)
     assert errors_of(run) == []
+
+
+def test_refusals_of_all_requests_at_once_end_the_run_too(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.05
+    openai_stub.chat_faults.extend([http_error(401, "Incorrect API key provided")] * 100)
+    config = config_of(openai_stub, judges={"metrics": ["answer_correctness"]})
+    stopped = scored(openai_stub, config).stopped
+    assert stopped["reason"] == "judges"
+    assert stopped["message"].endswith("Incorrect API key provided (check the API key)")
