@@ -1,6 +1,7 @@
 """A bound on the money of a run: what a request can cost at most is reserved before it is sent."""
 
 import asyncio
+import math
 import threading
 from dataclasses import dataclass
 
@@ -31,7 +32,6 @@ class CostLimit:
         spent: USD that are spent.
         assumed: Those of the spent ones that nobody reported: of requests without an answer, the most that they can
             have cost.
-        held: USD that are reserved by requests in flight.
         message: Why nothing more is sent; None while the limit is open.
 
     Example:
@@ -47,24 +47,30 @@ class CostLimit:
         self.most = most
         self.spent = spent
         self.assumed = 0.0
-        self.held = 0.0
         self.message: str | None = None
         self._lock = threading.Lock()
+        self._in_flight: set[Reservation] = set()
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
-    async def areserve(self, amount: float | None, *, unbounded: str = "") -> "Reservation":
+    @property
+    def held(self) -> float:
+        """USD that are reserved by requests in flight."""
+        return math.fsum(reservation.held for reservation in tuple(self._in_flight))
+
+    async def areserve(self, amount: float | None, *, unbounded: str = "", is_alone: bool = False) -> "Reservation":
         """Reserve what a request can cost at most; wait where it may fit once others have ended.
 
         Args:
             amount: USD; None where nothing bounds it, which a limit does not allow.
             unbounded: Why nothing bounds it.
+            is_alone: Whether all that is left is held, so that no other request is sent until this one has ended.
 
         Raises:
             CostLimitError: It does not fit; now and from here on nothing does.
         """
         while True:
             with self._lock:
-                reservation = self._reserved(amount, unbounded)
+                reservation = self._reserved(amount, unbounded, is_alone=is_alone)
                 if reservation is not None:
                     return reservation
                 loop = asyncio.get_running_loop()
@@ -72,17 +78,14 @@ class CostLimit:
                 self._waiting.append((loop, turn))
             await turn
 
-    def reserve(self, amount: float) -> "Reservation":
-        """Reserve what a request can cost at most, without waiting for those in flight.
+    def reserve(self, amount: float) -> "Reservation | None":
+        """Reserve what a request can cost at most, without waiting; None where it may fit once others have ended.
 
         Raises:
-            CostLimitError: It does not fit now. The limit is closed where it would not fit later either.
+            CostLimitError: It does not fit; now and from here on nothing does.
         """
         with self._lock:
-            reservation = self._reserved(amount, "")
-        if reservation is None:
-            raise CostLimitError(self._refusal(amount))
-        return reservation
+            return self._reserved(amount, "")
 
     def spend(self, cost: float) -> None:
         """Count USD that were spent without a reservation."""
@@ -94,20 +97,24 @@ class CostLimit:
         with self._lock:
             self._close(message)
 
-    def _reserved(self, amount: float | None, unbounded: str) -> "Reservation | None":
+    def _reserved(self, amount: float | None, unbounded: str, *, is_alone: bool = False) -> "Reservation | None":
         """Return a reservation; None where it may fit once others have ended."""
         if self.most is None:
-            amount = 0.0
-        elif amount is None:
+            if self.message is not None:
+                raise CostLimitError(self.message)
+            return Reservation(self, 0.0, 0.0)
+        held = self.held
+        if amount is None:
             self._close(f"a budget of money cannot be kept: {unbounded}")
-        elif self.message is None and self.spent + self.held + amount > self.most + _ROUNDING:
-            if self.held > 0:
+        elif self.message is None and self.spent + held + amount > self.most + _ROUNDING:
+            if self._in_flight:
                 return None
             self._close(self._refusal(amount))
         if self.message is not None or amount is None:
             raise CostLimitError(self.message)
-        self.held += amount
-        return Reservation(self, amount)
+        reservation = Reservation(self, amount, max(amount, self.most - self.spent - held) if is_alone else amount)
+        self._in_flight.add(reservation)
+        return reservation
 
     def _refusal(self, amount: float) -> str:
         spent = f"{dollars(self.spent)} are spent"
@@ -123,14 +130,12 @@ class CostLimit:
             self.message = message
         self._wake()
 
-    def _settled(self, amount: float, cost: float | None) -> None:
+    def _settled(self, reservation: "Reservation", cost: float | None) -> None:
         with self._lock:
-            self.held -= amount
-            if self.held < _ROUNDING:  # nothing is in flight any more
-                self.held = 0.0
+            self._in_flight.discard(reservation)
             if cost is None:
-                self.assumed += amount
-            self.spent += amount if cost is None else cost
+                self.assumed += reservation.amount
+            self.spent += reservation.amount if cost is None else cost
             self._wake()
 
     def _wake(self) -> None:
@@ -147,17 +152,19 @@ class Reservation:
     Attributes:
         limit: The limit that it belongs to.
         amount: USD, at most.
+        held: USD that nobody else can have meanwhile; at least the amount.
     """
 
     limit: CostLimit
     amount: float
+    held: float
     _is_settled: bool = False
 
     def settle(self, cost: float | None) -> None:
         """Say what the request did cost, in USD; None, where nobody knows, counts as the most. Only once counts."""
         if not self._is_settled:
             self._is_settled = True
-            self.limit._settled(self.amount, cost)
+            self.limit._settled(self, cost)
 
 
 def _end(turn: "asyncio.Future[None]") -> None:

@@ -83,7 +83,7 @@ def refuses_everything(error: BaseException) -> bool:
         status = status_of(found)
         if status in _REFUSING_STATUSES or _says_quota_used_up(found):
             return True
-        if status in {400, 422} and _UNKNOWN_TO_SERVER.search(text_of(found)[:_LONGEST_TEXT]):
+        if status in {400, 422} and _says_unknown(found):
             return True
     return False
 
@@ -304,6 +304,12 @@ _UNKNOWN_TO_SERVER = re.compile(
     r"|(?:invalid|incorrect|expired) api[ _-]?key|api[ _-]?key.{0,20}?(?:not valid|invalid|incorrect|expired)",
     re.IGNORECASE | re.DOTALL,
 )
+_UNKNOWN_CODES = frozenset({"model_not_found", "invalid_api_key"})
+# What can be left out of a request, where a server says that the model does not take it.
+_PART_OF_REQUEST = re.compile(
+    r"response.?format|json.?(?:schema|object)|structured.?output|tool|function|temperature|max_(?:completion_)?tokens",
+    re.IGNORECASE,
+)
 _TOO_LONG_CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
 _TOO_LONG = re.compile(
     r"maximum context length|context_length|context (?:window|size)|too long|reduce the length|too many tokens"
@@ -370,6 +376,14 @@ def _says_quota_used_up(error: BaseException) -> bool:
     body = _found(error, "body")
     texts = (*_codes_of(error), text_of(error)[:_LONGEST_TEXT], text_of(body)[:_LONGEST_TEXT])
     return any(_QUOTA_USED_UP.search(text) for text in (*texts, _response_text(error)))
+
+
+def _says_unknown(error: BaseException) -> bool:
+    """Return whether a refused request names a model or a key that the server does not know."""
+    if not _UNKNOWN_CODES.isdisjoint(_codes_of(error)):
+        return True
+    text = text_of(error)[:_LONGEST_TEXT]
+    return _UNKNOWN_TO_SERVER.search(text) is not None and _PART_OF_REQUEST.search(text) is None
 
 
 def _class_names_of(error: BaseException) -> list[str]:

@@ -184,9 +184,8 @@ class AgentCall:
         self, question: Question, attempt_id: str, handler: GraphRAGEvalCallbackHandler, costs: AgentCosts | None
     ) -> RunnableConfig:
         config = dict(self.agent_config)
-        for each in (costs, handler):  # a call that is not sent is not recorded either
-            if each is not None:
-                config["callbacks"] = _with_handler(config.get("callbacks"), each)
+        for each in (*(() if costs is None else costs.handlers), handler):  # what is not sent is not recorded either
+            config["callbacks"] = _with_handler(config.get("callbacks"), each)
         own = {"question_id": question["id"], "attempt_id": attempt_id}
         config["metadata"] = {**(config.get("metadata") or {}), **own}
         thread_id = uuid.uuid5(_THREADS, attempt_id.encode("utf-8", "backslashreplace").decode())

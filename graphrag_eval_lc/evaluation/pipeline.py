@@ -262,7 +262,7 @@ class Pipeline:
         """Return what the judges of a result cost, and count what no request of theirs has counted."""
         costs = list(self._judge_costs.of(result))
         if None in costs:
-            if not noted.settled:  # a model of the caller's own that does not report its costs
+            if not noted.settled and not noted.unknown:  # a model of the caller's own that does not report its costs
                 self._cost_limit.close("a budget of money cannot be kept: the cost of some model calls is not known")
             return None
         cost = math.fsum(cost for cost in costs if cost is not None)
@@ -309,11 +309,13 @@ class Pipeline:
         """
         given_up = None if self.judges is None else self.judges.given_up
         message = given_up or self._cost_limit.message
-        if message is None or not self.unjudged:
+        if message is None or (given_up is None and not self.unjudged):
             return asking
         if asking is None:
             reason: StopReason = "max_cost" if given_up is None else "judges"
             asking = {"reason": reason, "message": message, "left_out": 0}
+        if not self.unjudged:  # all were refused at once
+            return asking
         lacking = counted(self.unjudged, "sample was", "samples were")
         return {**asking, "message": f"{asking['message']}; {lacking} not judged"}
 

@@ -110,7 +110,14 @@ class AskedModel:
             max_retries=options.get("max_retries", _DEFAULT_RETRIES),
             timeout=options.get("timeout", _DEFAULT_TIMEOUT_SEC),
             has_own_clients=has_own_clients,
-            costs=RequestCosts(options.get("cost_limit") or CostLimit(), self._cost, self._most_cost, name, model),
+            costs=RequestCosts(
+                options.get("cost_limit") or CostLimit(),
+                self._cost,
+                self._most_cost,
+                name,
+                model,
+                keep_assumed=self._keep_in_vain,
+            ),
         )
 
     @property
@@ -194,6 +201,9 @@ class AskedModel:
         """Return the outcome of a request; raise any failure as an UnusableAnswerError with the cost."""
         try:
             return await request
+        except asyncio.CancelledError:
+            self._paid(paid)
+            raise
         except JudgeError as problem:
             raise unusable_answer(problem, self._paid(paid), paid) from problem.__cause__
         except Exception as problem:
@@ -214,10 +224,13 @@ class AskedModel:
 
     def _paid(self, usages: Sequence[Usage]) -> float | None:
         """Return what was paid in vain, which the cache keeps for the limit of a later session."""
-        cost = self._cost(usages)
+        costs = [self._cost([usage]) for usage in usages]
+        self._keep_in_vain(sum(filter(None, costs)))
+        return total_cost(costs)
+
+    def _keep_in_vain(self, cost: float) -> None:
         if cost:
             self._kept(PAID_IN_VAIN, {COST: cost})
-        return cost
 
 
 def usage_in(body: Mapping[str, Any]) -> Usage:

@@ -142,39 +142,76 @@ class AnswerBound:
     """The longest answer that a model is asked for, so that a request's cost has a bound.
 
     Where the config leaves it open, it begins at 4,096 tokens (16,384 for models that think), and is four times that
-    once an answer was cut off; where it leaves no room for the prompt, it shrinks.
+    once an answer was cut off.
 
     Args:
         given: Tokens, by the user's word; None: open.
         model: The model's name.
 
     Attributes:
-        tokens: The bound now.
+        tokens: Where a request begins now.
         is_open: Whether the config leaves it open.
-
-    Example:
-        >>> bound = AnswerBound(None, "gpt-4o-mini")
-        >>> bound.tokens, bound.has_grown(4096), bound.tokens
-        (4096, True, 16384)
+        largest: The most that is asked for.
+        longest_cut: The most at which an answer was cut off.
     """
 
     def __init__(self, given: int | None, model: str) -> None:
         first = _FIRST_REASONING_BOUND if _REASONING.match(model) else _FIRST_BOUND
         self.tokens = first if given is None else given
         self.is_open = given is None
-        self._largest = _GROWTH * first
+        self.largest = _GROWTH * first
+        self.longest_cut = 0
 
-    def has_grown(self, cut: int) -> bool:
-        """Return whether a longer answer can be asked for than one that was cut off at ``cut`` tokens."""
-        if self.is_open and self.tokens <= cut:
-            self.tokens = max(self.tokens, min(_GROWTH * cut, self._largest))
-        return self.tokens > cut
 
-    def has_shrunk(self, refused: int) -> bool:
-        """Return whether a shorter answer can be asked for than ``refused`` tokens, for which there was no room."""
-        if self.is_open and self.tokens >= refused and refused > _LEAST_BOUND:
-            self.tokens = self._largest = max(refused // 2, _LEAST_BOUND)
-        return self.tokens < refused
+class RequestBound:
+    """The longest answer that one request asks for: it grows after an answer that was cut off, and shrinks to fit.
+
+    How much room a prompt leaves for its answer is its own matter: a long one does not cut off the answers to others.
+
+    Args:
+        shared: The bound of the model.
+
+    Attributes:
+        tokens: The bound now.
+        no_room: The last refusal as too long; None while there was none. An answer that is cut off in the room that is
+            left is no answer to texts that fit.
+
+    Example:
+        >>> bound = RequestBound(AnswerBound(None, "gpt-4o-mini"))
+        >>> bound.tokens, bound.has_grown(), bound.tokens, bound.has_shrunk(ValueError("too long")), bound.tokens
+        (4096, True, 16384, True, 8192)
+    """
+
+    def __init__(self, shared: AnswerBound) -> None:
+        self.tokens = shared.tokens
+        self.no_room: Exception | None = None
+        self._shared = shared
+        self._cut = 0  # tokens at which its answer was cut off
+        self._room = shared.largest if shared.is_open else shared.tokens
+
+    def has_grown(self) -> bool:
+        """Return whether a longer answer can be asked for than the one that was cut off."""
+        self._cut = self.tokens
+        self._shared.longest_cut = max(self._shared.longest_cut, self._cut)
+        if not self._shared.is_open:
+            return False
+        self.tokens = max(self.tokens, min(max(_GROWTH * self._cut, self._shared.tokens), self._room))
+        self._shared.tokens = max(self._shared.tokens, self.tokens)
+        return self.tokens > self._cut
+
+    def has_shrunk(self, refusal: Exception) -> bool:
+        """Return whether a shorter answer can be asked for than the one for which there was no room."""
+        self.no_room = refusal
+        shorter = max(self.tokens // 2, _LEAST_BOUND)
+        if not self._shared.is_open or not self._cut < shorter < self.tokens:
+            return False
+        self.tokens = self._room = shorter
+        return True
+
+    def fits(self) -> None:
+        """Note that the request was answered: the next ones begin with as much, as the model's room may be small."""
+        if self._room < self._shared.tokens and self.tokens > self._shared.longest_cut:
+            self._shared.tokens = self.tokens
 
 
 Mode = Literal["json_schema", "tools", "json_object"]

@@ -15,6 +15,7 @@ from graphrag_eval_lc.event_loop.http_connections import close_connections_of_re
 from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, NotAskedError, Usage
 from graphrag_eval_lc.judges.scores import note_settled_cost
+from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.retrying import (
     RetryPolicy,
     is_rate_limit,
@@ -62,7 +63,24 @@ def size_of(body: Mapping[str, Any], output_tokens: int | None, *, overhead: int
     return RequestSize(len(text.encode("utf-8", "surrogatepass")) + overhead, output_tokens)
 
 
+_ANSWER_BOUNDS = ("max_tokens", "max_completion_tokens")
+_ANSWER_COUNTS = ("n", "best_of")
+
+
+def most_answer_tokens(body: Mapping[str, Any]) -> int | None:
+    """Return the most tokens of all answers to a chat request; None where its body does not bound them.
+
+    Example:
+        >>> most_answer_tokens({"max_tokens": 100, "n": 3}), most_answer_tokens({"n": 3})
+        (300, None)
+    """
+    bounds = [bound for key in _ANSWER_BOUNDS if isinstance(bound := body.get(key), int)]
+    counts = [count for key in _ANSWER_COUNTS if isinstance(count := body.get(key), int)]
+    return max(bounds) * max([1, *counts]) if bounds else None
+
+
 FIRST_WAIT_SEC = 0.5
+_ROUNDED = 1 + 1e-9
 _MOST_REFUSALS = 3  # in a row; then nothing more is asked
 _BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the model perhaps did not
 
@@ -71,13 +89,18 @@ _BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the mo
 class RequestCosts:
     """What the requests to one model may cost, and did.
 
+    Until the model has answered once, one request to it is sent at a time where there is a limit: what it bills may
+    be more than its bound, as of a server that takes no ``max_tokens``, and is seen in the first answer.
+
     Attributes:
         limit: The money, which all models of a run share.
         cost_of: Returns the USD of usages; None where they cannot be priced.
         most_cost_of: Returns the most USD of a request of some size; None where nothing bounds it.
         name: The model's name in messages.
         model: Its name at the provider, under which the config prices it.
-        excess: The most reported input tokens for each of those that were taken for the bound; at least 1.
+        keep_assumed: Told the USD that are counted for a request whose cost nobody knows.
+        excess: What a request did cost for each USD of its bound, at most; at least 1.
+        is_proven: Whether the model has answered.
     """
 
     limit: CostLimit
@@ -85,7 +108,9 @@ class RequestCosts:
     most_cost_of: Callable[[RequestSize], float | None]
     name: str
     model: str
+    keep_assumed: Callable[[float], None]
     excess: float = 1.0
+    is_proven: bool = False
 
     async def areserve(self, size: Callable[[], RequestSize]) -> tuple[Reservation, RequestSize | None]:
         """Reserve the most that a request can cost, and return the reservation with the request's size.
@@ -94,12 +119,12 @@ class RequestCosts:
             NotAskedError: It does not fit into the limit.
         """
         bound = None if self.limit.most is None else size()
-        most: float | None = 0.0
-        if bound is not None:
-            most = self.most_cost_of(bound._replace(input_tokens=int(bound.input_tokens * self.excess)))
+        most = 0.0 if bound is None else self.most_cost_of(bound)
         try:
             unbounded = self._unbounded(bound) if most is None and bound is not None else ""
-            return await self.limit.areserve(most, unbounded=unbounded), bound
+            return await self.limit.areserve(
+                None if most is None else most * self.excess, unbounded=unbounded, is_alone=not self.is_proven
+            ), bound
         except CostLimitError as problem:
             raise NotAskedError(f"{self.name} is not asked: {problem}") from None
 
@@ -115,16 +140,29 @@ class RequestCosts:
             was_sent: Whether the provider may have worked for it.
         """
         cost = self.cost_of(usages) if usages else None if was_sent else 0.0
+        if usages:
+            self.is_proven = True
+        if size is not None and cost is not None:
+            self._learn_from(cost, size, usages)
         reservation.settle(cost)
         note_settled_cost(reservation.amount if cost is None else cost)
-        reported = max((usage.input_tokens or 0 for usage in usages), default=0)
-        if size is not None and reported > size.input_tokens * self.excess:
-            self.excess = reported / size.input_tokens
-            told = (
-                f"{self.name} reported {reported:,} input tokens for a request of {size.input_tokens:,} bytes: the "
-                "budget of money may have been passed, and from here on as many are reserved"
-            )
-            _log.warning("%s", visible(told))
+        if cost is None and reservation.amount:
+            self.keep_assumed(reservation.amount)
+
+    def _learn_from(self, cost: float, size: RequestSize, usages: Sequence[Usage]) -> None:
+        """Reserve more from here on, where a request did cost more than its bound."""
+        most = self.most_cost_of(size) or 0.0
+        if cost <= most * self.excess * _ROUNDED or not most:
+            return
+        self.excess = cost / most
+        reported = (sum(usage.input_tokens or 0 for usage in usages), sum(usage.output_tokens or 0 for usage in usages))
+        told = (
+            f"{self.name} took {dollars(cost)} for a request that should cost {dollars(most)} at most: it reported "
+            f"{reported[0]:,} input tokens for {size.input_tokens:,} bytes, and {reported[1]:,} output tokens where "
+            f"{size.output_tokens or 0:,} were allowed. The budget of money may have been passed, and from here on "
+            "as much is reserved"
+        )
+        _log.warning("%s", visible(told))
 
     def _unbounded(self, size: RequestSize) -> str:
         if size.output_tokens is None:
@@ -175,7 +213,10 @@ class ModelCalls:
         for attempt in count(1):
             try:
                 outcome = await self._in_place(request, paid, size)
-            except JudgeError:
+            except NotAskedError:
+                raise
+            except JudgeError:  # an answer, though one that cannot be used
+                self._refusals = 0
                 raise
             except Exception as problem:
                 self._count_refusal(problem)

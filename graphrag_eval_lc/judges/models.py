@@ -3,10 +3,10 @@
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, TypeVar, Unpack, cast
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -28,6 +28,7 @@ from graphrag_eval_lc.judges.asked_model import (
 from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
     Messages,
+    RequestBound,
     StructuredJudgeModel,
     check_finish_reason,
     closed_schema,
@@ -38,7 +39,7 @@ from graphrag_eval_lc.judges.chat_model import (
     refuses_part,
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
-from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
+from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import masked_error_text
@@ -175,7 +176,8 @@ _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 class LangChainJudgeModel(StructuredJudgeModel):
     """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
 
-    Its own retries come before those of this class.
+    Its own retries come before those of this class; but where there is a limit of costs it has none, as each of them
+    may cost money that nobody sees.
     """
 
     def __init__(self, model: BaseChatModel, **options: Unpack[AskingOptions]) -> None:
@@ -189,10 +191,13 @@ class LangChainJudgeModel(StructuredJudgeModel):
             {"model": model._get_llm_string()},  # the key in LangChain's own cache
             **options,
         )
+        if _is_limited(options):
+            model = _without_own_retries(model)
+        self._added = _added_to_requests(model)
         given = _answer_bound_of(model)
         self._bound = AnswerBound(given, model_name)
         self._is_bounded = given is not None or _bound_field(model) is not None
-        self._chat_model = model if given is not None else _with_answer_bound(model, self._bound.tokens)
+        self._chat_model = model
         self._mode: _Mode = "structured"
 
     @property
@@ -200,38 +205,40 @@ class LangChainJudgeModel(StructuredJudgeModel):
         return False
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        bound = RequestBound(self._bound)
         while True:
-            model, mode, bound = self._chat_model, self._mode, self._bound.tokens
+            base, mode = self._chat_model, self._mode
+            model = _with_answer_bound(base, bound.tokens) if self._is_bounded else base
             runnable = _runnable(model, mode, form)
             if runnable is None:
                 self._leave(mode)
                 continue
             told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
-            size = partial(self._size, told, form)
+            size = partial(self._size, told, form, bound.tokens)
             try:
                 message = await self._calls.outcome_of(partial(self._answered, runnable, told), paid, size)
-            except CutAnswerError:
-                if not self._bound.has_grown(bound):
-                    raise
-                self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
+            except CutAnswerError as cut:
+                if not self._is_bounded or not bound.has_grown():
+                    raise (bound.no_room or cut) from None
                 continue
             except Exception as refusal:
-                if not self._has_learned_from(refusal, model, mode, bound):
+                if not self._has_learned_from(refusal, base, mode, bound):
                     raise
                 continue
+            bound.fits()
             return [_answer_text(message)]
 
     def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
-        return [self._size(messages, form)] * n
+        return [self._size(messages, form, self._bound.tokens)] * n
 
-    def _size(self, messages: Messages, form: type[BaseModel]) -> RequestSize:
+    def _size(self, messages: Messages, form: type[BaseModel], bound: int) -> RequestSize:
         asked = {"messages": messages, "schema": closed_schema(form)}
-        return size_of(asked, self._bound.tokens if self._is_bounded else None, overhead=_PROVIDERS_TOKENS)
+        answer = {"max_tokens": bound if self._is_bounded else None, **self._added}
+        return size_of(asked, most_answer_tokens(answer), overhead=_PROVIDERS_TOKENS)
 
-    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: int) -> bool:
+    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode, bound: RequestBound) -> bool:
         """Leave out what the model refused; return whether there is anything to leave out."""
-        if leaves_no_room(error) and self._bound.has_shrunk(bound):
-            self._chat_model = _with_answer_bound(self._chat_model, self._bound.tokens)
+        if leaves_no_room(error) and bound.has_shrunk(error):
             return True
         if not refuses_part(error):
             return False
@@ -275,6 +282,40 @@ class LangChainJudgeModel(StructuredJudgeModel):
             check_finish_reason(self.name, message.response_metadata.get(key))
 
 
+def _is_limited(options: AskingOptions) -> bool:
+    limit = options.get("cost_limit")
+    return limit is not None and limit.most is not None
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _without_own_retries(model: Model) -> Model:
+    """Return a copy of LangChain's model that sends each request once, as far as its class tells how."""
+    if "max_retries" not in type(model).model_fields:
+        return model
+    copy = model.model_copy(update={"max_retries": 0})
+    for name in set(vars(copy)) - set(type(model).model_fields):  # clients that the class makes at their first use
+        del vars(copy)[name]
+    # Those of langchain-openai are made with the model, for the endpoint and for a part of it.
+    part: Any = getattr(model, "async_client", None)
+    client = getattr(part, "_client", None)
+    if client is None or not hasattr(client, "with_options"):
+        return copy
+    once = client.with_options(max_retries=0)
+    update: dict[str, Any] = {"async_client": type(part)(once)}
+    if getattr(model, "root_async_client", None) is not None:
+        update["root_async_client"] = once
+    return copy.model_copy(update=update)
+
+
+def _added_to_requests(model: BaseChatModel) -> dict[str, Any]:
+    """Return what a chat model adds to the body of its requests, as far as its fields tell."""
+    kwargs = getattr(model, "model_kwargs", None) or {}
+    parts = [{"n": getattr(model, "n", None)}, kwargs, getattr(model, "extra_body", None), kwargs.get("extra_body")]
+    return {name: value for part in parts if isinstance(part, Mapping) for name, value in part.items()}
+
+
 # What providers add to a request for a form: instructions, and the schema in other words.
 _PROVIDERS_TOKENS = 2000
 _BOUND_FIELDS = ("max_tokens", "max_output_tokens", "num_predict", "max_completion_tokens", "max_new_tokens")
@@ -294,9 +335,9 @@ def _answer_bound_of(model: BaseChatModel) -> int | None:
 
 
 def _with_answer_bound(model: BaseChatModel, tokens: int | None) -> BaseChatModel:
-    """Return a copy of a chat model with another longest answer; itself where it has none."""
+    """Return a chat model with a longest answer: a copy, or itself where it has that, or can have none."""
     field = _bound_field(model)
-    return model if field is None else model.model_copy(update={field: tokens})
+    return model if field is None or getattr(model, field) == tokens else model.model_copy(update={field: tokens})
 
 
 def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
@@ -338,6 +379,8 @@ class LangChainEmbeddingModel(CachedEmbeddingModel):
     """An embedding model of LangChain. It reports no tokens, so its cost is unknown."""
 
     def __init__(self, embeddings: Embeddings, **options: Unpack[AskingOptions]) -> None:
+        if _is_limited(options) and isinstance(embeddings, BaseModel):
+            embeddings = _without_own_retries(embeddings)
         model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")
         kind = type(embeddings).__name__
         super().__init__(

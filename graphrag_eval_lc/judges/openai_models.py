@@ -28,6 +28,7 @@ from graphrag_eval_lc.judges.chat_model import (
     AnswerBound,
     EndpointAbilities,
     Messages,
+    RequestBound,
     StructuredJudgeModel,
     check_finish_reason,
     closed_schema,
@@ -38,7 +39,7 @@ from graphrag_eval_lc.judges.chat_model import (
     refused,
 )
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
-from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
+from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
@@ -73,20 +74,21 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         await self._clients.aclose()
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        bound = RequestBound(self._bound)
         while True:
-            abilities, bound = self._abilities, self._bound.tokens
-            request = self._request(abilities, messages, form, n, bound)
+            abilities = self._abilities
+            request = self._request(abilities, messages, form, n, bound.tokens)
             try:
                 texts = await self._calls.outcome_of(
-                    partial(self._answered, request), paid, partial(self._size, request, n * bound)
+                    partial(self._answered, request), paid, partial(self._size, request)
                 )
-            except CutAnswerError:
-                if not self._bound.has_grown(bound):
-                    raise
+            except CutAnswerError as cut:
+                if not bound.has_grown():
+                    raise (bound.no_room or cut) from None
                 continue
             except APIStatusError as refusal:
                 check_finish_reason(self.name, refusal.code)
-                if leaves_no_room(refusal) and self._bound.has_shrunk(bound):
+                if leaves_no_room(refusal) and bound.has_shrunk(refusal):
                     continue
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
@@ -94,6 +96,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 if self._abilities == abilities:  # else another request has learned meanwhile
                     self._abilities = learned
                 continue
+            bound.fits()
             if len(texts) < request.get("n", 1):
                 self._abilities = replace(self._abilities, takes_n=False)
             return texts
@@ -101,10 +104,11 @@ class OpenAIJudgeModel(StructuredJudgeModel):
     def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
         bound, takes_n = self._bound.tokens, self._abilities.takes_n
         asked, times = (n, 1) if takes_n else (1, n)
-        return [self._size(self._request(self._abilities, messages, form, asked, bound), asked * bound)] * times
+        return [self._size(self._request(self._abilities, messages, form, asked, bound))] * times
 
-    def _size(self, request: dict[str, Any], output_tokens: int) -> RequestSize:
-        return size_of({**request, **request_settings(self._generation)["extra_body"]}, output_tokens)
+    def _size(self, request: dict[str, Any]) -> RequestSize:
+        body = {**request, **request_settings(self._generation)["extra_body"]}
+        return size_of(body, most_answer_tokens(body))
 
     def _request(
         self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], n: int, bound: int

@@ -22,7 +22,7 @@ from graphrag_eval_lc.judges.asked_model import (
 )
 from graphrag_eval_lc.judges.chat_model import AnswerBound
 from graphrag_eval_lc.judges.context_metrics import given_contexts
-from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
+from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
 from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings
 from graphrag_eval_lc.judges.openai_models import (
@@ -146,8 +146,7 @@ _CHAT = "/chat/completions"
 
 
 def _size(body: Mapping[str, Any]) -> RequestSize:
-    answer = body.get("max_tokens") or body.get("max_completion_tokens")
-    return size_of(body, 0 if "input" in body else None if answer is None else answer * (body.get("n") or 1))
+    return size_of(body, 0 if "input" in body else most_answer_tokens(body))
 
 
 def _usage(path: str, content: Mapping[str, Any]) -> Usage:

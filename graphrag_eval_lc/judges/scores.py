@@ -124,11 +124,13 @@ class NotedCosts:
 
     Attributes:
         known: USD that cached answers once cost.
+        unknown: How many cached answers cost nobody knows what.
         settled: USD that the limit of costs has counted.
         not_asked: How many scores are missing since no more is asked.
     """
 
     known: list[float] = field(default_factory=list)
+    unknown: int = 0
     settled: list[float] = field(default_factory=list)
     not_asked: int = 0
 
@@ -157,7 +159,11 @@ def noted_costs() -> Iterator[NotedCosts]:
 def note_known_cost(cost: float | None) -> None:
     """Note what a cached answer once cost; None: unknown."""
     noted = _noted.get()
-    if noted is not None and cost is not None:
+    if noted is None:
+        return
+    if cost is None:
+        noted.unknown += 1
+    else:
         noted.known.append(cost)
 
 

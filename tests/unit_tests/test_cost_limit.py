@@ -95,3 +95,25 @@ def test_what_is_spent_and_held_never_passes_the_limit(
     assert limit.spent == pytest.approx(sum(outcome for outcome in outcomes if isinstance(outcome, float)))
     assert limit.spent <= most + 1e-9
     assert limit.held == 0.0
+
+
+async def test_request_that_is_alone_keeps_all_others_back() -> None:
+    limit = CostLimit(1.0)
+    first = await limit.areserve(0.25, is_alone=True)
+    second = asyncio.create_task(limit.areserve(0.25))
+    await asyncio.sleep(0)
+    assert not second.done()
+    first.settle(None)
+    (await second).settle(0.25)
+    assert (limit.spent, limit.assumed, limit.held) == (0.5, 0.25, 0.0)
+
+
+async def test_large_amounts_leave_nothing_held() -> None:
+    limit = CostLimit(1e7)
+    amounts = [0.1 + 1e5 / number for number in range(1, 60)]
+    reservations = [await limit.areserve(amount) for amount in amounts]
+    for reservation in reservations:
+        reservation.settle(0.0)
+    assert limit.held == 0.0
+    with pytest.raises(CostLimitError):
+        await asyncio.wait_for(limit.areserve(2e7), 1)

@@ -1,11 +1,13 @@
 """The agent's own model calls keep to the budget of money, as far as callbacks tell of them before they are sent."""
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from judged_runs import judgement
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from openai_stub import Fault, OpenAIStub, StubRequest
@@ -31,13 +33,14 @@ class Provider:
 
     def _answer(self, request: StubRequest) -> str:
         prompt = max(1, int(len(request.user.encode()) / self._chance.uniform(1, 5)))
-        answer = self._chance.randint(1, request.body["max_completion_tokens"])
+        bound = request.body.get("max_tokens") or request.body["max_completion_tokens"]
+        answer = self._chance.randint(1, bound)
         self._stub.usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
         self.billed += (prompt * 2.0 + answer * 8.0) / 1e6
-        return "Paris."
+        return json.dumps(judgement(request)) if request.schema else "Paris."
 
 
-def agent_of(stub: OpenAIStub, calls: int = 1, **options: Any) -> Any:
+def agent_of(stub: OpenAIStub, calls: int = 1, *, in_threads: bool = False, **options: Any) -> Any:
     model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", max_retries=0, **options)  # type: ignore[arg-type]
 
     async def answer(state: MessagesState) -> Any:
@@ -46,11 +49,21 @@ def agent_of(stub: OpenAIStub, calls: int = 1, **options: Any) -> Any:
             messages = [*messages, await model.ainvoke(messages)]
         return {"messages": messages}
 
-    return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+    def answer_in_thread(state: MessagesState) -> Any:
+        messages = state["messages"]
+        for _ in range(calls):
+            messages = [*messages, model.invoke(messages)]
+        return {"messages": messages}
+
+    node: Any = answer_in_thread if in_threads else answer
+    return StateGraph(MessagesState).add_node("answer", node).add_edge(START, "answer").compile()
 
 
 def dataset_of(questions: int, words: int = 1) -> list[Any]:
-    asked = [{"id": f"q{number}", "question_text": f"Where is tower {number}? " * words} for number in range(questions)]
+    asked = [
+        {"id": f"q{number}", "question_text": f"Where is tower {number}? " * words, "reference_answer": "In Paris."}
+        for number in range(questions)
+    ]
     return [{"template_id": "t", "questions": asked}]
 
 
@@ -62,13 +75,18 @@ def test_agent_with_max_tokens_never_passes_the_budget(stub: OpenAIStub, tmp_pat
     stub.chat_faults.extend(chance.choices([None, Fault(is_reset=True), Fault(status=500)], [20, 1, 1], k=500))
     most = 10 ** chance.uniform(-3.5, -1.5)
     dataset = dataset_of(chance.randint(1, 20), chance.choice([1, 200]))
-    agent = agent_of(stub, calls=chance.randint(1, 4), max_tokens=chance.choice([50, 500]))
+    in_threads = chance.random() < 0.5
+    agent = agent_of(stub, calls=chance.randint(1, 4), in_threads=in_threads, max_tokens=chance.choice([50, 500]))
+    config: dict[str, Any] = {"prices": PRICES}
+    if chance.random() < 0.5:
+        generation = {"base_url": stub.base_url, "api_key": "k", "max_tokens": 200}
+        config |= {"llm": {"generation": generation}, "judges": {"max_retries": 1}}
     for _ in range(2):
         run = run_benchmark(
             agent,
             dataset,
             output_dir=tmp_path,
-            config={"prices": PRICES},
+            config=config,
             max_cost=most,
             max_retries=0,
             max_concurrency=chance.choice([1, 8]),
@@ -118,3 +136,27 @@ def test_costs_are_counted_once(stub: OpenAIStub) -> None:
 def test_without_a_budget_nothing_is_reserved_and_no_bound_is_needed(stub: OpenAIStub) -> None:
     run = run_benchmark(agent_of(stub), dataset_of(2), config={"prices": PRICES}, progress="off")
     assert run.aggregates["totals"]["agent_cost"] == pytest.approx(2 * 0.0028)
+
+
+@pytest.mark.parametrize("in_threads", [False, True])
+def test_calls_wait_for_those_in_flight_and_the_money_is_used(stub: OpenAIStub, in_threads: bool) -> None:
+    stub.latency_sec = 0.01
+    stub.usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}  # 0.0001 USD
+    agent = agent_of(stub, calls=2, in_threads=in_threads, max_tokens=400)  # 0.006 USD at most
+    run = run_benchmark(
+        agent, dataset_of(30), config={"prices": PRICES}, max_cost=0.02, max_concurrency=8, progress="off"
+    )
+    assert run.stopped is None
+    assert len(stub.requests) == 60
+    assert [dict(response).get("interrupted") for response in run.responses] == [None] * 30
+
+
+def test_call_that_holds_up_its_loop_does_not_wait(stub: OpenAIStub) -> None:
+    model = ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", max_tokens=400)  # type: ignore[arg-type]
+
+    async def answer(question: str) -> str:
+        return str(model.invoke(question).text)
+
+    run = run_benchmark(answer, dataset_of(5), config={"prices": PRICES}, max_cost=0.1, progress="off")
+    assert run.stopped is None
+    assert run.aggregates["totals"]["agent_cost"] == pytest.approx(5 * 0.0028)
