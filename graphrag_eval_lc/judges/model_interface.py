@@ -1,6 +1,7 @@
 """The interface between judges and models: protocols, answers, costs, errors, and the places that requests share."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -166,16 +167,15 @@ def unusable_answer(
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None where one is unknown.
 
+    It is summed exactly and rounded once, so that the order in which requests were answered changes no digit of it.
+
     Example:
         >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
         (0.75, None, 0.0)
     """
-    total = 0.0
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
+    all_costs = list(costs)
+    known = [cost for cost in all_costs if cost is not None]
+    return math.fsum(known) if len(known) == len(all_costs) else None
 
 
 def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:

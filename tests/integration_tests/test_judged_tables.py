@@ -23,7 +23,7 @@ ROWS = 150
 
 def claims_of(request: StubRequest) -> dict[str, Any]:
     number = number_in(request)
-    lists = {name: [f"claim {number}\n\t"] for name in ("true_positives", "false_positives", "false_negatives")}
+    lists = {name: [f"{name} {number}\n\t"] for name in ("true_positives", "false_positives", "false_negatives")}
     return {"reason": f'reason "{number}"\nand more', **lists}
 
 

@@ -1,3 +1,8 @@
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError, paid_error, total_cost
 
@@ -9,6 +14,12 @@ def test_total_cost_is_unknown_where_one_cost_is() -> None:
 
 def test_total_cost_of_no_request_is_zero() -> None:
     assert total_cost([]) == 0.0
+
+
+@given(st.lists(st.floats(0, 1), max_size=20), st.randoms(use_true_random=False))
+def test_total_cost_does_not_depend_on_the_order_of_answers(costs: list[float], draw: random.Random) -> None:
+    other_order = draw.sample(costs, len(costs))
+    assert total_cost(other_order) == total_cost(costs)
 
 
 def test_error_tells_all_that_was_paid_for_in_vain() -> None:
