@@ -251,3 +251,13 @@ def test_an_error_that_a_query_tool_gives_as_a_text_is_not_drafted() -> None:
     call = {"name": "sql_db_query", "args": {}, "id": "c1", "status": "success", "output": "Error: no such table: x"}
     responses: Any = [{"question_id": "q", "question_text": "Where?", "actual_steps": [call]}]
     assert "reference_steps" not in draft_dataset(responses)[0]["questions"][0]
+
+
+def test_search_keeps_its_arguments_whatever_they_are_called() -> None:
+    found = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": "urn:oslo"}}]}}'
+    search = {"name": "find", "args": {"name": "OSLO"}, "id": "c1", "status": "success", "output": found}
+    query = {"name": "ask", "args": {"query": "SELECT (<urn:oslo>)"}, "id": "c2", "status": "success", "output": ROWS}
+    config = {"steps": {"names": {"find": "autocomplete_search", "ask": "sparql_query"}}}
+    made: Any = [response("q", question_text="Where?", actual_steps=[search, query])]
+    steps = draft_dataset(made, config=config)[0]["questions"][0]["reference_steps"]
+    assert next(step["args"] for group in steps for step in group) == {"name": "OSLO"}
