@@ -10,6 +10,7 @@ import yaml
 from graphrag_eval_lc.config.project_file import RUN_SECTION
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 DATASET_FILE = "questions.yaml"
 RUNS_FOLDER = "runs"
@@ -69,7 +70,7 @@ class Proposal:
         steps = {"names": self.names, "outputs": self.outputs, "kinds": self.kinds}
         sections: dict[str, Any] = {
             "steps": {key: value for key, value in steps.items() if value},
-            "retrieval": {"steps": self.retrieval} if self.retrieval else {},
+            RETRIEVAL: {"steps": self.retrieval} if self.retrieval else {},
             "capture": {"retrieval_documents": self.documents} if self.documents else {},
         }
         return {name: section for name, section in sections.items() if section}
@@ -90,10 +91,10 @@ class Proposal:
             yield "steps:"
             for key, tools in sections["steps"].items():
                 yield from (f"  {line}" for line in _yaml_of(key, tools, about))
-        if "retrieval" in sections:
+        if RETRIEVAL in sections:
             yield ""
             yield "# The tools whose documents are scored by their ids (recall, precision, nDCG, …)."
-            yield from _yaml_of("retrieval", sections["retrieval"])
+            yield from _yaml_of(RETRIEVAL, sections[RETRIEVAL])
         if "capture" in sections:
             yield ""
             yield "# The documents of these tools are kept with their ids, in place of the text that the model reads."

@@ -85,8 +85,8 @@ def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, st
         >>> rows = '{"head": {"vars": ["n"]}, "results": {"bindings": []}}'
         >>> step = {"name": "run_query", "args": {"q": "SELECT ?n {?n ?p ?o}"}, "status": "success", "output": rows}
         >>> [finding] = tool_findings([{"question_id": "q", "actual_steps": [step]}])
-        >>> finding.reference_name, finding.about
-        ('sparql_query', '1 call: SPARQL, rows as SPARQL JSON')
+        >>> finding.about
+        '1 call: SPARQL, rows as SPARQL JSON'
     """
     steps: dict[str, list[Mapping[str, Any]]] = {}
     for response in responses:
