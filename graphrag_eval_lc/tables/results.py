@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Literal
 from yaml.representer import Representer, SafeRepresenter
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import mean_text, means_note, score_values, shown_means
+from graphrag_eval_lc.aggregation.score_means import means_note
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Result
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
 from graphrag_eval_lc.tables.plots import plot_scores
+from graphrag_eval_lc.tables.run_digest import RunDigest
 from graphrag_eval_lc.tables.run_tables import questions_table, steps_table
-from graphrag_eval_lc.tables.table import Table, scores, table_html
+from graphrag_eval_lc.tables.table import Table, scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,16 +72,13 @@ class Results(list[Result]):
         """
         return plot_scores(self.table().rows, metric, ax=ax)
 
+    @never_raising
     def _repr_html_(self) -> str:
         table = self.table()
         failed = sum(row["status"] == "error" for row in table.rows)
-        rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}")]
-        numbers = RunValues(metrics=scores(table))
-        for result in self:
-            numbers.add(result)
-        means = shown_means(score_values(numbers))
-        rows += [(f"mean {metric}", mean_text(mean)) for metric, mean in means.items()]
-        return table_html(f"Results{means_note(means.values())}", rows)
+        digest = RunDigest.of(self, RunValues(metrics=scores(table)))
+        rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}"), *digest.mean_rows()]
+        return page_html(facts_html(f"Results{means_note(digest.means.values())}", rows), digest.html())
 
 
 # In YAML they are a plain list.
