@@ -33,6 +33,7 @@ from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, pag
 from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.run_digest import RunDigest
+from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.texts import on_one_line
 
 if TYPE_CHECKING:
@@ -150,6 +151,21 @@ class BenchmarkRun:
         """
         found = next((each for each in self.results if response_key(each) == (question_id, repeat)), None)
         return found or self._missing("result", question_id, repeat)
+
+    def show(self, question_id: str, repeat: int = 1) -> ShownQuestion:
+        """Return one question for a notebook or ``print``: what was asked, answered and done, and why it scored so.
+
+        Raises:
+            RunFolderError: The run has no result of it.
+
+        Example:
+            >>> from graphrag_eval_lc import run_benchmark
+            >>> dataset = [{"template_id": "sums", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+            >>> print(run_benchmark(lambda question: "2", dataset, progress="off").show("q1"))
+            q1 of sums: 1 + 1?
+            answer: 2
+        """
+        return ShownQuestion(self.result(question_id, repeat))
 
     def response(self, question_id: str, repeat: int = 1) -> Response:
         """Return the response to one question.

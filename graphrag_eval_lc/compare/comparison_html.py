@@ -1,6 +1,6 @@
 """A comparison as a notebook shows it: each metric in both runs with its verdict, and the questions that flipped."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -82,7 +82,7 @@ def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
         yield f"and {counted(len(texts) - most, noun)} more"
 
 
-def _metric_row(pair: PairComparison, metric: MetricComparison) -> Iterable[Cell]:
+def _metric_row(pair: PairComparison, metric: MetricComparison) -> Sequence[Cell]:
     return (
         ", ".join(filter(None, (metric.metric, metric.direction_note))),
         f"{metric.number_of_questions:,}",
@@ -111,7 +111,7 @@ def _flips_html(pair: PairComparison) -> str:
     return rows_html(f"{pair.run.letter}: {', '.join(counts)}", _FLIP_COLUMNS, rows, more)
 
 
-def _flip_row(flip: Flip) -> Iterable[Cell]:
+def _flip_row(flip: Flip) -> Sequence[Cell]:
     reason = flip.b.reason or flip.a.reason
     verdict = {"now wrong": "worse", "now right": "better"}.get(flip.direction, flip.direction)
     return (

@@ -4,6 +4,7 @@ There is no script in it, and no colour of a text or behind one: those are the t
 before it is escaped, so that what is shown stays small.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -16,6 +17,10 @@ T = TypeVar("T")
 
 LONGEST_NAME: Final = 80
 LONGEST_TEXT: Final = 300
+_LONGEST_PARAGRAPH: Final = 2000
+
+_SPACES = re.compile("[ \t\n]+|\r\n")
+_RAW_TIMES: Final = 4
 
 _LEFT = ' style="text-align: left"'
 _RIGHT = ' style="text-align: right; font-variant-numeric: tabular-nums"'
@@ -54,14 +59,18 @@ class Column:
     longest: int = LONGEST_NAME
 
 
-def short_html(text: object, longest: int = LONGEST_TEXT) -> str:
-    """Return a text on one line, cut and escaped.
+def short_html(text: str, longest: int = LONGEST_TEXT) -> str:
+    r"""Return a text on one line, cut and escaped; what hides in it is shown.
 
     Example:
-        >>> short_html("<b>bold", 4)
-        '&lt;b&gt;b…'
+        >>> short_html("<b>\n  bold", 5), short_html("passed\r")
+        ('&lt;b&gt; b…', 'passed␍')
     """
-    return shown_html(shortened(str(text), longest))
+    # Of a long text the beginning is enough, which is cut before all else is done with it.
+    start = text[: _RAW_TIMES * longest]
+    line = _SPACES.sub(" ", start).strip(" ")
+    end = "…" if len(line) <= longest and len(start) < len(text) else ""
+    return shown_html(shortened(line, longest, keeps_lines=True) + end)
 
 
 def facts_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -121,7 +130,7 @@ def paragraphs_html(texts: Iterable[str]) -> str:
         >>> paragraphs_html(["1 < 2"])
         '<p>1 &lt; 2</p>'
     """
-    return "".join(f"<p>{short_html(text, 2 * LONGEST_TEXT)}</p>" for text in texts)
+    return "".join(f"<p>{short_html(text, _LONGEST_PARAGRAPH)}</p>" for text in texts)
 
 
 def page_html(*parts: str) -> str:

@@ -7,15 +7,17 @@ from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import QuestionValues, RunValues, reason_of
 from graphrag_eval_lc.aggregation.score_means import ScoreMean, mean_text, score_values, shown_means
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.tables.notebook_html import LONGEST_NAME, LONGEST_TEXT, Column, Share, rows_html
-from graphrag_eval_lc.texts import plural, shortened
+from graphrag_eval_lc.tables.notebook_html import LONGEST_TEXT, Cell, Column, Share, rows_html
+from graphrag_eval_lc.texts import plural
 
 # More of them make no small table.
 _MOST_MEANS: Final = 15
 _MOST_TEMPLATES: Final = 12
 _MOST_QUESTIONS: Final = 5
+_KEPT: Final = 400  # characters of a question's text
 
 _Scored = tuple[QuestionValues, float]
 
@@ -79,7 +81,7 @@ class RunDigest:
             numbers.add(result)
             question_id = str(result["question_id"])
             if not told.get(question_id, ("", ""))[1]:  # of repeats the first one with a reason tells it
-                text = shortened(str(result.get("question_text", "")), LONGEST_NAME)
+                text = str(result.get("question_text", ""))[:_KEPT]
                 told[question_id] = (text, reason_of(result))
         means = shown_means(score_values(numbers))
         metric = MAIN_METRIC if MAIN_METRIC in means else next(iter(means), None)
@@ -93,7 +95,7 @@ class RunDigest:
         ]
         worse = _worse(scored, spec)
         worst = [
-            QuestionLine(question.question_id, *told[question.question_id], score)
+            QuestionLine(question.question_id, *_masked(told[question.question_id]), score)
             for question, score in worse[:_MOST_QUESTIONS]
         ]
         bar_range = spec.shown_range([score for _, score in scored])
@@ -119,7 +121,7 @@ class RunDigest:
             Column(f"mean {self.metric}", is_number=True),
             Column(""),
         ]
-        rows = [
+        rows: list[list[Cell]] = [
             [
                 line.template_id,
                 f"{line.questions:,}",
@@ -146,6 +148,11 @@ class RunDigest:
         left_out = self.number_of_worse - len(self.worst)
         more = f"and {left_out:,} more that did not score in full" if left_out else ""
         return rows_html("The worst questions", columns, rows, more)
+
+
+def _masked(texts: tuple[str, str]) -> tuple[str, str]:
+    text, reason = texts
+    return masked_text(text), masked_text(reason)
 
 
 def _worse(scored: Sequence[_Scored], spec: MetricSpec) -> list[_Scored]:
