@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from graphrag_eval_lc.compare.baseline_checks import RunBeside, results_of_gates_beside, results_of_own_gates
 from graphrag_eval_lc.compare.baseline_gates import NotComparable
 from graphrag_eval_lc.compare.baseline_texts import GatesBeside, read_gates_beside
-from graphrag_eval_lc.compare.comparison_html import comparison_html
 from graphrag_eval_lc.compare.gates import Gate
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, difference_of, failures_text
+from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
 from graphrag_eval_lc.compare.pair_comparison import PairComparison, RunSummary, verdict_word
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.compare.runs import RunResults
@@ -259,7 +259,7 @@ class RunComparison:
     def _repr_html_(self) -> str:
         """Return a small table, as a notebook shows it."""
         names = [f"{run.letter}: {run.label}{self._errors_text(run)}" for run in self.runs]
-        return comparison_html(names, self.pairs, self.metric, self.warnings)
+        return notebook_comparison(names, self.pairs, self.metric, self.warnings)
 
     def _main_of(self, pair: PairComparison) -> MetricComparison:
         letter = pair.run.letter

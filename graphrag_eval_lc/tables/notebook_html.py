@@ -23,7 +23,10 @@ _SPACES = re.compile("[ \t\n]+|\r\n")
 _RAW_TIMES: Final = 4
 
 _LEFT = ' style="text-align: left"'
-_RIGHT = ' style="text-align: right; font-variant-numeric: tabular-nums"'
+_CAPTION = ' style="text-align: left; font-weight: bold"'
+_RIGHT = ' style="text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"'
+# Names stay whole where they can; long texts, which may be without a space, break anywhere.
+_NAME = ' style="text-align: left; max-width: 30em; overflow-wrap: break-word"'
 _TEXT = ' style="text-align: left; max-width: 40em; overflow-wrap: anywhere"'
 # A fixed width, as a cell of a table takes no share of one that is not known.
 _TRACK = "display: inline-block; width: 6em; height: 0.7em; background: rgba(128, 128, 128, 0.3)"
@@ -84,7 +87,7 @@ def facts_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
         f'<tr><th scope="row"{_LEFT}>{short_html(name, LONGEST_NAME)}</th><td{_LEFT}>{short_html(value)}</td></tr>'
         for name, value in rows
     )
-    return f"<table><caption{_LEFT}>{short_html(caption)}</caption>{cells}</table>"
+    return f"<table><caption{_CAPTION}>{short_html(caption)}</caption>{cells}</table>"
 
 
 def rows_html(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], more: str = "") -> str:
@@ -106,7 +109,7 @@ def rows_html(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[C
     )
     lines = "".join(f"<tr>{''.join(map(_cell_html, columns, row))}</tr>" for row in rows)
     below = f"<div>{short_html(more)}</div>" if more else ""
-    head = f"<caption{_LEFT}>{short_html(caption)}</caption><thead><tr>{heads}</tr></thead>"
+    head = f"<caption{_CAPTION}>{short_html(caption)}</caption><thead><tr>{heads}</tr></thead>"
     return f"<table>{head}<tbody>{lines}</tbody></table>{below}"
 
 
@@ -119,7 +122,7 @@ def _cell_html(column: Column, cell: Cell) -> str:
         color = _MARKS.get(cell.verdict, "transparent")
         text = short_html(cell.text, column.longest)
         return f'<td style="text-align: left; border-left: 4px solid {color}; max-width: 40em">{text}</td>'
-    style = _RIGHT if column.is_number else _TEXT
+    style = _RIGHT if column.is_number else _NAME if column.longest <= LONGEST_NAME else _TEXT
     return f"<td{style}>{short_html(cell, column.longest)}</td>"
 
 

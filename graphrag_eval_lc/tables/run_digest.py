@@ -14,7 +14,7 @@ from graphrag_eval_lc.tables.notebook_html import LONGEST_TEXT, Cell, Column, Sh
 from graphrag_eval_lc.texts import plural
 
 # More of them make no small table.
-_MOST_MEANS: Final = 15
+_MOST_MEANS: Final = 12
 _MOST_TEMPLATES: Final = 12
 _MOST_QUESTIONS: Final = 5
 _KEPT: Final = 400  # characters of a question's text
@@ -102,10 +102,12 @@ class RunDigest:
         return cls(means, metric, _templates(scored, spec), worst, len(worse), bar_range)
 
     def mean_rows(self) -> list[tuple[str, str]]:
-        """Return names and texts of the first means, and how many more there are."""
-        rows = [(f"mean {metric}", mean_text(mean)) for metric, mean in list(self.means.items())[:_MOST_MEANS]]
+        """Return names and texts of the means; of many those of metrics that take another one apart go first."""
+        whole_first = sorted(self.means, key=lambda name: not _is_whole(name))
+        kept = set(whole_first[:_MOST_MEANS])
+        rows = [(f"mean {name}", mean_text(mean)) for name, mean in self.means.items() if name in kept]
         left_out = len(self.means) - len(rows)
-        return [*rows, ("more", f"{left_out:,} {plural(left_out, 'score')} in the aggregates")] if left_out else rows
+        return [*rows, ("more", f"{left_out:,} {plural(left_out, 'mean')} in the aggregates")] if left_out else rows
 
     def html(self) -> str:
         """Return the templates and the worst questions as tables; empty where nothing was scored."""
@@ -148,6 +150,11 @@ class RunDigest:
         left_out = self.number_of_worse - len(self.worst)
         more = f"and {left_out:,} more that did not score in full" if left_out else ""
         return rows_html("The worst questions", columns, rows, more)
+
+
+def _is_whole(metric: str) -> bool:
+    spec = metric_spec(metric)
+    return spec.upper_of is not None or not spec.is_part
 
 
 def _masked(texts: tuple[str, str]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from graphrag_eval_lc.aggregation.sample_values import number
@@ -97,29 +98,35 @@ class ShownQuestion:
         result = self.result
         place = f"{result['question_id']} of {result['template_id']}"
         calls, references = list(self._calls()), list(self._references())
+        left_out = [count - _MOST_STEPS for count in self._numbers_of_steps()]
         parts = [facts_html(place if repeat_of(result) == 1 else f"{place}, repeat {repeat_of(result)}", self._facts())]
         if references:
-            rows = map(_reference_row, references[:_MOST_STEPS])
-            parts.append(rows_html("The reference", _REFERENCE_COLUMNS, rows, _more(len(references))))
+            rows = map(_reference_row, references)
+            parts.append(rows_html("The reference", _REFERENCE_COLUMNS, rows, _more(left_out[0])))
         if calls:
-            rows = map(_call_row, calls[:_MOST_STEPS])
-            parts.append(rows_html("What the agent did", _STEP_COLUMNS, rows, _more(len(calls))))
+            rows = map(_call_row, calls)
+            parts.append(rows_html("What the agent did", _STEP_COLUMNS, rows, _more(left_out[1])))
         return page_html(*parts)
 
     def _lines(self) -> Iterator[str]:
         (_, asked), *facts = self._facts()
         yield _line(f"{self.result.get('question_id')} of {self.result.get('template_id')}: {asked}", 2 * _LONGEST_LINE)
         yield from (_line(f"{name}: {value}", 2 * _LONGEST_LINE) for name, value in facts)
-        references, calls = list(self._references()), list(self._calls())
-        if references:
-            yield f"{counted(len(references), 'reference step')}"
-        for reference in references[:_MOST_STEPS]:
+        in_reference, of_agent = self._numbers_of_steps()
+        if in_reference:
+            yield counted(in_reference, "reference step")
+        for reference in self._references():
             score = "–" if reference.score is None else f"{reference.score:.3g}"
             yield _line(f"  group {reference.group}, {reference.name}: {score}, {reference.reason}", 2 * _LONGEST_LINE)
-        if calls:
-            yield f"{counted(len(calls), 'step')} of the agent"
-        for call in calls[:_MOST_STEPS]:
+        if of_agent:
+            yield f"{counted(of_agent, 'step')} of the agent"
+        for call in self._calls():
             yield _line(f"  {call.place}. {call.name} {call.status} {call.args} → {call.outcome}", _LONGEST_LINE)
+
+    def _numbers_of_steps(self) -> tuple[int, int]:
+        """Return how many steps there are in the reference, and how many of the agent."""
+        groups = self.result.get("reference_steps") or ()
+        return sum(map(len, groups)), len(self.result.get("actual_steps") or ())
 
     def _facts(self) -> list[tuple[str, str]]:
         result = self.result
@@ -141,7 +148,7 @@ class ShownQuestion:
 
     def _calls(self) -> Iterator[_Call]:
         fulfils = {at: group for (group, _), at in fulfilling_steps(self.result).items()}
-        for at, step in enumerate(self.result.get("actual_steps") or ()):
+        for at, step in enumerate(islice(self.result.get("actual_steps") or (), _MOST_STEPS)):
             outcome = step.get("error") if step.get("status") == "error" else step.get("output")
             group = fulfils.get(at)
             yield _Call(
@@ -155,12 +162,17 @@ class ShownQuestion:
 
     def _references(self) -> Iterator[_Reference]:
         diagnosis = self.result.get("steps_diagnosis") or ()
-        for group, steps in enumerate(self.result.get("reference_steps") or ()):
+        steps = [
+            (group, place, step)
+            for group, steps in enumerate(self.result.get("reference_steps") or ())
+            for place, step in enumerate(steps)
+        ]
+        for group, place, step in steps[:_MOST_STEPS]:
             told = diagnosis[group] if group < len(diagnosis) else ()
-            for place, step in enumerate(steps):
-                found = told[place] if place < len(told) else {}
-                reason = _text(found.get("reason", ""))
-                yield _Reference(group + 1, str(step.get("name")), number(found.get("score")), reason)
+            found = told[place] if place < len(told) else {}
+            yield _Reference(
+                group + 1, str(step.get("name")), number(found.get("score")), _text(found.get("reason", ""))
+            )
 
 
 def _reference_row(step: _Reference) -> tuple[Cell, ...]:
@@ -175,8 +187,8 @@ def _call_row(call: _Call) -> tuple[Cell, ...]:
     return str(call.place), call.name, Marked(told, verdict), call.args, call.outcome
 
 
-def _more(number_of_steps: int) -> str:
-    return f"and {number_of_steps - _MOST_STEPS:,} more" if number_of_steps > _MOST_STEPS else ""
+def _more(left_out: int) -> str:
+    return f"and {left_out:,} more" if left_out > 0 else ""
 
 
 def _text(value: object) -> str:

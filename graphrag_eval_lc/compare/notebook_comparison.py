@@ -9,6 +9,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
     interval_text,
+    is_same,
     p_text,
     p_values_note,
     value_text,
@@ -24,35 +25,25 @@ from graphrag_eval_lc.tables.notebook_html import (
     paragraphs_html,
     rows_html,
 )
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, listed
 
 # More of them make no small table.
 _MOST_ROWS: Final = 40
+_MANY_ROWS: Final = 12
 _MOST_RUNS: Final = 8
 _MOST_FLIPS: Final = 5
 _MOST_WARNINGS: Final = 5
 
-_METRIC_COLUMNS = (
-    Column("metric"),
-    Column("n", is_number=True),
-    Column("A", is_number=True),
-    Column("other", is_number=True),
-    Column("difference", is_number=True),
-    Column("interval", is_number=True),
-    Column("p", is_number=True),
-    Column("wins / ties / losses", is_number=True),
-    Column("verdict", longest=LONGEST_TEXT),
-)
 _FLIP_COLUMNS = (
     Column("question"),
     Column("text"),
-    Column("A", is_number=True),
-    Column("other", is_number=True),
-    Column("why it is wrong", longest=LONGEST_TEXT),
+    Column("was", is_number=True),
+    Column("is", is_number=True),
+    Column("why", longest=LONGEST_TEXT),
 )
 
 
-def comparison_html(
+def notebook_comparison(
     names: Sequence[str], pairs: Sequence[PairComparison], main: str | None, warnings: Sequence[str]
 ) -> str:
     """Return a comparison as small tables.
@@ -64,16 +55,30 @@ def comparison_html(
         warnings: What may make the runs hard to compare.
     """
     metrics = [(pair, metric) for pair in pairs for metric in pair.metrics]
-    left_out = len(metrics) - _MOST_ROWS
-    more = f"and {counted(left_out, 'row')} more: to_pandas() has all" if left_out > 0 else ""
-    rows = (_metric_row(pair, metric) for pair, metric in metrics[:_MOST_ROWS])
     shown = {metric.metric: metric for _, metric in metrics}.values()
     return page_html(
         paragraphs_html(_first(names, _MOST_RUNS, "run")),
-        rows_html("Beside A, the baseline", _METRIC_COLUMNS, rows, more),
+        _metrics_html(metrics, pairs[0].run.letter if len(pairs) == 1 else "other"),
         *(_flips_html(pair) for pair in pairs[:_MOST_RUNS] if pair.flips),
         paragraphs_html([p_values_note(main, shown), *_first(warnings, _MOST_WARNINGS, "warning")]),
     )
+
+
+def _metrics_html(metrics: Sequence[tuple[PairComparison, MetricComparison]], other: str) -> str:
+    """Return a row for each metric; of many, those that are the same everywhere are only named."""
+    shown = [each for each in metrics if not is_same(each[1])] if len(metrics) > _MANY_ROWS else metrics
+    same = dict.fromkeys(metric.metric for _, metric in metrics if is_same(metric)) if shown is not metrics else {}
+    notes = [f"The same: {listed(list(same))}."] if same else []
+    if len(shown) > _MOST_ROWS:
+        notes.append(f"And {counted(len(shown) - _MOST_ROWS, 'row')} more: to_pandas() has all.")
+    columns = [
+        Column("metric"),
+        *(Column(heading, is_number=True) for heading in ("n", "A", other, "difference", "interval", "p")),
+        Column("wins / ties / losses", is_number=True),
+        Column("verdict", longest=LONGEST_TEXT),
+    ]
+    rows = (_metric_row(pair, metric, other) for pair, metric in shown[:_MOST_ROWS])
+    return rows_html("Beside A, the baseline", columns, rows, " ".join(notes))
 
 
 def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
@@ -82,12 +87,13 @@ def _first(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
         yield f"and {counted(len(texts) - most, noun)} more"
 
 
-def _metric_row(pair: PairComparison, metric: MetricComparison) -> Sequence[Cell]:
+def _metric_row(pair: PairComparison, metric: MetricComparison, other: str) -> Sequence[Cell]:
+    mean_b = value_text(metric.mean_b, metric.unit)
     return (
         ", ".join(filter(None, (metric.metric, metric.direction_note))),
         f"{metric.number_of_questions:,}",
         value_text(metric.mean_a, metric.unit),
-        f"{pair.run.letter}: {value_text(metric.mean_b, metric.unit)}",
+        mean_b if other == pair.run.letter else f"{pair.run.letter}: {mean_b}",
         change_text(metric.difference, metric.unit),
         interval_text(metric),
         p_text(metric.deciding_p_value),
@@ -112,7 +118,7 @@ def _flips_html(pair: PairComparison) -> str:
 
 
 def _flip_row(flip: Flip) -> Sequence[Cell]:
-    reason = flip.b.reason or flip.a.reason
+    reason = flip.b.reason or (f"before {flip.a.reason}" if flip.a.reason else "")
     verdict = {"now wrong": "worse", "now right": "better"}.get(flip.direction, flip.direction)
     return (
         flip.question_id,
