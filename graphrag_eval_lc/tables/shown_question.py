@@ -27,7 +27,8 @@ from graphrag_eval_lc.texts import counted, shortened, visible
 
 _MOST_STEPS: Final = 20
 _MOST_SCORES: Final = 12
-_LONGEST_LINE: Final = 110
+_LONGEST_LINE: Final = 220
+_LONGEST_PART: Final = 80
 
 _STEP_COLUMNS = (
     Column("step", is_number=True),
@@ -110,18 +111,19 @@ class ShownQuestion:
 
     def _lines(self) -> Iterator[str]:
         (_, asked), *facts = self._facts()
-        yield _line(f"{self.result.get('question_id')} of {self.result.get('template_id')}: {asked}", 2 * _LONGEST_LINE)
-        yield from (_line(f"{name}: {value}", 2 * _LONGEST_LINE) for name, value in facts)
+        yield _line(f"{self.result.get('question_id')} of {self.result.get('template_id')}: {asked}", _LONGEST_LINE)
+        yield from (_line(f"{name}: {value}", _LONGEST_LINE) for name, value in facts)
         in_reference, of_agent = self._numbers_of_steps()
         if in_reference:
             yield counted(in_reference, "reference step")
         for reference in self._references():
             score = "–" if reference.score is None else f"{reference.score:.3g}"
-            yield _line(f"  group {reference.group}, {reference.name}: {score}, {reference.reason}", 2 * _LONGEST_LINE)
+            yield _line(f"  group {reference.group}, {reference.name}: {score}, {reference.reason}", _LONGEST_LINE)
         if of_agent:
             yield f"{counted(of_agent, 'step')} of the agent"
         for call in self._calls():
-            yield _line(f"  {call.place}. {call.name} {call.status} {call.args} → {call.outcome}", _LONGEST_LINE)
+            args, outcome = shortened(call.args, _LONGEST_PART), shortened(call.outcome, _LONGEST_PART)
+            yield _line(f"  {call.place}. {call.name} {call.status} {args} → {outcome}", _LONGEST_LINE)
 
     def _numbers_of_steps(self) -> tuple[int, int]:
         """Return how many steps there are in the reference, and how many of the agent."""
