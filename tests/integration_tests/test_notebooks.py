@@ -38,7 +38,7 @@ def test_there_are_notebooks() -> None:
     assert NOTEBOOKS
 
 
-DAILY_NOTEBOOKS = ("01_capture", "02_benchmark")
+DAILY_NOTEBOOKS = ("01_capture",)
 
 
 @pytest.mark.parametrize(
