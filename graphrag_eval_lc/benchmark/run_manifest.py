@@ -305,7 +305,8 @@ def agent_name(agent: object) -> str:
         return f"{agent_name(agent.func)}({_ADDRESS.sub('', masked_text(', '.join(arguments)))})"
     named = agent if hasattr(agent, "__qualname__") else type(agent)
     name = getattr(agent, "name", None)
-    return f"{named.__module__}:{named.__qualname__}" + (f" {name}" if isinstance(name, str) else "")
+    module = getattr(named, "__module__", None) or "builtins"  # such as of str.upper
+    return f"{module}:{named.__qualname__}" + (f" {name}" if isinstance(name, str) else "")
 
 
 def _time_text(time: datetime) -> str:

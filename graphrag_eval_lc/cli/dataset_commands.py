@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins, say
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Plugins, load_named_plugins, say
+from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:

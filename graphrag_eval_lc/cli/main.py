@@ -17,6 +17,7 @@ from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
 from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
+from graphrag_eval_lc.cli.init import init
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
 from graphrag_eval_lc.cli.model_options import ModelCommand
 from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
@@ -72,6 +73,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=ModelCommand)(demo)
+app.command()(init)
 app.command(cls=ModelCommand)(run)
 app.command(cls=ModelCommand)(score)
 app.command(cls=ModelCommand)(report)

@@ -51,7 +51,7 @@ def tell(text: str) -> None:
     say(masked_text(text), err=True)
 
 
-Config = Annotated[
+ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
 ]

@@ -105,7 +105,8 @@ def run_and_show(
             is_quiet=options.get("progress") == "off",
         )
     except KeyboardInterrupt as signal:
-        tell(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
+        folder = options["output_dir"]
+        tell(f"Stopped at once. What had ended is in {folder}. To go on:\n  {_command(folder)}")
         raise typer.Exit(_exit_code_by(*signal.args)) from None
 
 
@@ -148,7 +149,7 @@ def show_run(
     if not _has_written(files, run, gates, worst=worst, is_told=not as_json):
         code = EXIT_ERROR
     if run.stopped is not None:
-        _tell_stopped(run.stopped, is_scored_again)
+        _tell_stopped(run, is_scored_again)
     micro = run.aggregates["micro"]
     if not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the errors stand in the table above" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
@@ -214,7 +215,8 @@ def _show_files(folder: Path, *, has_report: bool) -> None:
         tell(problem)
 
 
-def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
+def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
+    stopped: Any = run.stopped
     left_out = stopped["left_out"]
     asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
     is_judging = stopped["reason"] == "judges" or (is_scored_again and stopped["reason"] == "max_cost" and not left_out)
@@ -225,7 +227,7 @@ def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
         raise typer.Exit(EXIT_FINDINGS)
     is_budget = stopped["reason"] in ("max_tokens", "max_cost")
     budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
-    tell(f"{text} To go on{budget}:\n  {_command()}")
+    tell(f"{text} To go on{budget}:\n  {_command(run.output_dir)}")
     is_signal = stopped["reason"] == "interrupted"
     raise typer.Exit(_exit_code_by(stopped["message"]) if is_signal else EXIT_FINDINGS)
 
@@ -264,8 +266,11 @@ def show_judging_plan(plan: RequestPlan | None) -> None:
         say(sentence)
 
 
-def _command() -> str:
-    """Return the command that goes on with this run: the same without ``--overwrite``."""
+def _command(folder: Path | None) -> str:
+    """Return the command that goes on with this run: the same without ``--overwrite``, and with the run's folder."""
     if sys.argv[1:2] == ["demo"]:
         return "graphrag-eval-lc demo (which begins anew)"
-    return shlex.join(["graphrag-eval-lc", *(each for each in sys.argv[1:] if each != "--overwrite")])
+    given = [each for each in sys.argv[1:] if each != "--overwrite"]
+    names_folder = any(each.startswith(("-o", "--output")) for each in given)
+    output = [] if names_folder or folder is None else ["--output", str(folder)]
+    return shlex.join(["graphrag-eval-lc", *given, *output])

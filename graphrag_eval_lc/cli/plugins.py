@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins, output_console, say
+from graphrag_eval_lc.cli.options import Plugins, load_named_plugins, output_console, say
+from graphrag_eval_lc.cli.project import Config
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.metric_spec import MetricSpec

@@ -12,7 +12,7 @@ from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
     AsJson,
-    Config,
+    ConfigFile,
     FailOver,
     FailUnder,
     Matchers,
@@ -24,6 +24,7 @@ from graphrag_eval_lc.cli.options import (
     load_named_plugins,
     measure_names,
 )
+from graphrag_eval_lc.cli.project import Config, new_run_folder
 from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:
@@ -55,14 +56,15 @@ def run(
         ),
     ],
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="The folder to write to. A run that it holds goes on where it ended.",
+            help="The folder to write to. A run that it holds goes on where it ended. By default a new one, in the "
+            "folder that run.output of the config names.",
             metavar="DIR",
         ),
-    ],
+    ] = None,
     config: Config = None,
     measures: Measures = None,
     dry_run: Annotated[
@@ -160,10 +162,11 @@ def run(
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
+    folder = output if output is not None else new_run_folder(config)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(*_models(), options),
-        "output_dir": output,
+        "output_dir": folder,
         "config": measuring_config(config, names),
         "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages, redact),
         "gates": gates_of_a_run(fail_under, fail_over),
@@ -234,7 +237,7 @@ def demo(
             metavar="PROVIDER:NAME",
         ),
     ] = None,
-    config: Config = None,
+    config: ConfigFile = None,
     measures: Measures = None,
     *,
     no_report: NoReport = False,

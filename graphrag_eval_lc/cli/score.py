@@ -12,7 +12,6 @@ from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.model_options import keywords, option_name, with_fields_of
 from graphrag_eval_lc.cli.options import (
     AsJson,
-    Config,
     FailOver,
     FailUnder,
     Matchers,
@@ -23,6 +22,7 @@ from graphrag_eval_lc.cli.options import (
     load_named_plugins,
     measure_names,
 )
+from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:

@@ -57,6 +57,9 @@ class EvaluationConfig(Section):
             ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked; those that
             a run's folder names are not loaded.
         gates: What a run must reach, alone or beside a baseline.
+        run: Options of the command ``run`` by their names, such as ``agent``, ``dataset`` and ``output``, which it
+            takes where the command line does not give them. Functions in Python do not look at them, and run.json has
+            them at its own places.
 
     Example:
         >>> EvaluationConfig(steps=StepsConfig(scoring="all_groups")).sparql.ignore_duplicates
@@ -77,6 +80,7 @@ class EvaluationConfig(Section):
     capture: CaptureConfig = Field(default_factory=CaptureConfig)
     plugins: list[str] = Field(default_factory=list)
     gates: list[GateConfig] = Field(default_factory=list)
+    run: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
     def _custom_keys_are_unique(self) -> Self:

@@ -1,4 +1,4 @@
-"""The workflows in docs/ci.md: their YAML, and their commands, which are run as they stand there."""
+"""The workflows in docs/how-to/ci.md: their YAML, and their commands, which are run as they stand there."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from junit_schema import checked_junit
 from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.config import load_config
 
-TEXT = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)]
 CONFIG, GITHUB, GITLAB = BLOCKS
 DATASET = """\

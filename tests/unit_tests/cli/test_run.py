@@ -142,6 +142,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
 def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from graphrag_eval_lc.benchmark.run_options import RunOptions
 
+    (files / "config.yaml").write_text("steps: {scoring: last_group}\n")
     given: dict[str, Any] = {}
 
     def run_benchmark(agent: Any, dataset: Any, **options: Any) -> Any:

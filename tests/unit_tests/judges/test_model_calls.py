@@ -174,4 +174,5 @@ def test_refusals_of_all_requests_at_once_end_the_run_too(openai_stub: OpenAIStu
     config = config_of(openai_stub, judges={"metrics": ["answer_correctness"]})
     stopped = scored(openai_stub, config).stopped
     assert stopped["reason"] == "judges"
-    assert stopped["message"].endswith("Incorrect API key provided (check the API key)")
+    assert "Incorrect API key provided" in stopped["message"]  # openai has it in other words in each version
+    assert stopped["message"].endswith("(check the API key)")

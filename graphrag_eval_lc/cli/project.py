@@ -1,0 +1,125 @@
+"""The option ``--config``, which takes the project file where it is not given, and what that file says of ``run``."""
+
+import difflib
+import itertools
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.errors import ConfigError, OptionError
+
+# Which options of a command are looked up in the section; None: all of them.
+_LOOKED_UP: Mapping[str, Collection[str] | None] = {"run": None, "validate": ("dataset",)}
+_OUTPUT = "output"
+_ONLY_ON_THE_COMMAND_LINE = ("config", "help", "help_all", "dry_run", "overwrite", "force")
+_FOLDER_NAME = "%Y-%m-%dT%H-%M-%S"
+_HELP = "A YAML or JSON file with the configuration; by default graphrag_eval.yaml, where the current folder has it."
+
+
+def _config_or_project_file(ctx: typer.Context, value: Path | None) -> Path | None:
+    # Imported here so that --help does not wait for PyYAML.
+    from graphrag_eval_lc.config.project_file import project_file, run_section
+
+    if ctx.resilient_parsing:  # a shell completes a line
+        return value
+    path = value or project_file()
+    if path is None:
+        return None
+    if value is None:
+        tell(f"Using {path}.")
+    command = str(ctx.command.name)
+    if command in _LOOKED_UP:
+        ctx.default_map = dict(_defaults(ctx, path, run_section(path), _LOOKED_UP[command]))
+    return path
+
+
+Config = Annotated[
+    Path | None,
+    # It comes before all other options, as those take their defaults from it.
+    typer.Option(
+        "--config",
+        "-c",
+        help=_HELP,
+        metavar="FILE",
+        callback=_config_or_project_file,
+        is_eager=True,
+        show_default=False,
+    ),
+]
+
+
+def new_run_folder(config: Path | None) -> Path:
+    """Return a folder that is not there yet, named by the time, in the folder that ``run.output`` of a config names.
+
+    Raises:
+        OptionError: There is no config, or it does not say.
+    """
+    from graphrag_eval_lc.config.project_file import run_section
+
+    parent = None if config is None else run_section(config).get(_OUTPUT)
+    if parent is None:
+        raise OptionError(
+            "there is no folder to write to", hint="Add --output DIR, or run: {output: runs} to the config."
+        )
+    folder = Path(str(parent)) / datetime.now().strftime(_FOLDER_NAME)
+    taken = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return folder if not folder.exists() else next(each for each in taken if not each.exists())
+
+
+def _defaults(
+    ctx: typer.Context, path: Path, section: Mapping[str, Any], only: Collection[str] | None
+) -> Iterator[tuple[str, Any]]:
+    """Yield the defaults of the command's options, by their names in Python, that the section ``run`` has."""
+    from graphrag_eval_lc.config.project_file import error_in_run
+
+    options: dict[str, Any] = {
+        name: option
+        for option in ctx.command.get_params(ctx)
+        for name in _names_of(option)
+        if name not in _ONLY_ON_THE_COMMAND_LINE
+    }
+    for key, value in section.items():
+        if key == _OUTPUT or (only is not None and key not in only):
+            continue
+        option = options.get(str(key).replace("-", "_"))
+        if option is None:
+            near = difflib.get_close_matches(str(key), options, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]}?" if near else f"Its keys are options of run: {', '.join(options)}."
+            raise error_in_run(path, f"there is no option {key!r:.80} of run", hint, str(key))
+        if value is None:
+            continue
+        given = _as_typed(option, value)
+        try:
+            option.process_value(ctx, given)
+        except Exception as problem:  # newer versions of typer bring their own click, and its classes
+            text = getattr(problem, "message", None)
+            if text is None:
+                raise
+            raise _not_allowed(path, str(key), value, text) from None
+        yield option.name, given
+
+
+def _not_allowed(path: Path, key: str, value: Any, text: str) -> ConfigError:
+    from graphrag_eval_lc.config.project_file import error_in_run
+
+    return error_in_run(path, f"{value!r:.80} is not allowed here", text[:1].upper() + text[1:], key)
+
+
+def _names_of(option: Any) -> list[str]:
+    """Return how the section calls an option: as the command line does, without dashes in front."""
+    names = [name[2:].replace("-", "_") for name in option.opts if name.startswith("--")]
+    return names or [option.name]
+
+
+def _as_typed(option: Any, value: Any) -> Any:
+    """Return a value of the file as it would stand on the command line."""
+    if isinstance(value, dict):
+        return json.dumps(value)
+    if option.multiple:
+        return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    return value
