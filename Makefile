@@ -48,7 +48,7 @@ typecheck: $(VENV)/.dev  ## Check the types
 benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where they can be installed
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
+notebooks: $(VENV)/.full  ## Run the notebooks and store their outputs
 	$(BIN)/python -c "$$RUN_NOTEBOOKS" notebooks/*.ipynb
 
 schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew

@@ -2,14 +2,14 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from yaml.representer import Representer, SafeRepresenter
 
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.score_means import means_note
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.records import Result
+from graphrag_eval_lc.records import Result, is_error
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
 from graphrag_eval_lc.tables.plots import plot_scores
@@ -92,6 +92,11 @@ class Results(list[Result]):
             OptionError: No result has the metric.
         """
         return plot_scores(self.table().rows, metric, ax=ax)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print one line in a notebook or IPython, where a list would stand with all that it holds."""
+        failed = sum(map(is_error, self))
+        printer.text(f"<Results: {len(self) - failed:,} answered, {failed:,} failed>")
 
     @never_raising
     def _repr_html_(self) -> str:

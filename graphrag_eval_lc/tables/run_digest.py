@@ -82,7 +82,7 @@ class RunDigest:
             question_id = str(result["question_id"])
             if not told.get(question_id, ("", ""))[1]:  # of repeats the first one with a reason tells it
                 text = str(result.get("question_text", ""))[:_KEPT]
-                told[question_id] = (text, reason_of(result))
+                told[question_id] = (text, _reason(result))
         means = shown_means(score_values(numbers))
         metric = MAIN_METRIC if MAIN_METRIC in means else next(iter(means), None)
         if metric is None:
@@ -150,6 +150,14 @@ class RunDigest:
         left_out = self.number_of_worse - len(self.worst)
         more = f"and {left_out:,} more that did not score in full" if left_out else ""
         return rows_html("The worst questions", columns, rows, more)
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    """Return why a result did not score in full; nothing where its diagnosis cannot be read."""
+    try:
+        return reason_of(result)
+    except (AttributeError, IndexError, KeyError, TypeError):  # of another version, or of a user's own making
+        return ""
 
 
 def _is_whole(metric: str) -> bool:

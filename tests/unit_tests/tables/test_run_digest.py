@@ -112,3 +112,12 @@ def test_many_scores_leave_out_parts_of_others() -> None:
     assert len(rows) == 13
     assert rows[0] == ("mean steps_score", "1.000")
     assert rows[-1] == ("more", "19 means in the aggregates")
+
+
+@pytest.mark.parametrize(
+    "diagnosis", [[[{}]], [[{"matched": None, "score": 0}]], [["text"]], [None], {"a": 1}, [[None]]]
+)
+def test_diagnosis_that_cannot_be_read_gives_no_reason(diagnosis: Any) -> None:
+    digest = digest_of(result("t", "q", 0.5, steps_diagnosis=diagnosis, reference_steps=[]))
+    assert [line.reason for line in digest.worst] == [""]
+    assert "0.500" in digest.html()
