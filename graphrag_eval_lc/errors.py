@@ -7,7 +7,28 @@ from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc.deprecation import renamed_attribute, warn_renamed
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.texts import visible
+
+__all__ = [
+    "AgentError",
+    "CaptureError",
+    "ComparisonError",
+    "ConfigError",
+    "DatasetError",
+    "GraphRAGEvalError",
+    "GraphRAGEvalWarning",
+    "JudgeError",
+    "MatcherError",
+    "MissingExtraError",
+    "NothingToCompareError",
+    "OptionError",
+    "PluginError",
+    "ResponsesError",
+    "RunFolderError",
+]
+
+__dir__ = only_public(globals())
 
 
 class GraphRAGEvalError(Exception):
