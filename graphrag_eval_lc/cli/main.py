@@ -29,6 +29,7 @@ from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.runs import runs
 from graphrag_eval_lc.cli.scan import scan
+from graphrag_eval_lc.cli.schema import schema
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.trend import trend
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
@@ -88,6 +89,7 @@ app.command(name="draft-dataset")(draft_dataset)
 app.command(name="import-dataset")(import_dataset)
 app.command(name="import")(import_traces)
 app.command()(scan)
+app.command()(schema)
 app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)
