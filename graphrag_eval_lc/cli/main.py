@@ -10,11 +10,13 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from graphrag_eval_lc import __version__
+from graphrag_eval_lc.cli.commands import Command
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
+from graphrag_eval_lc.cli.doctor import doctor
 from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.init import init
@@ -74,6 +76,7 @@ app = typer.Typer(
 )
 app.command(cls=ModelCommand)(demo)
 app.command()(init)
+app.command()(doctor)
 app.command(cls=ModelCommand)(run)
 app.command(cls=ModelCommand)(score)
 app.command(cls=ModelCommand)(report)
@@ -88,6 +91,9 @@ app.command()(scan)
 app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)
+for registered in app.registered_commands:
+    if not issubclass(registered.cls or TyperCommand, Command):
+        registered.cls = Command
 
 
 def _print_version(wanted: bool) -> None:

@@ -69,7 +69,7 @@ def test_runs_questions_and_comparisons_show_tables(name: str) -> None:
     assert any(output.get("data", {}).get("text/html", "").startswith(OURS) for output in outputs)
 
 
-DAILY_NOTEBOOKS = ("01_capture", "02_benchmark", "05_own_agent_and_graph")
+DAILY_NOTEBOOKS = ("01_capture",)
 
 
 @pytest.mark.parametrize(
