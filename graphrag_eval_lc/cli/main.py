@@ -70,7 +70,6 @@ app = typer.Typer(
     "passed), 2 wrong usage or input, 3 nothing that could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 "
     "by SIGHUP.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
