@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
+from graphrag_eval_lc.cli.doctor import doctor
 from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.init import init
@@ -74,6 +75,7 @@ app = typer.Typer(
 )
 app.command(cls=ModelCommand)(demo)
 app.command()(init)
+app.command()(doctor)
 app.command(cls=ModelCommand)(run)
 app.command(cls=ModelCommand)(score)
 app.command(cls=ModelCommand)(report)

@@ -23,33 +23,33 @@ permissions:
 jobs:
   evaluate:
     runs-on: ubuntu-latest
-    timeout-minutes: 60{defaults}
+    timeout-minutes: 60@defaults@
     steps:
       - uses: actions/checkout@v5
       - uses: actions/setup-python@v6
         with:
           python-version: "3.12"
-      - run: {install}
+      - run: @install@
       - name: Run and score
         env:
-          OPENAI_API_KEY: ${{{{ secrets.OPENAI_API_KEY }}}}
+          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}
         run: graphrag-eval-lc run --output runs/branch --label "$GITHUB_REF_NAME" --junit runs/branch/junit.xml
       - name: Fetch the last run of main
-        if: ${{{{ !cancelled() && github.event_name == 'pull_request' }}}}
+        if: ${{ !cancelled() && github.event_name == 'pull_request' }}
         env:
-          GH_TOKEN: ${{{{ github.token }}}}
+          GH_TOKEN: ${{ github.token }}
         run: |
           run=$(gh run list --workflow evaluation.yml --branch main --status success --limit 1 --json databaseId \\
             --jq '.[0].databaseId')
           if [ -n "$run" ]; then gh run download "$run" --name run --dir runs/main; fi
       - name: Compare with main
-        if: ${{{{ !cancelled() && hashFiles('{prefix}runs/main/results.jsonl') != '' }}}}
+        if: ${{ !cancelled() && hashFiles('@prefix@runs/main/results.jsonl') != '' }}
         run: graphrag-eval-lc compare --baseline runs/main runs/branch --html runs/branch/comparison.html
       - uses: actions/upload-artifact@v6
-        if: ${{{{ !cancelled() }}}}
+        if: ${{ !cancelled() }}
         with:
           name: run
-          path: {prefix}runs/branch
+          path: @prefix@runs/branch
 """
 
 _GITLAB: Final = """\
@@ -60,14 +60,14 @@ evaluate:
   rules:
     - if: $CI_PIPELINE_SOURCE == "merge_request_event"
     - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
-  script:{enter}
-    - {install}
+  script:@enter@
+    - @install@
     - graphrag-eval-lc run --output runs/branch --label "$CI_COMMIT_REF_NAME" --junit junit.xml --summary summary.md
   artifacts:
     when: always
-    paths: [{prefix}runs/branch, {prefix}summary.md]
+    paths: [@prefix@runs/branch, @prefix@summary.md]
     reports:
-      junit: {prefix}junit.xml
+      junit: @prefix@junit.xml
 """
 
 
@@ -95,13 +95,19 @@ def workflow(service: Service, folder: Path) -> tuple[Path, str, str]:
     install = _install_line(folder, root, prefix)
     if service == "github":
         defaults = f"\n    defaults:\n      run:\n        working-directory: {below}" if prefix else ""
-        text = _GITHUB.format(defaults=defaults, install=install, prefix=prefix)
+        text = _filled(_GITHUB, defaults=defaults, install=install, prefix=prefix)
         return root / _GITHUB_FILE, text, "Add the agent's keys to the repository's secrets, and to env of the workflow"
     enter = f"\n    - cd {below}" if prefix else ""
-    text = _GITLAB.format(enter=enter, install=install, prefix=prefix)
+    text = _filled(_GITLAB, enter=enter, install=install, prefix=prefix)
     if (root / _GITLAB_FILE).exists():
         return root / _GITLAB_BESIDE, text, f"Add to {_GITLAB_FILE}: include: [{{local: {_GITLAB_BESIDE}}}]"
     return root / _GITLAB_FILE, text, "Add the agent's keys to the project's CI variables, masked"
+
+
+def _filled(template: str, **parts: str) -> str:
+    for name, text in parts.items():
+        template = template.replace(f"@{name}@", text)
+    return template
 
 
 def _install_line(folder: Path, root: Path, prefix: str) -> str:

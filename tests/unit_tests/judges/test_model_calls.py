@@ -153,6 +153,7 @@ class Window:
         return finish_reason("length") if answer < 600 else None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_langchain", [False, True])
 @pytest.mark.parametrize("tokens", [3000, 8192])
 def test_too_long_context_does_not_cut_off_the_answers_about_others(
