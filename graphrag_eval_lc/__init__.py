@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.deprecation import renamed_names
+from graphrag_eval_lc.public_names import only_public
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
@@ -115,6 +116,8 @@ _ROOM_OF = {
     "write_summary": "report.markdown_summary",
 }
 
+# Beside these names; all other packages and modules may change with any version.
+_PUBLIC_PACKAGES = ("matching", "metrics", "judges", "compare", "dataset", "registry", "errors", "demo")
 
 _renamed = renamed_names(__name__, {"Comparison": "RunComparison"}, stacklevel=2)
 
@@ -128,5 +131,4 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = only_public(globals(), packages=_PUBLIC_PACKAGES)

@@ -2,12 +2,37 @@
 
 import errno
 import os
+import sys
 import warnings
 from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc.deprecation import renamed_attribute, warn_renamed
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.texts import visible
+
+__all__ = [
+    "AgentError",
+    "CaptureError",
+    "ComparisonError",
+    "ConfigError",
+    "DatasetError",
+    "GraphRAGEvalError",
+    "GraphRAGEvalWarning",
+    "JudgeError",
+    "MatcherError",
+    "MissingExtraError",
+    "NothingToCompareError",
+    "OptionError",
+    "PluginError",
+    "ResponsesError",
+    "RunFolderError",
+]
+
+__dir__ = only_public(globals())
+
+# An environment variable: where it is set, notebooks show whole tracebacks of the errors of this package.
+TRACEBACK_SWITCH = "GRAPHRAG_EVAL_LC_TRACEBACK"
 
 
 class GraphRAGEvalError(Exception):
@@ -61,6 +86,15 @@ class GraphRAGEvalError(Exception):
         sentence = self.what if self.what.endswith((".", "?", "!")) else f"{self.what}."
         message = f"{place}: {sentence}" if place else sentence
         return visible(f"{message} {self.hint}" if self.hint else message)
+
+    def _render_traceback_(self) -> list[str]:
+        """Give IPython and notebooks the error as one line; ``%tb`` and the switch give the traceback."""
+        # While it is handled, it was raised just now; later somebody asks for the traceback.
+        if sys.exc_info()[1] is self and not os.environ.get(TRACEBACK_SWITCH):
+            return [f"{type(self).__name__}: {self} (%tb shows the traceback.)"]
+        shell = sys.modules["IPython"].get_ipython()
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+        return lines
 
 
 class GraphRAGEvalWarning(UserWarning):

@@ -4,6 +4,7 @@ from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregat
 from graphrag_eval_lc.aggregation.question_values import QuestionValues, RunValues
 from graphrag_eval_lc.aggregation.sample_values import reason_of
 from graphrag_eval_lc.aggregation.totals import JudgeCosts
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.records import is_error
 
 __all__ = [
@@ -15,3 +16,5 @@ __all__ = [
     "is_error",
     "reason_of",
 ]
+
+__dir__ = only_public(globals())

@@ -1,8 +1,11 @@
 """Loads what specs such as ``package.module:attribute`` or ``path/to/file.py:attribute`` name."""
 
 import inspect
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from os import PathLike
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +14,7 @@ from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.texts import listed
 
 _SPEC_HINT = "Write package.module:attribute or path/to/file.py:attribute."
+_RECORDS = (".yaml", ".yml", ".json", ".jsonl")
 MOST_NAMED = 20
 
 
@@ -39,6 +43,25 @@ def named_by(spec: str, what: str = "an agent") -> Any:
             raise AgentError(f"{place} has no attribute {attribute}", hint=f"It has: {names or 'nothing public'}.")
         found = getattr(found, part)
     return found
+
+
+def refuse_dataset_as_agent(agent: Any) -> None:
+    """Refuse a dataset where an agent is needed, as where the two are swapped.
+
+    Raises:
+        AgentError: It is a list of templates, or the path of a file with records.
+
+    Example:
+        >>> refuse_dataset_as_agent([{"template_id": "t"}])
+        Traceback (most recent call last):
+        ...
+        graphrag_eval_lc.errors.AgentError: a dataset stands where the agent is needed. Write ...
+    """
+    is_path = isinstance(agent, str | PathLike) and Path(agent).suffix.lower() in _RECORDS and Path(agent).is_file()
+    if (isinstance(agent, Sequence) and not isinstance(agent, str | bytes)) or is_path:
+        shown = f"{os.fspath(agent)!r:.80}" if is_path else "a dataset"
+        hint = "Write run_benchmark(agent, dataset), on the command line: run DATASET --agent SPEC."
+        raise AgentError(f"{shown} stands where the agent is needed", hint=hint)
 
 
 def nearest_first(name: str, known: Iterable[str]) -> list[str]:

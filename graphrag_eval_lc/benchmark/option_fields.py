@@ -5,7 +5,7 @@ Nothing of pydantic is needed here, so that the command line can read it at once
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 ProgressMode = Literal["auto", "bar", "lines", "off"]
 
@@ -27,6 +27,20 @@ class _OfField:
 OF_FIELD: Any = _OfField()
 
 
+@dataclass(frozen=True, slots=True)
+class Common:
+    """Says that most users need an option: the short help of a command has it.
+
+    Attributes:
+        brief: What the short help says of it; by default the first sentence of its help.
+    """
+
+    brief: str | None = None
+
+
+COMMON: Final = Common()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cli:
     """An option of the command line. A field without one is an option in Python only.
@@ -40,6 +54,8 @@ class Cli:
         type: By default made of the field's type.
         default: Of the command line, where it has another one.
         least: The least value; by default the field's ``ge``. None leaves it to the field alone to refuse less.
+        is_common: Whether most users need it, so that ``--help`` shows it; ``--help-all`` shows all.
+        brief: What ``--help`` says of it then; by default the first sentence of the help.
         before: The field that it stands before in ``--help``, where that is not the order of the fields.
         converts: Makes the field's value of that of the command line.
     """
@@ -52,6 +68,8 @@ class Cli:
     type: Any = OF_FIELD
     default: Any = OF_FIELD
     least: float | None = OF_FIELD
+    is_common: bool = False
+    brief: str | None = None
     before: str | None = None
     converts: Callable[[Any], Any] | None = None
 
@@ -83,6 +101,8 @@ QUIET = Cli(
     panel=DISPLAY,
     type=bool,
     default=False,
+    is_common=True,
+    brief="Show no progress, only the result.",
     converts=lambda is_quiet: "off" if is_quiet else "auto",
 )
 

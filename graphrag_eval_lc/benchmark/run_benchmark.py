@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
@@ -99,6 +100,7 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> 
 async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
+    refuse_dataset_as_agent(agent)
     read = read_dataset(dataset)
     templates = read.templates
     options.selection.apply(templates)  # an unknown id is told before an agent is loaded
@@ -142,6 +144,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         [('q1', 1), ('q1', 2)]
     """
     checked = checked_options(options)
+    refuse_dataset_as_agent(agent)
     read = read_dataset(dataset)
     templates = read.templates
     checked.selection.apply(templates)

@@ -27,6 +27,7 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_seconds,
     checked_variable,
 )
+from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
 from graphrag_eval_lc.benchmark.option_fields import (
     ASKING,
     DISPLAY,
@@ -56,10 +57,16 @@ LIMITS = "limits"
 class QuestionOptions(Options):
     """Which questions an agent is asked, and how: the first fields in ``help(run_benchmark)`` and in ``--help``."""
 
-    limit: Annotated[int | None, Field(ge=1, description="Only the first N questions."), Cli(panel=SELECTION)] = None
+    limit: Annotated[
+        int | None,
+        Field(ge=1, description="Only the first N questions."),
+        Cli(panel=SELECTION, metavar="N", is_common=True),
+    ] = None
     template_ids: TemplateIds = ()
     question_ids: QuestionIds = ()
-    sample: Annotated[int | None, Field(ge=1, description="Only N questions at random."), Cli(panel=SELECTION)] = None
+    sample: Annotated[
+        int | None, Field(ge=1, description="Only N questions at random."), Cli(panel=SELECTION, metavar="N")
+    ] = None
     seed: Annotated[
         int | None,
         Field(ge=0, description="Makes ``sample`` choose the same questions each time."),
@@ -75,6 +82,9 @@ class QuestionOptions(Options):
             short="-j",
             help="How many questions are asked at the same time; fewer for a while after a rate limit.",
             panel=ASKING,
+            metavar="N",
+            is_common=True,
+            brief="How many questions are asked at once.",
         ),
         Recorded(LIMITS),
     ] = 8
@@ -96,7 +106,10 @@ class QuestionOptions(Options):
         Cli(
             help="Seconds that the agent has for a question, besides stalls by others; 0 for no limit.",
             panel=ASKING,
+            metavar="SEC",
             least=0,
+            is_common=True,
+            brief="Seconds for a question; 0 for no limit.",
             converts=lambda seconds: seconds or None,
         ),
         Recorded(LIMITS),
@@ -126,7 +139,13 @@ class QuestionOptions(Options):
     repeats: Annotated[
         int,
         Field(ge=1, description="How often each question is asked; see ``repeats`` in the aggregates."),
-        Cli(help="How often each question is asked, for pass@k.", panel=ASKING),
+        Cli(
+            help="How often each question is asked, for pass@k.",
+            panel=ASKING,
+            metavar="N",
+            is_common=True,
+            brief="How often each is asked.",
+        ),
         Recorded(writes=lambda number: number if number > 1 else None),
     ] = 1
     input_fn: Annotated[
@@ -198,7 +217,9 @@ class QuestionOptions(Options):
         Recorded(LIMITS),
     ] = None
     retry_errors: Annotated[
-        bool, Field(description="Ask the failed questions of the run again."), Cli(panel=FOLDER)
+        bool,
+        Field(description="Ask the failed questions of the run again."),
+        Cli(panel=FOLDER, is_common=True, brief="Ask the failed questions again."),
     ] = False
     force: Annotated[
         bool,
@@ -234,7 +255,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             "the dearest so far.",
         ),
         POSITIVE,
-        Cli(panel=ENDING, least=0),
+        Cli(panel=ENDING, metavar="USD", least=0, is_common=True, brief="Spend no more, on agent and judges."),
         Recorded(LIMITS),
     ] = None
     grace: Annotated[
@@ -322,8 +343,14 @@ class RunOptions(RunFolderOptions, QuestionOptions):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        fields = type(self).model_fields
+        refuse_conflicts([name for name in fields if not _is_left_out(getattr(self, name))], fields)
         _ = self.retry, self.selection  # which check their values
         return self
+
+
+def _is_left_out(value: Any) -> bool:
+    return value is None or value is False  # and not 0, which is a seed
 
 
 class CheckedOptions(RunOptions):

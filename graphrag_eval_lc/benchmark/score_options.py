@@ -35,13 +35,25 @@ TemplateIds = Annotated[
     Sequence[str],
     Checked(checked_ids),
     Field(description="Only the questions of these templates."),
-    Cli(name="--template", help="Only the questions of this template; may be repeated.", panel=SELECTION),
+    Cli(
+        name="--template",
+        help="Only the questions of this template; may be repeated.",
+        panel=SELECTION,
+        metavar="ID",
+        is_common=True,
+    ),
 ]
 QuestionIds = Annotated[
     Sequence[str],
     Checked(checked_ids),
     Field(description="Only the questions with these ids. Only what is selected is scored."),
-    Cli(name="--question", help="Only the question with this id; may be repeated.", panel=SELECTION),
+    Cli(
+        name="--question",
+        help="Only the question with this id; may be repeated.",
+        panel=SELECTION,
+        metavar="ID",
+        is_common=True,
+    ),
 ]
 
 
@@ -56,7 +68,11 @@ class SelectionOptions(Options):
             description="Only the questions that have a response; the others are no error samples, and no part of the "
             "aggregates."
         ),
-        Cli(help="Only the questions that have a response; the others are left out, not failed.", panel=SELECTION),
+        Cli(
+            help="Only the questions that have a response; the others are left out, not failed.",
+            panel=SELECTION,
+            is_common=True,
+        ),
     ] = False
 
     @cached_property
@@ -112,7 +128,12 @@ class ScoringOptions(Options):
             "is left is scored without them. Answers that the folder has cost nothing.",
         ),
         POSITIVE,
-        Cli(help="USD that the judges may cost; the rest is scored without them.", least=0),
+        Cli(
+            help="USD that the judges may cost; the rest is scored without them.",
+            metavar="USD",
+            least=0,
+            is_common=True,
+        ),
     ] = None
     judge_cache: Annotated[
         bool,
@@ -182,7 +203,9 @@ class RunFolderOptions(ScoringOptions):
         str | PathLike[str] | None, Checked(checked_path), Field(description="The run's folder; None writes nothing.")
     ] = None
     overwrite: Annotated[
-        bool, Field(description="Replace an earlier run in the folder."), Cli(panel=FOLDER, before="judge_cache")
+        bool,
+        Field(description="Replace an earlier run in the folder."),
+        Cli(panel=FOLDER, is_common=True, before="judge_cache"),
     ] = False
     label: Annotated[
         str | None, Field(description="A name for the run, kept in run.json."), Cli(panel=FOLDER), Recorded()

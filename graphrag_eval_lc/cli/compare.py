@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import GATES
+from graphrag_eval_lc.benchmark.option_fields import COMMON, GATES, Common
 from graphrag_eval_lc.cli.ci_options import NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.options import AsJson, FailUnder, say
 from graphrag_eval_lc.errors import ConfigError, OptionError
@@ -38,6 +38,7 @@ def compare(
             "runs, of which the last one that came to its end is taken.",
             metavar="DIR",
         ),
+        Common("The run to compare with, or a folder of runs: its last one."),
     ] = None,
     metrics: Annotated[
         list[str] | None,
@@ -48,12 +49,15 @@ def compare(
             f"both runs have, {MAIN_METRIC} as the main one.",
             metavar="METRIC",
         ),
+        COMMON,
     ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option("--label", help="A name for a run, one for each in their order; else that in run.json."),
     ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write the comparison as a page.", metavar="FILE")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write the comparison as a page.", metavar="FILE"), COMMON
+    ] = None,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", help="Write the metrics as comma-separated values.", metavar="FILE"),
@@ -67,6 +71,7 @@ def compare(
             "than --max-drop (0.05 by default). Says which decided, and why.",
             rich_help_panel=GATES,
         ),
+        Common("Exit with 1 where a run is worse in the main metric."),
     ] = False,
     max_drop: Annotated[
         list[str] | None,
@@ -79,6 +84,7 @@ def compare(
             metavar="[METRIC=]DROP",
             rich_help_panel=GATES,
         ),
+        Common("Exit with 1 where a mean drops by more, such as 0.05."),
     ] = None,
     max_drop_per_template: Annotated[
         list[str] | None,
@@ -107,6 +113,7 @@ def compare(
             metavar="NUMBER[/TEMPLATE]",
             rich_help_panel=GATES,
         ),
+        Common("Exit with 1 where more questions turned wrong."),
     ] = None,
     fail_under: FailUnder = None,
     fail_over: Annotated[
@@ -132,7 +139,7 @@ def compare(
         ),
     ] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
-    as_json: AsJson = False,
+    as_json: Annotated[AsJson, COMMON] = False,
     summary: Summary = None,
     no_summary: NoSummary = False,
 ) -> None:
@@ -168,11 +175,6 @@ def compare(
         raise OptionError("there is only one run to compare", hint=hint)
     drops = gates_of_drops(max_drop or (), is_confident=confident)
     per_template = gates_of_drops_per_template(max_drop_per_template or (), is_confident=confident)
-    if confident and not (drops or per_template or fail_on_regression):
-        raise OptionError(
-            "--confident says that only sure drops fail, and no drop is limited",
-            hint="Add --max-drop or --max-drop-per-template, or leave it out.",
-        )
     allowed = DEFAULT_MAX_DROP
     if fail_on_regression:
         # A number alone is the limit where the effect decides.

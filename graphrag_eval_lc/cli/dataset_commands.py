@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Plugins, load_named_plugins, say
 from graphrag_eval_lc.cli.project import Config
@@ -30,8 +31,9 @@ def validate(
             help="Responses to check against it: a file, or the folder of a run.",
             metavar="FILE|RUN_DIR",
         ),
+        COMMON,
     ] = None,
-    config: Config = None,
+    config: Annotated[Config, COMMON] = None,
     plugins: Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document in place of the lines.")] = False,
     **options: Any,

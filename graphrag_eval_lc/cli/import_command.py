@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, say, tell
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.texts import counted
@@ -40,6 +41,7 @@ def import_dataset(
             "question has; may be repeated.",
             metavar="CODE",
         ),
+        COMMON,
     ] = None,
     step_name: Annotated[
         str | None,
@@ -49,6 +51,7 @@ def import_dataset(
             "SPARQL, or of Cypher or SQL where the column of the queries is called after these.",
             metavar="NAME",
         ),
+        COMMON,
     ] = None,
     template_id: Annotated[
         str | None,
@@ -63,7 +66,7 @@ def import_dataset(
         bool,
         typer.Option("--keep-empty", help="Keep gold without rows as a reference, which any query without rows fits."),
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists."), COMMON] = False,
     question_column: Annotated[str | None, _column("--question-column", "The questions.")] = None,
     query_column: Annotated[str | None, _column("--query-column", "The queries.")] = None,
     id_column: Annotated[str | None, _column("--id-column", "The ids; without them questions are numbered.")] = None,
@@ -78,6 +81,7 @@ def import_dataset(
             metavar="URL",
             rich_help_panel=_ENDPOINT,
         ),
+        COMMON,
     ] = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Ask it for all results.", rich_help_panel=_ENDPOINT)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.options import Quiet, say
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
 from graphrag_eval_lc.texts import counted
@@ -88,7 +89,7 @@ def judge_agreement(
             metavar="FILE",
         ),
     ],
-    config: JudgeConfig = None,
+    config: Annotated[JudgeConfig, COMMON] = None,
     label_column: Annotated[
         str,
         typer.Option(
@@ -97,8 +98,9 @@ def judge_agreement(
             "false or incorrect.",
             metavar="NAME",
         ),
+        COMMON,
     ] = "Label",
-    metric: Annotated[Metric, typer.Option("--metric", help="The score by which the judge decides.")] = (
+    metric: Annotated[Metric, typer.Option("--metric", help="The score by which the judge decides."), COMMON] = (
         Metric.ANSWER_F1
     ),
     threshold: Annotated[
@@ -120,10 +122,11 @@ def judge_agreement(
             "it was stopped, and asks nothing again for another metric or threshold.",
             metavar="FILE",
         ),
+        COMMON,
     ] = None,
-    overwrite: Anew = False,
+    overwrite: Annotated[Anew, COMMON] = False,
     show: Annotated[int, typer.Option("--show", min=0, help="How many disagreements to show.")] = 20,
-    quiet: Quiet = False,
+    quiet: Annotated[Quiet, COMMON] = False,
 ) -> None:
     """Tell how far the judge of answer correctness agrees with people who labelled answers.
 

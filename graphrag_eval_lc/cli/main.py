@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from graphrag_eval_lc import __version__
+from graphrag_eval_lc.cli.commands import Command
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
 from graphrag_eval_lc.cli.doctor import doctor
@@ -90,6 +91,9 @@ app.command()(scan)
 app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)
+for registered in app.registered_commands:
+    if not issubclass(registered.cls or TyperCommand, Command):
+        registered.cls = Command
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand
 
-from graphrag_eval_lc.benchmark.option_fields import OF_FIELD, PANELS, Cli, cli_options
+from graphrag_eval_lc.benchmark.option_fields import OF_FIELD, PANELS, Cli, Common, cli_options
+from graphrag_eval_lc.cli.commands import Command
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.score_options import SelectionOptions
@@ -71,22 +71,14 @@ def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] |
     return declared
 
 
-class ModelCommand(TyperCommand):
+class ModelCommand(Command):
     """A command of ``with_fields_of``, which loads its models only when it is called or its help is shown."""
 
     @cached_property
-    def _completed(self) -> Any:
+    def _declaring(self) -> Any:
         app = typer.Typer(add_completion=False)
         app.command(self.name)(vars(self.callback)["completed"]())
         return typer.main.get_command(app)
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the options, those of the model too."""
-        return self._completed.get_params(ctx)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Call the command with its options."""
-        return self._completed.invoke(ctx)
 
 
 def keywords(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +111,7 @@ def _parameter(name: str, field: Any, cli: Cli) -> inspect.Parameter:
     ge = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
     info = option(cli, name, help_text=field.description, least=ge if cli.least is OF_FIELD else cli.least)
     kind = kind if default is not None else kind | None
-    annotation: Any = Annotated[kind, info]
+    annotation: Any = Annotated[kind, info, Common(cli.brief)] if cli.is_common else Annotated[kind, info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, QUIET
+from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, QUIET, Common
 from graphrag_eval_lc.cli.model_options import After, option
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.errors import OptionError
@@ -114,6 +114,7 @@ FailUnder = Annotated[
         rich_help_panel=GATES,
     ),
 ]
+BRIEF_FAIL_UNDER: Final = Common(f"Exit with 1 where a mean score is lower, such as {MAIN_METRIC}=0.9.")
 FailOver = Annotated[
     list[str] | None,
     typer.Option(

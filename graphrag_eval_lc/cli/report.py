@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
@@ -21,8 +22,9 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The file; report.html in the run's folder by default.", metavar="FILE"),
+        COMMON,
     ] = None,
-    opens: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    opens: Annotated[bool, typer.Option("--open", help="Open it in the browser."), COMMON] = False,
     **options: Any,
 ) -> None:
     """Write the report of a run: scores, failures, and every question with its steps.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY
+from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, COMMON, DISPLAY, Common
 from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
+    BRIEF_FAIL_UNDER,
     AsJson,
     ConfigFile,
     FailOver,
@@ -54,6 +55,7 @@ def run(
             "langgraph.json is here; or http://127.0.0.1:2024/assistant on a LangGraph server.",
             metavar="SPEC",
         ),
+        Common("The agent: FILE.py:NAME, package.module:NAME, a graph of langgraph.json, or its address."),
     ],
     output: Annotated[
         Path | None,
@@ -64,12 +66,14 @@ def run(
             "folder that run.output of the config names.",
             metavar="DIR",
         ),
+        COMMON,
     ] = None,
-    config: Config = None,
+    config: Annotated[Config, COMMON] = None,
     measures: Measures = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show what would be asked, and ask nothing.", rich_help_panel=DISPLAY),
+        COMMON,
     ] = False,
     *,
     plugins: Plugins = None,
@@ -124,7 +128,7 @@ def run(
         ),
     ] = None,
     no_report: NoReport = False,
-    fail_under: FailUnder = None,
+    fail_under: Annotated[FailUnder, BRIEF_FAIL_UNDER] = None,
     fail_over: FailOver = None,
     worst: Worst = 5,
     as_json: AsJson = False,
@@ -156,8 +160,6 @@ def run(
     from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, run_and_show, show_plan
 
-    if dry_run and as_json:
-        raise OptionError("--json prints a run, and --dry-run makes none", hint="Leave one of them out.")
     files = ci_files(summary, junit, no_summary=no_summary)
     names = measure_names(measures)
     load_named_plugins(plugins)
@@ -226,7 +228,7 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
 @with_fields_of(_models, only=("max_concurrency", "repeats", "open_files", "progress"))
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR")
+        Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR"), COMMON
     ] = Path("runs/demo"),
     model: Annotated[
         str | None,
@@ -236,8 +238,9 @@ def demo(
             help="A chat model as provider:name, such as openai:gpt-4o-mini, in place of the rule-based planner.",
             metavar="PROVIDER:NAME",
         ),
+        COMMON,
     ] = None,
-    config: ConfigFile = None,
+    config: Annotated[ConfigFile, COMMON] = None,
     measures: Measures = None,
     *,
     no_report: NoReport = False,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import cli_options
+from graphrag_eval_lc.benchmark.option_fields import COMMON, Common, cli_options
 from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.model_options import keywords, option_name, with_fields_of
 from graphrag_eval_lc.cli.options import (
+    BRIEF_FAIL_UNDER,
     AsJson,
     FailOver,
     FailUnder,
@@ -52,7 +53,7 @@ def score(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The folder to write to.", metavar="DIR")
+        Path | None, typer.Option("--output", "-o", help="The folder to write to.", metavar="DIR"), COMMON
     ] = None,
     reference: Annotated[
         Path | None,
@@ -60,18 +61,19 @@ def score(
             "--dataset", help="With a run's folder: another dataset than the one in its run.json.", metavar="FILE"
         ),
     ] = None,
-    config: Config = None,
+    config: Annotated[Config, COMMON] = None,
     measures: Measures = None,
     *,
     plugins: Plugins = None,
     matchers: Matchers = None,
     no_report: NoReport = False,
-    fail_under: FailUnder = None,
+    fail_under: Annotated[FailUnder, BRIEF_FAIL_UNDER] = None,
     fail_over: FailOver = None,
     worst: Worst = 5,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show what the judges would ask, with tokens and USD; nothing is asked."),
+        Common("Show what the judges would ask and cost; ask nothing."),
     ] = False,
     as_json: AsJson = False,
     summary: Summary = None,
@@ -106,8 +108,6 @@ def score(
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, show_judging_plan, show_run
     from graphrag_eval_lc.run_folder import RESPONSES_FILE
 
-    if dry_run and as_json:
-        raise OptionError("--json prints a run, and --dry-run makes none", hint="Leave one of them out.")
     new, again = _models()
     names = measure_names(measures)
     load_named_plugins(plugins)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_eval_lc.cli.options import output_console, say, tell
-from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import AGENT_COST, MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 
@@ -75,8 +74,6 @@ def trend(
 
     for path in (html, csv):
         check_target(path)
-    if no_comparisons and html is None:
-        raise OptionError("--no-comparisons is of the page, and none is written", hint="Add --html, or leave it out.")
     found = trend_of(folder, metrics, template_ids=templates or (), tags=tags or (), last=last)
     for warning in found.warnings:
         tell(f"Warning: {warning}.")

@@ -17,6 +17,7 @@ from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairCompa
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, allowed_drop
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.deprecation import renamed_names
+from graphrag_eval_lc.public_names import only_public
 
 __all__ = [
     "DEFAULT_MAX_DROP",
@@ -47,3 +48,4 @@ __all__ = [
 ]
 
 __getattr__ = renamed_names(__name__, {"Comparison": "RunComparison", "TurnedQuestion": "Flip"})
+__dir__ = only_public(globals())

@@ -39,6 +39,7 @@ from graphrag_eval_lc.config.sections import (
     ToleranceConfig,
     ValuesConfig,
 )
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
 
 __all__ = [
@@ -77,3 +78,5 @@ __all__ = [
     "locate",
     "with_measures",
 ]
+
+__dir__ = only_public(globals())

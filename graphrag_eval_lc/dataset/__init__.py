@@ -16,6 +16,7 @@ from graphrag_eval_lc.dataset.loading import (
     response_records,
     templates_of,
 )
+from graphrag_eval_lc.public_names import only_public
 
 __all__ = [
     "RESPONSES",
@@ -33,3 +34,5 @@ __all__ = [
     "response_records",
     "templates_of",
 ]
+
+__dir__ = only_public(globals())

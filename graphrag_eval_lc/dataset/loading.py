@@ -1,6 +1,7 @@
 """Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -9,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
+from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.dataset.yaml_ids import (
     ChangedId,
     changed_ids,
@@ -25,6 +27,8 @@ from graphrag_eval_lc.run_folder import RESPONSES_FILE
 
 DatasetSource = str | PathLike[str] | Sequence[Template]
 Responses = Mapping[str, Response] | Iterable[Response]
+
+_RUN_HINT = "It is that of a run: give the dataset first, then the run, as in score DATASET RUN_DIR."
 
 TEMPLATES = TypeAdapter(list[TemplateModel])
 RESPONSES = TypeAdapter(list[ResponseModel])
@@ -106,7 +110,7 @@ def read_dataset(dataset: DatasetSource) -> LoadedDataset:
 
 def _read_dataset(source: Source) -> LoadedDataset:
     dataset = read_dataset_records(source)
-    dataset.check(TEMPLATES, DatasetError)
+    dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
     ids = list(dataset_ids(dataset.values))
     changed = changed_ids(dataset, ids)
     refuse_collisions(changed, dataset, ids)
@@ -156,7 +160,7 @@ def read_responses(responses: str | PathLike[str] | Responses) -> LoadedResponse
 
 def _read_responses(source: Source) -> LoadedResponses:
     responses = read_response_records(source)
-    responses.check(RESPONSES, ResponsesError)
+    responses.check(RESPONSES, ResponsesError, mistaken_for_responses(responses.values))
     changed = changed_ids(responses, response_ids(responses.values))
     note = changed_ids_note(changed, responses)
     path = responses.file.path if responses.file is not None else None
@@ -179,7 +183,7 @@ def _refuse_folder(source: Source, error: type[GraphRAGEvalError], what: str) ->
     responses = Path(source) / RESPONSES_FILE
     hint = "Give a file."
     if responses.is_file():
-        hint = f"The responses of this run are in {responses}." if error is ResponsesError else "It is that of a run."
+        hint = f"The responses of this run are in {responses}." if error is ResponsesError else _RUN_HINT
     raise error(f"this is a folder, not a {what}", path=source, hint=hint)
 
 
@@ -221,6 +225,8 @@ def response_records(responses: Responses) -> list[Response]:
             hint="Give a dict by question id or a list; load_responses(path) reads a file.",
         )
     records = list(responses)
+    if mistaken := mistaken_for_responses(records):
+        raise ResponsesError(mistaken.what, hint=mistaken.hint)
     for index, response in enumerate(records):
         if not isinstance(response, Mapping) or response.get("question_id") is None:
             raise ResponsesError(
@@ -235,8 +241,11 @@ def checked_dataset(values: Any) -> list[Template]:
     Raises:
         DatasetError: They break the format; with the first mistake, and how many more there are.
     """
-    templates = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
-    RecordFile(templates).check(TEMPLATES, DatasetError)
+    if isinstance(values, str | PathLike):
+        what = f"a list of templates is needed, not the path {os.fspath(values)!r:.80}"
+        raise DatasetError(what, hint="load_dataset(path) reads a file.")
+    templates = list(values) if isinstance(values, Iterable) and not isinstance(values, bytes | dict) else values
+    RecordFile(templates).check(TEMPLATES, DatasetError, mistaken_for_dataset(templates))
     return cast("list[Template]", templates)
 
 

@@ -24,6 +24,7 @@ from graphrag_eval_lc.dataset.loading import (
     read_response_records,
     with_question_ids,
 )
+from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.dataset.selected_findings import SelectedFindings
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.step_findings import step_groups_findings
@@ -142,8 +143,9 @@ def validated(
     selected = SelectedFindings(selection, templates, records)
     problems = _problems(templates, selected.of_dataset(_dataset_findings(templates, settings)))
     if records is not None:
-        asked = run.get("questions") or None
         problems += _problems(records, selected.of_responses(_response_findings(records, templates)))
+    if records is not None and mistaken_for_responses(records.values) is None:
+        asked = run.get("questions") or None
         without = _questions_without_response(templates, records, asked)
         problems += _problems(templates, selected.of_dataset(without))
         problems += _problems(records, _unknown_tools(templates, selected.responses(records), settings))
@@ -222,7 +224,7 @@ def _repeated_keys(records: RecordFile) -> Iterator[Finding]:
 
 def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
     yield from _repeated_keys(dataset)
-    yield from dataset.format_findings(TEMPLATES)
+    yield from dataset.format_findings(TEMPLATES, mistaken_for_dataset(dataset.values))
     yield from _changed_ids(changed_ids(dataset, dataset_ids(dataset.values)))
     ids: list[tuple[Location, str]] = [
         ((index, "template_id"), str(template["template_id"]))
@@ -294,7 +296,7 @@ def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iter
 
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
     yield from _repeated_keys(responses)
-    yield from responses.format_findings(RESPONSES)
+    yield from responses.format_findings(RESPONSES, mistaken_for_responses(responses.values))
     identified = _identified(responses)
     known = {str(question.get("id")): None for _, question in _questions(dataset.values)}
     changed = changed_ids(responses, response_ids(responses.values))

@@ -14,6 +14,8 @@ Attributes:
 
 from pathlib import Path
 
+from graphrag_eval_lc.public_names import only_public
+
 _DATA = Path(__file__).parent / "data"
 
 DATASET_PATH = _DATA / "dataset.yaml"
@@ -22,3 +24,5 @@ DOCUMENTS_PATH = _DATA / "documents.jsonl"
 TIME_SERIES_PATH = _DATA / "time_series.jsonl"
 
 __all__ = ["DATASET_PATH", "DOCUMENTS_PATH", "GRAPH_PATH", "TIME_SERIES_PATH"]
+
+__dir__ = only_public(globals())

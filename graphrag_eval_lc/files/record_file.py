@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal
 
@@ -22,6 +23,13 @@ from graphrag_eval_lc.files.repeated_keys import repeated_json_keys
 from graphrag_eval_lc.texts import counted, shortened
 
 _NO_TEXT = " is not a text"
+# What keys are called elsewhere.
+_OTHER_NAMES: Mapping[str, Sequence[str]] = {
+    "question_text": ("question", "text", "query", "input"),
+    "template_id": ("template", "id"),
+    "id": ("question_id",),
+    "question_id": ("id",),
+}
 Location = tuple[str | int, ...]
 Severity = Literal["error", "warning"]
 
@@ -99,8 +107,16 @@ class RecordFile:
         else:
             yield from repeated_json_keys(_numbered_lines(self.file.text))
 
-    def format_findings(self, records: TypeAdapter[Any]) -> Iterator[Finding]:
-        """Yield all mistakes of the format, in the order of the records, with what YAML made of a text."""
+    def format_findings(self, records: TypeAdapter[Any], mistaken: Finding | None = None) -> Iterator[Finding]:
+        """Yield all mistakes of the format, in the order of the records, with what YAML made of a text.
+
+        Args:
+            records: The format.
+            mistaken: What is wrong with the records as a whole, which is told in place of all else.
+        """
+        if mistaken is not None:
+            yield mistaken
+            return
         for finding in format_findings(records, self.values):
             written = self.written(finding.location) if finding.what.endswith(_NO_TEXT) else None
             if not written or written == finding.what.removesuffix(_NO_TEXT):
@@ -124,9 +140,9 @@ class RecordFile:
             "key": key_text(finding.location) or None,
         }
 
-    def check(self, records: TypeAdapter[Any], error: type[GraphRAGEvalError]) -> None:
+    def check(self, records: TypeAdapter[Any], error: type[GraphRAGEvalError], mistaken: Finding | None = None) -> None:
         """Raise the first mistake of the format, and say how many more there are."""
-        findings = list(self.format_findings(records))
+        findings = list(self.format_findings(records, mistaken))
         if not findings:
             return
         hint, more = findings[0].hint, len(findings) - 1
@@ -138,14 +154,17 @@ class RecordFile:
         """Return the id of the question that holds a location."""
         found: str | None = None
         value = self.values
+        before: str | int | None = None
         for part in location:
             try:
                 value = value[part]
             except (KeyError, IndexError, TypeError):
                 break
             if isinstance(value, Mapping):
-                identifier = value.get("question_id", value.get("id") if "question_text" in value else None)
+                is_question = before == "questions" or "question_text" in value
+                identifier = value.get("question_id", value.get("id") if is_question else None)
                 found = str(identifier) if identifier is not None else found
+            before = part
         return found
 
 
@@ -230,7 +249,9 @@ def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
         return Finding(what, "Begin each entry with a dash (YAML), or put the entries into [ ] (JSON).")
     name = location[-1]
     if kind == "missing":
-        return Finding(f"the key {name} is missing", f"Add {name}.", location)
+        other = _other_name(str(name), value)
+        hint = f"Rename {other} to {name}." if other else f"Add {name}."
+        return Finding(f"the key {name} is missing", hint, location)
     if kind in {"model_type", "dict_type"}:
         what = f"a mapping of keys to values is needed here, not {type(value).__name__}"
         return Finding(what, "Check the indentation.", location)
@@ -242,6 +263,13 @@ def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
         hint = "Give a text, in quotes." if value is None or isinstance(value, Mapping | list) else "Put it in quotes."
         return Finding(f"{_shown(value)}{_NO_TEXT}", hint, location)
     return Finding(f"{_shown(value)} is not allowed here", f"{mistake['msg']}.", location)
+
+
+def _other_name(name: str, record: Any) -> str | None:
+    """Return the key of a record that is most likely meant for one that it lacks."""
+    keys = [key for key in record if isinstance(key, str)] if isinstance(record, Mapping) else []
+    known = next((other for other in _OTHER_NAMES.get(name, ()) if other in keys), None)
+    return known or next(iter(get_close_matches(name, keys, n=1, cutoff=0.8)), None)
 
 
 def _shown(value: Any) -> str:

@@ -6,6 +6,7 @@ Names are loaded when they are first used, so that nothing heavy is imported whe
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_RELEVANCE
 
 if TYPE_CHECKING:
@@ -43,5 +44,4 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = only_public(globals())

@@ -4,6 +4,7 @@ from graphrag_eval_lc.masking.environment import remember_secret, remember_secre
 from graphrag_eval_lc.masking.nested import masked_secrets, masked_values, without_masked
 from graphrag_eval_lc.masking.rules import MASK, Found
 from graphrag_eval_lc.masking.texts import masked_and_found, masked_text
+from graphrag_eval_lc.public_names import only_public
 
 __all__ = [
     "MASK",
@@ -16,3 +17,5 @@ __all__ = [
     "remember_secrets_of",
     "without_masked",
 ]
+
+__dir__ = only_public(globals())

@@ -18,6 +18,7 @@ from graphrag_eval_lc.matching.rows import SparqlComparison, compare_sparql_resu
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
 from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
 # Where an output may have several forms, the earlier kind goes before the later.
@@ -43,3 +44,4 @@ __all__ = [
 ]
 
 __getattr__ = renamed_names(__name__, {"Comparison": "StepScore"})
+__dir__ = only_public(globals())

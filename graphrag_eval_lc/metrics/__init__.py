@@ -23,6 +23,7 @@ from graphrag_eval_lc.metrics.ranking import (
     recall_at_k,
     reciprocal_rank,
 )
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.stats.intervals import clustered_standard_error
 
 __all__ = [
@@ -54,3 +55,5 @@ __all__ = [
     "text_context_scores",
     "wilson_interval",
 ]
+
+__dir__ = only_public(globals())

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
+from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
@@ -148,6 +149,7 @@ def _marked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> MarkedDataset:
     if len(marker.args) != 1 or not isinstance(marker.args[0], str | PathLike | Sequence):
         raise OptionError("graphrag_dataset takes one dataset: a path, or loaded templates", hint=f"Write {_EXAMPLE}.")
     _refuse_unknown(given)
+    refuse_conflicts([name for name, value in given.items() if value is not None], _KEYWORDS)
     folder = metafunc.definition.path.parent
     path, templates = _templates(marker.args[0], folder, metafunc.config)
     selection = Selection(

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.exporters import exporter, register_exporter
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
@@ -38,3 +39,6 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
     globals()[name] = value
     return value
+
+
+__dir__ = only_public(globals())

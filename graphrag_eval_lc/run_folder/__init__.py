@@ -3,6 +3,7 @@
 from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.files.opening import RUN_FILE
 from graphrag_eval_lc.files.writing import write_data, yaml_text
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.records import Key
 from graphrag_eval_lc.run_folder.folder import (
     AGGREGATES_FILE,
@@ -33,3 +34,5 @@ __all__ = [
     "write_data",
     "yaml_text",
 ]
+
+__dir__ = only_public(globals())

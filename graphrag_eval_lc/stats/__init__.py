@@ -1,5 +1,6 @@
 """Confidence intervals and tests of significance for means of questions that come in templates."""
 
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
 from graphrag_eval_lc.stats.difference import MeanDifference, NeededQuestions, mean_difference
 from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
@@ -32,3 +33,5 @@ __all__ = [
     "permutation_p_value",
     "questions_needed",
 ]
+
+__dir__ = only_public(globals())

@@ -1,5 +1,6 @@
 """Tidy tables and plots of results, runs and comparisons."""
 
+from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.tables.results import Results
 from graphrag_eval_lc.tables.run_tables import (
     aggregates_frame,
@@ -22,3 +23,5 @@ __all__ = [
     "steps_frame",
     "steps_table",
 ]
+
+__dir__ = only_public(globals())

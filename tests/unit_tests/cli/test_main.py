@@ -120,3 +120,12 @@ def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files:
     assert done.returncode == 1
     assert "Not one question was answered" in done.stderr
     assert "Written to run: run.json" in done.stdout
+
+
+def test_python_runs_the_package_as_the_command(files: Path) -> None:
+    command = [sys.executable, "-m", "graphrag_eval_lc"]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("graphrag-eval-lc 0.")
+    wrong = subprocess.run([*command, "score", "absent.yaml", "r"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr

@@ -34,7 +34,7 @@ def test_new_field_is_an_option_of_the_command_line(capsys: pytest.CaptureFixtur
     def ask(**options: Any) -> None:
         given.update(keywords(WithOneMore, options))
 
-    called(ask, "--help")
+    called(ask, "--help-all")
     text = capsys.readouterr().out
     (line,) = (words for words in (line.split() for line in text.splitlines()) if "--think-time" in words)
     assert {"-t", "[x>=1]"} < set(line)

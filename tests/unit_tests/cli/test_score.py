@@ -304,3 +304,25 @@ def test_half_a_character_in_an_output_is_escaped_where_it_is_shown(
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr.count(b"mistake")) == (0, 0)
     assert "half ⟨U+D800⟩ of it".encode() in done.stdout
+
+
+def test_swapped_arguments_are_recognised(files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("score", "responses.jsonl", "qa.yaml", "-o", "run") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(
+        "Error: responses.jsonl: these are responses, not a reference dataset. Where both are given"
+    )
+    assert error.count("\n") == 1
+    assert not Path("run").exists()
+
+
+def test_question_in_place_of_question_text_is_recognised(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("qa.yaml").write_text(Path("qa.yaml").read_text().replace("question_text: Where", "question: Where"))
+    assert exit_code(*SCORE, "-o", "run") == 2
+    error = capsys.readouterr().err
+    assert (
+        "qa.yaml, line 3, question q1, key [0].questions[0].question_text: the key question_text is missing." in error
+    )
+    assert error.endswith("Rename question to question_text.\n")

@@ -74,7 +74,7 @@ def test_numbers_as_ids_become_texts() -> None:
     [
         ("a: 1", "a list is needed at the top, not dict"),
         ("- templat_id: t", "line 1, key [0].template_id: the key template_id is missing"),
-        ("- template_id: t\n  questions:\n  - id: q\n", "line 3, key [0].questions[0].question_text"),
+        ("- template_id: t\n  questions:\n  - id: q\n", "line 3, question q, key [0].questions[0].question_text"),
         ("- template_id: t\n  questions:\n  - {id: q, question_text: 5}\n", "question q"),
         (
             "- template_id: t\n  questions:\n  - id: q\n    question_text: x\n    reference_steps: [{name: a}]\n",

@@ -84,7 +84,7 @@ def test_every_problem_is_reported_at_once_with_its_line(tmp_path: Path) -> None
     )
     assert [(problem.line, problem.question_id, problem.what) for problem in validate_dataset(path)] == [
         (5, None, "the key question_text stands twice, and only the last counts"),
-        (12, None, "the key question_text is missing"),
+        (12, "q3", "the key question_text is missing"),
         (8, None, "two templates have the id t"),
         (6, "q1", "two questions have the id q1"),
         (11, "q2", "the same question stands in another template, at [0].questions[1]"),
@@ -395,7 +395,9 @@ def test_a_run_is_checked_by_its_own_config_unless_another_is_given(tmp_path: Pa
 
 def test_folders_are_no_files(tmp_path: Path) -> None:
     score_responses(dataset({"name": "add", "output": "3"}), [], output_dir=tmp_path / "run")
-    with pytest.raises(DatasetError, match=r"run: this is a folder, not a reference dataset\. It is that of a run\."):
+    with pytest.raises(
+        DatasetError, match=r"run: this is a folder, not a reference dataset\. It is that of a run: give the dataset"
+    ):
         whats(tmp_path / "run")
     with pytest.raises(ResponsesError, match=r"The responses of this run are in .*run/responses\.jsonl\."):
         score_responses([], tmp_path / "run", output_dir=tmp_path / "again")

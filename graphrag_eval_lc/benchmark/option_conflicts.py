@@ -1,0 +1,110 @@
+"""Options that exclude each other, and options that mean nothing without another: the one table of them.
+
+Python's keywords and the command line are held against it, each under its own names.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from graphrag_eval_lc.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class Excludes:
+    """Two options of which only one may be given.
+
+    Attributes:
+        one: The name of the one, as Python's keyword.
+        other: That of the other.
+        why: What each does, as the end of a sentence; ``{one}`` and ``{other}`` stand for their names.
+    """
+
+    one: str
+    other: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """An option that means nothing without another.
+
+    Attributes:
+        option: Its name, as Python's keyword.
+        others: The names of the others, of which one is enough.
+        why: What it does, as the end of a sentence.
+        command: The command where that is so; None for all that have them.
+    """
+
+    option: str
+    others: tuple[str, ...]
+    why: str
+    command: str | None = None
+
+
+_ANEW: Final = "{one} replaces the run in the folder, and {other} goes on with it"
+
+EXCLUDING: Final = (
+    Excludes("overwrite", "retry_errors", _ANEW),
+    Excludes("overwrite", "force", _ANEW),
+    Excludes("limit", "sample", "{one} takes the first questions, and {other} some at random"),
+    Excludes("as_json", "dry_run", "{one} prints a run, and {other} makes none"),
+)
+NEEDING: Final = (
+    Needs("seed", ("sample",), "a seed selects nothing by itself"),
+    Needs("no_comparisons", ("html",), "the comparisons are of the page, and none is written"),
+    Needs("overwrite", ("output",), "there is no file to replace", "judge-agreement"),
+    Needs(
+        "confident",
+        ("max_drop", "max_drop_per_template", "fail_on_regression"),
+        "only sure drops are to fail, and no drop is limited",
+    ),
+)
+# Options that name a file to be written, each a file of its own.
+WRITTEN: Final = ("html", "csv", "summary", "junit", "log_file")
+
+
+def refuse_conflicts(
+    given: Collection[str],
+    known: Collection[str],
+    *,
+    command: str | None = None,
+    called: Callable[[str], str] = str,
+) -> None:
+    """Refuse options that exclude each other, or that mean nothing without another.
+
+    Args:
+        given: The names of the options that are given, as Python's keywords.
+        known: The names of all options that there are.
+        command: The command; None in Python.
+        called: Gives what an option is called.
+
+    Raises:
+        OptionError: There are such options; with what to leave out or to add.
+
+    Example:
+        >>> refuse_conflicts(["limit", "sample"], ["limit", "sample", "seed"])
+        Traceback (most recent call last):
+        ...
+        graphrag_eval_lc.errors.OptionError: limit and sample exclude each other: limit takes the first questions, ...
+    """
+    for pair in excluding(given):
+        one, other = called(pair.one), called(pair.other)
+        what = f"{one} and {other} exclude each other: {pair.why.format(one=one, other=other)}"
+        raise OptionError(what, hint="Leave one of them out.")
+    for need in needing(given, known, command=command):
+        name, others = called(need.option), " or ".join(called(other) for other in need.others)
+        raise OptionError(f"{name} needs {others}: {need.why}", hint=f"Add it, or leave {name} out.")
+
+
+def excluding(given: Collection[str]) -> Iterator[Excludes]:
+    """Yield the pairs of options that exclude each other, where both are given."""
+    return (pair for pair in EXCLUDING if pair.one in given and pair.other in given)
+
+
+def needing(given: Collection[str], known: Collection[str], *, command: str | None = None) -> Iterator[Needs]:
+    """Yield the options that are given without any of those that they need."""
+    for need in NEEDING:
+        is_here = need.command in (None, command) and any(other in known for other in need.others)
+        if is_here and need.option in given and not any(other in given for other in need.others):
+            yield need

@@ -1,0 +1,58 @@
+"""Options that exclude each other are refused, in Python and on the command line, each with one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc.benchmark.option_conflicts import EXCLUDING, NEEDING, refuse_conflicts
+from graphrag_eval_lc.benchmark.run_options import RunOptions
+from graphrag_eval_lc.errors import OptionError
+
+DATASET: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?"}]}]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            {"overwrite": True, "retry_errors": True},
+            "overwrite and retry_errors exclude each other: overwrite replaces",
+        ),
+        ({"overwrite": True, "force": True}, "overwrite and force exclude each other"),
+        ({"limit": 1, "sample": 1}, "limit and sample exclude each other: limit takes the first questions"),
+        ({"seed": 0}, "seed needs sample: a seed selects nothing by itself. Add it, or leave seed out."),
+    ],
+)
+def test_python_refuses_them_before_anything_is_written(options: Any, complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError) as caught:
+        run_benchmark(lambda question: "2", DATASET, output_dir=tmp_path / "run", **options)
+    assert complaint in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"overwrite": False, "force": True}, {"limit": None, "sample": 1, "seed": 0}, {"overwrite": True, "limit": 1}],
+)
+def test_what_is_left_out_excludes_nothing(options: Any) -> None:
+    RunOptions.completed()(**options)
+
+
+def test_a_need_of_one_command_is_none_of_another() -> None:
+    names = ("overwrite", "output")
+    refuse_conflicts(["overwrite"], names, command="draft-dataset")
+    with pytest.raises(OptionError, match="there is no file to replace"):
+        refuse_conflicts(["overwrite"], names, command="judge-agreement")
+
+
+def test_names_are_those_of_the_caller() -> None:
+    with pytest.raises(OptionError, match=r"^--json and --dry-run exclude each other: --json prints a run"):
+        refuse_conflicts(["as_json", "dry_run"], [], called={"as_json": "--json", "dry_run": "--dry-run"}.__getitem__)
+
+
+def test_each_pair_stands_once() -> None:
+    pairs = [frozenset((each.one, each.other)) for each in EXCLUDING]
+    assert len(set(pairs)) == len(pairs)
+    assert len({(each.option, each.command) for each in NEEDING}) == len(NEEDING)

@@ -1,0 +1,92 @@
+"""Responses where a dataset is needed, and a dataset where responses are, are recognised whoever reads them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import load_dataset, load_responses, run_evaluation, score_responses, validate_dataset
+from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
+from graphrag_eval_lc.errors import DatasetError, ResponsesError
+
+DATASET: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?"}]}]
+RESPONSE: Any = {"question_id": "q", "actual_answer": "2"}
+ORDER = "the dataset comes first: score DATASET RESPONSES."
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("qa.json").write_text(json.dumps(DATASET))
+    Path("responses.jsonl").write_text(json.dumps(RESPONSE))
+
+
+@pytest.mark.parametrize(
+    "swapped",
+    [
+        lambda: run_evaluation([RESPONSE], DATASET),
+        lambda: run_evaluation({"q": {"actual_answer": "2"}}, DATASET),  # type: ignore[arg-type]
+        lambda: score_responses("responses.jsonl", "qa.json"),
+        lambda: score_responses([RESPONSE], DATASET),
+        lambda: load_dataset("responses.jsonl"),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_responses_are_no_dataset(swapped: Callable[[], object]) -> None:
+    with pytest.raises(DatasetError, match="these are responses, not a reference dataset") as caught:
+        swapped()
+    assert str(caught.value).endswith(ORDER)
+
+
+@pytest.mark.parametrize("read", [lambda: run_evaluation(DATASET, DATASET), lambda: load_responses("qa.json")])
+@pytest.mark.usefixtures("files")
+def test_a_dataset_is_no_responses(read: Callable[[], object]) -> None:
+    with pytest.raises(ResponsesError, match="this is a reference dataset, not responses") as caught:
+        read()
+    assert str(caught.value).endswith(ORDER)
+
+
+@pytest.mark.usefixtures("files")
+def test_validate_tells_it_alone() -> None:
+    (of_dataset,) = validate_dataset("responses.jsonl")
+    (of_responses,) = validate_dataset("qa.json", "qa.json")
+    assert of_dataset.what == "these are responses, not a reference dataset"
+    assert of_responses.what == "this is a reference dataset, not responses"
+
+
+def test_results_are_no_dataset() -> None:
+    found = mistaken_for_dataset([{"template_id": "t", "question_id": "q", "status": "success"}])
+    assert found is not None
+    assert found.what == "these are results, not a reference dataset"
+
+
+@pytest.mark.parametrize("values", [DATASET, [], {}, None, "qa.yaml", [None], [{"template_id": "t"}], DATASET[0]])
+def test_what_is_a_dataset_or_nothing_known_is_left_to_the_format(values: Any) -> None:
+    assert mistaken_for_dataset(values) is None
+
+
+@pytest.mark.parametrize("values", [[RESPONSE], [], {}, None, [3], [{"question_id": "q", "template_id": "t"}]])
+def test_what_is_responses_or_nothing_known_is_left_to_the_format(values: Any) -> None:
+    assert mistaken_for_responses(values) is None
+
+
+def test_a_path_where_templates_are_needed_names_what_reads_it() -> None:
+    with pytest.raises(DatasetError, match=r"not the path 'qa.json'\. load_dataset\(path\) reads a file\."):
+        run_evaluation("qa.json", [RESPONSE])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("question", "hint"),
+    [
+        ({"question": "Why?"}, "Rename question to question_text."),
+        ({"text": "Why?"}, "Rename text to question_text."),
+        ({"questiontext": "Why?"}, "Rename questiontext to question_text."),
+        ({"reference_answer": "So."}, "Add question_text."),
+    ],
+)
+def test_a_key_under_another_name_is_recognised(question: dict[str, str], hint: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        run_evaluation([{"template_id": "t", "questions": [{"id": "q7", **question}]}], {})  # type: ignore[list-item]
+    assert (caught.value.question_id, caught.value.hint) == ("q7", hint)

@@ -1,0 +1,57 @@
+"""``dir()`` of each package shows its public names, and nothing that it only imports."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import graphrag_eval_lc
+
+ROOMS = [each.name for each in pkgutil.walk_packages(graphrag_eval_lc.__path__, "graphrag_eval_lc.") if each.ispkg]
+PACKAGES = [
+    name
+    for name in ["graphrag_eval_lc", *ROOMS, "graphrag_eval_lc.errors", "graphrag_eval_lc.comparison"]
+    if hasattr(importlib.import_module(name), "__all__")
+]
+PUBLIC_PACKAGES = {"matching", "metrics", "judges", "compare", "dataset", "registry", "errors", "demo"}
+
+
+def shown_names(package: str) -> set[str]:
+    return {name for name in dir(importlib.import_module(package)) if not name.startswith("__")}
+
+
+@pytest.mark.parametrize("package", [name for name in PACKAGES if name != "graphrag_eval_lc"])
+def test_dir_of_a_package_shows_its_public_names_alone(package: str) -> None:
+    module = importlib.import_module(package)
+    assert shown_names(package) == set(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_dir_of_the_whole_package_shows_its_public_names_and_packages_alone() -> None:
+    shown = shown_names("graphrag_eval_lc")
+    assert shown <= {*graphrag_eval_lc.__all__, *PUBLIC_PACKAGES}
+    assert shown >= {*graphrag_eval_lc.__all__, "errors"}
+
+
+def test_dir_has_what_python_gives_each_module() -> None:
+    assert {"__doc__", "__file__", "__name__", "__version__"} <= set(dir(graphrag_eval_lc))
+
+
+def test_packages_are_shown_once_they_are_loaded() -> None:
+    code = (
+        "import graphrag_eval_lc\nprint('compare' in dir(graphrag_eval_lc))\n"
+        "import graphrag_eval_lc.compare\nprint('compare' in dir(graphrag_eval_lc))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_all_errors_are_public() -> None:
+    errors = importlib.import_module("graphrag_eval_lc.errors")
+
+    found = {
+        name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__
+    }
+    assert found == set(errors.__all__)
