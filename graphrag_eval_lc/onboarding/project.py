@@ -94,9 +94,8 @@ def begin_project(
     target = Path(folder)
     files = {target / PROJECT_FILE: "", target / DATASET_FILE: ""}
     schemas = {"config": CONFIG_SCHEMA_PATH, "dataset": SCHEMA_PATHS["dataset"]}
-    completed_by = {
-        name: _COMPLETED_BY.format(path=(_SCHEMAS / path.name).as_posix()) for name, path in schemas.items()
-    }
+    completed_by = {name: _COMPLETED_BY.format(path=f"{_SCHEMAS}/{path.name}") for name, path in schemas.items()}
+    beside = {target / _SCHEMAS / path.name: path.read_text(encoding="utf-8") for path in schemas.values()}
     notes: list[str] = []
     if ci is not None:
         path, text, to_do = workflow(ci, target)
@@ -115,10 +114,7 @@ def begin_project(
     files[target / PROJECT_FILE] = completed_by["config"] + proposal.text()
     files[target / DATASET_FILE] = completed_by["dataset"] + dataset
     load_config(proposal.sections())  # refuses what could not be used
-    for path, text in {
-        **files,
-        **{target / _SCHEMAS / path.name: path.read_text() for path in schemas.values()},
-    }.items():
+    for path, text in {**files, **beside}.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, [text.encode()])
     return BegunProject(
