@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas metrics-table clean
+.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas reference docs docs-serve clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -48,15 +48,22 @@ typecheck: $(VENV)/.dev  ## Check the types
 benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where they can be installed
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
+notebooks: $(VENV)/.full  ## Run the notebooks and store their outputs
 	$(BIN)/python -c "$$RUN_NOTEBOOKS" notebooks/*.ipynb
 
 schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
+	$(BIN)/python -c 'from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH, config_schema_text; CONFIG_SCHEMA_PATH.write_text(config_schema_text(), encoding="utf-8")'
 	$(BIN)/python -c 'from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, format_schema_text; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
 	$(BIN)/python -c 'from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, document_schema_text; [path.write_text(document_schema_text(name), encoding="utf-8") for name, path in DOCUMENT_SCHEMA_PATHS.items()]'
 
-metrics-table: $(VENV)/.test  ## Write README's table of all metrics anew
-	$(BIN)/python tests/metrics_table.py
+reference: $(VENV)/.test  ## Write the reference pages of the documentation and llms.txt anew
+	$(BIN)/python docs/made_by/pages.py
+
+docs: $(VENV)/.docs  ## Build the documentation into site/, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(VENV)/.docs  ## Show the documentation while you write it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 clean:  ## Remove the virtual environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -79,10 +86,14 @@ $(VENV)/.test: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group test
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable . --group docs
+	@touch $@
+
 $(VENV)/.full: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group full
-	@touch $@ $(VENV)/.test $(VENV)/.demo
+	@touch $@ $(VENV)/.test $(VENV)/.demo $(VENV)/.docs
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev
-	@touch $@ $(VENV)/.full $(VENV)/.test $(VENV)/.demo
+	@touch $@ $(VENV)/.full $(VENV)/.test $(VENV)/.demo $(VENV)/.docs

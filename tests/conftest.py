@@ -11,8 +11,10 @@ from hypothesis import settings
 from graphrag_eval_lc.registry import registered_only_here
 
 # On a busy machine an example may take longer than hypothesis allows by default.
-settings.register_profile("without deadline", deadline=None)
-settings.load_profile("without deadline")
+# `make test` tries fewer; --hypothesis-profile=thorough tries as many as hypothesis does by default.
+settings.register_profile("daily", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None)
+settings.load_profile("daily")
 
 # Programs that are started in the background ignore Ctrl-C, and so would those that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

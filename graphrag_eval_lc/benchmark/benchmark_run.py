@@ -6,18 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.aggregation.score_means import (
-    ScoreMean,
-    mean_text,
-    means_note,
-    score_values,
-    shown_means,
-)
-from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gates_in, without_baseline
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.score_means import mean_text, means_note
+from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gates_in, state_in_run, without_baseline
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import response_key
-from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
 from graphrag_eval_lc.records import Response, Result
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
@@ -34,9 +29,11 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
+from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
 from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
-from graphrag_eval_lc.tables.table import table_html
+from graphrag_eval_lc.tables.run_digest import RunDigest
+from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.texts import on_one_line
 
 if TYPE_CHECKING:
@@ -48,6 +45,8 @@ _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
 _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
 _UNCERTAIN = {"undecided steps": UNDECIDED, "outputs that are cut": OUTPUTS_CUT}
+# More of them make no small table.
+_MOST_GATES = 5
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
@@ -103,7 +102,7 @@ class BenchmarkRun:
         self._gates = gates
         self._responses = responses
         self._results = results
-        self._known_means: dict[str, ScoreMean] | None = None
+        self._known_digest: RunDigest | None = None
 
     @on_one_line
     def __repr__(self) -> str:
@@ -152,6 +151,21 @@ class BenchmarkRun:
         """
         found = next((each for each in self.results if response_key(each) == (question_id, repeat)), None)
         return found or self._missing("result", question_id, repeat)
+
+    def show(self, question_id: str, repeat: int = 1) -> ShownQuestion:
+        """Return one question for a notebook or ``print``: what was asked, answered and done, and why it scored so.
+
+        Raises:
+            RunFolderError: The run has no result of it.
+
+        Example:
+            >>> from graphrag_eval_lc import run_benchmark
+            >>> dataset = [{"template_id": "sums", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+            >>> print(run_benchmark(lambda question: "2", dataset, progress="off").show("q1"))
+            q1 of sums: 1 + 1?
+            answer: 2
+        """
+        return ShownQuestion(self.result(question_id, repeat))
 
     def response(self, question_id: str, repeat: int = 1) -> Response:
         """Return the response to one question.
@@ -282,31 +296,50 @@ class BenchmarkRun:
         """
         return plot_times(self._table("questions").rows, ax=ax)
 
+    @never_raising
     def _repr_html_(self) -> str:
         micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
         rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
         rows += [(name, f"{micro[key]:,}") for name, key in _UNCERTAIN.items() if micro.get(key)]
-        means = self._means()
-        rows += [(f"mean {metric}", mean_text(mean)) for metric, mean in means.items()]
-        rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
-        rows += [("note", note) for note in self.notes]
+        spent = [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
+        try:
+            digest, gates = self._digest(), self._gate_rows()
+        except GraphRAGEvalError as problem:  # such as a folder that is gone: what is known is shown
+            rows += [*spent, *self._rows_about_run(), ("not read", str(problem))]
+            return page_html(facts_html("Benchmark run", rows))
+        rows += [*digest.mean_rows(), *spent, *gates, *self._rows_about_run()]
+        return page_html(facts_html(f"Benchmark run{means_note(digest.means.values())}", rows), digest.html())
+
+    def _rows_about_run(self) -> list[tuple[str, str]]:
+        rows = [("note", note) for note in self.notes]
         if self.stopped:
             rows.append(("stopped", str(self.stopped["message"])))
         if self.output_dir:
             rows.append(("folder", str(self.output_dir)))
-        return table_html(f"Benchmark run{means_note(means.values())}", rows)
+        return rows
+
+    def _gate_rows(self) -> list[tuple[str, str]]:
+        """Return how many of the run's gates it passes, and the first ones that it does not."""
+        results = self.gate_results()
+        failed = [gate for gate in results if not gate.has_passed]
+        rows = [("gates", f"{len(results) - len(failed):,} of {len(results):,} passed")] if results else []
+        return rows + [(f"gate {state_in_run(gate)}", str(gate)) for gate in failed[:_MOST_GATES]]
 
     def _main_mean(self) -> str:
-        mean = self._means().get(MAIN_METRIC)
+        try:
+            mean = self._digest().means.get(MAIN_METRIC)
+        except GraphRAGEvalError:  # such as a folder that is gone
+            return ""
         return "" if mean is None else f"{MAIN_METRIC} {mean_text(mean)}"
 
     @recorded_only_here()
-    def _means(self) -> dict[str, ScoreMean]:
-        """Return the means of the scores, those of this package first, read once from the results."""
-        if self._known_means is None:
-            values = score_values(run_results(self, self._config).numbers(own_metrics(self.aggregates["micro"])))
-            self._known_means = shown_means(values)
-        return self._known_means
+    def _digest(self) -> RunDigest:
+        """Return what is most worth seeing of the results, which are read once for it."""
+        if self._known_digest is None:
+            results = run_results(self, self._config)
+            numbers = RunValues(results.config(), own_metrics(self.aggregates["micro"]))
+            self._known_digest = RunDigest.of(results, numbers)
+        return self._known_digest
 
     def _table(self, kind: RunKind) -> Table:
         if kind == "questions":

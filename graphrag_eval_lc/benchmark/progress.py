@@ -22,6 +22,7 @@ from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, mes
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.tables.notebook_html import page_html
 from graphrag_eval_lc.texts import shown_html
 
 
@@ -189,7 +190,7 @@ class NotebookBar(_TimedDisplay):
             lines.append(progress_line(run))
             bar = f'<progress value="{run.done}" max="{max(run.total, 1)}" style="width: 20em"></progress>'
             parts.append(f"<div>{bar} {shown_html(lines[-1])}</div>")
-        return {"text/plain": "\n".join(lines), "text/html": "".join(parts)}
+        return {"text/plain": "\n".join(lines), "text/html": page_html(*parts) if parts else ""}
 
 
 # Where a terminal is too narrow for all values, the later ones are left out; where it is narrower yet, the bar.

@@ -22,7 +22,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     p_values_note,
     value_text,
 )
-from graphrag_eval_lc.compare.run_comparison import verdict_word
+from graphrag_eval_lc.compare.pair_comparison import verdict_word
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.report.summary import question_cell

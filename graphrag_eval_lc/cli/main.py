@@ -16,8 +16,10 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.commands import Command
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
+from graphrag_eval_lc.cli.doctor import doctor
 from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
+from graphrag_eval_lc.cli.init import init
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
 from graphrag_eval_lc.cli.model_options import ModelCommand
 from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
@@ -27,6 +29,7 @@ from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.runs import runs
 from graphrag_eval_lc.cli.scan import scan
+from graphrag_eval_lc.cli.schema import schema
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.trend import trend
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
@@ -72,6 +75,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=ModelCommand)(demo)
+app.command()(init)
+app.command()(doctor)
 app.command(cls=ModelCommand)(run)
 app.command(cls=ModelCommand)(score)
 app.command(cls=ModelCommand)(report)
@@ -83,6 +88,7 @@ app.command(name="draft-dataset")(draft_dataset)
 app.command(name="import-dataset")(import_dataset)
 app.command(name="import")(import_traces)
 app.command()(scan)
+app.command()(schema)
 app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)

@@ -13,8 +13,9 @@ import typer
 from graphrag_eval_lc.cli.options import tell
 from graphrag_eval_lc.errors import ConfigError, OptionError
 
+_OF_DOCTOR = ("agent", "dataset", "output", "agent_key_env", "input_fn")
 # Which options of a command are looked up in the section; None: all of them.
-_LOOKED_UP: Mapping[str, Collection[str] | None] = {"run": None, "validate": ("dataset",)}
+_LOOKED_UP: Mapping[str, Collection[str] | None] = {"run": None, "validate": ("dataset",), "doctor": _OF_DOCTOR}
 _OUTPUT = "output"
 _ONLY_ON_THE_COMMAND_LINE = ("config", "help", "help_all", "dry_run", "overwrite", "force")
 _FOLDER_NAME = "%Y-%m-%dT%H-%M-%S"
@@ -84,7 +85,7 @@ def _defaults(
         if name not in _ONLY_ON_THE_COMMAND_LINE
     }
     for key, value in section.items():
-        if key == _OUTPUT or (only is not None and key not in only):
+        if (key == _OUTPUT and only is None) or (only is not None and key.replace("-", "_") not in only):
             continue
         option = options.get(str(key).replace("-", "_"))
         if option is None:

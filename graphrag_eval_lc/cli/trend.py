@@ -114,7 +114,7 @@ def _print(found: "RunTrend") -> None:
 
 def _cells(point: "TrendPoint", metrics: tuple[str, ...]) -> Iterator[str]:
     from graphrag_eval_lc.compare.metric_comparison import change_text
-    from graphrag_eval_lc.compare.run_comparison import verdict_word
+    from graphrag_eval_lc.compare.pair_comparison import verdict_word
     from graphrag_eval_lc.registry.metrics import metric_spec
     from graphrag_eval_lc.report.formats import amount_text
 

@@ -13,8 +13,9 @@ from graphrag_eval_lc.compare.compare_runs import compare_runs
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep, StepPair
 from graphrag_eval_lc.compare.gates import Gate, GateResult, gate_requirements, gate_results, read_gates
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
+from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison, RunSummary
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, allowed_drop
-from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
+from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.deprecation import renamed_names
 from graphrag_eval_lc.public_names import only_public
 

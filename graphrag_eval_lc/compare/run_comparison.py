@@ -1,6 +1,6 @@
 """The outcome of a comparison: a baseline, the runs that are compared with it, and where they differ."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -9,28 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from graphrag_eval_lc.compare.baseline_checks import RunBeside, results_of_gates_beside, results_of_own_gates
 from graphrag_eval_lc.compare.baseline_gates import NotComparable
 from graphrag_eval_lc.compare.baseline_texts import GatesBeside, read_gates_beside
-from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.gates import Gate
-from graphrag_eval_lc.compare.metric_comparison import (
-    MetricComparison,
-    change_text,
-    difference_of,
-    failures_text,
-    interval_text,
-    is_same,
-    p_text,
-    p_values_note,
-    value_text,
-    verdict_text,
-)
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison, difference_of, failures_text
+from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
+from graphrag_eval_lc.compare.pair_comparison import PairComparison, RunSummary, verdict_word
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.compare.runs import RunResults
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import NothingToCompareError, OptionError
 from graphrag_eval_lc.tables import Table
+from graphrag_eval_lc.tables.notebook_html import never_raising
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
-from graphrag_eval_lc.texts import on_one_line, shown_html, visible
+from graphrag_eval_lc.texts import on_one_line, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,98 +28,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["metrics", "questions"]
 _INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """One of the runs.
-
-    Attributes:
-        letter: What it is called in the comparison; A is the baseline.
-        label: Its given name, else that of its folder, else its letter.
-        path: Its folder; None where the results were given.
-        number_of_questions: How many questions it has.
-        number_of_samples: How many results it has, which is more with repeats.
-        number_of_errors: How many of these failed.
-    """
-
-    letter: str
-    label: str
-    path: str | None
-    number_of_questions: int
-    number_of_samples: int
-    number_of_errors: int
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedQuestion:
-    """One question of both runs.
-
-    Attributes:
-        question_id: Its id.
-        template_id: Its template, as A has it.
-        values: By metric its values in A and in the other run, each the mean over repeats.
-    """
-
-    question_id: str
-    template_id: str
-    values: Mapping[str, tuple[float, float]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairComparison:
-    """A run beside the baseline A.
-
-    Attributes:
-        run: The run that is compared with A.
-        number_of_questions: How many questions both have; no others are compared.
-        number_of_templates: How many templates these have.
-        errors_a: How many samples of these questions failed in A.
-        errors_b: How many in the other run. A failed sample's scores count as 0, where less is better as the greatest
-            value that there can be.
-        left_out_a: How many questions only A has.
-        left_out_b: How many only the other run has.
-        metrics: The metrics that both runs have, scores before what was spent.
-        flips: The questions of which the comparison's ``metric`` changed: first those that are wrong now, then those
-            that are right now, then the others, the largest change first. Empty where it says what was spent.
-        questions: The common questions with their values.
-    """
-
-    run: RunSummary
-    number_of_questions: int
-    number_of_templates: int
-    errors_a: int
-    errors_b: int
-    left_out_a: int
-    left_out_b: int
-    metrics: tuple[MetricComparison, ...]
-    flips: tuple[Flip, ...]
-    questions: tuple[ComparedQuestion, ...]
-    turned = renamed_attribute("turned", "flips")
-
-    @property
-    def fixed(self) -> tuple[Flip, ...]:
-        """The flips that are right now and were wrong in A."""
-        return tuple(flip for flip in self.flips if flip.direction == "now right")
-
-    @property
-    def broken(self) -> tuple[Flip, ...]:
-        """The flips that are wrong now and were right in A."""
-        return tuple(flip for flip in self.flips if flip.direction == "now wrong")
-
-    def metric(self, name: str) -> MetricComparison | None:
-        """Return the comparison in one metric; None where it was not compared."""
-        return next((metric for metric in self.metrics if metric.metric == name), None)
-
-
-def verdict_word(metric: MetricComparison) -> str:
-    """Return the verdict as tables show it: ``better``, ``worse``, ``the same``, ``no evidence`` or ``cannot tell``.
-
-    Of ``MetricComparison.verdict`` it tells apart where no question differs and where the test could not tell.
-    """
-    if is_same(metric):
-        return "the same"
-    return "cannot tell" if metric.verdict == "no evidence" and not metric.can_tell else metric.verdict
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -357,33 +255,11 @@ class RunComparison:
         lines += [metric.sentence for metric in metrics if not metric.is_spent or metric.verdict != "no evidence"]
         return "\n".join(visible(line, keeps_lines=False) for line in lines)
 
+    @never_raising
     def _repr_html_(self) -> str:
         """Return a small table, as a notebook shows it."""
-        parts = [
-            "<p>",
-            "<br>".join(shown_html(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),
-            "</p>",
-        ]
-        headings = ("", "n", "A", "other", "difference", "interval", "p", "wins / ties / losses", "")
-        parts += ["<table><thead><tr>", *(f"<th>{heading}</th>" for heading in headings), "</tr></thead><tbody>"]
-        for pair in self.pairs:
-            for metric in pair.metrics:
-                cells = (
-                    ", ".join(filter(None, (metric.metric, metric.direction_note))),
-                    f"{metric.number_of_questions:,}",
-                    value_text(metric.mean_a, metric.unit),
-                    f"{pair.run.letter}: {value_text(metric.mean_b, metric.unit)}",
-                    change_text(metric.difference, metric.unit),
-                    interval_text(metric),
-                    p_text(metric.deciding_p_value),
-                    f"{metric.wins} / {metric.ties} / {metric.losses}",
-                    verdict_text(metric, pair.run.letter),
-                )
-                parts += ["<tr>", *(f"<td>{shown_html(cell)}</td>" for cell in cells), "</tr>"]
-        shown = {metric.metric: metric for pair in self.pairs for metric in pair.metrics}.values()
-        notes = (p_values_note(self.metric, shown), *self.warnings)
-        parts += ["</tbody></table>", *(f"<p>{shown_html(note)}</p>" for note in notes)]
-        return "".join(parts)
+        names = [f"{run.letter}: {run.label}{self._errors_text(run)}" for run in self.runs]
+        return notebook_comparison(names, self.pairs, self.metric, self.warnings)
 
     def _main_of(self, pair: PairComparison) -> MetricComparison:
         letter = pair.run.letter

@@ -7,7 +7,7 @@ from math import fsum
 
 from graphrag_eval_lc.compare.flips import Direction
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, difference_of
-from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison
+from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,8 @@ _BARE = rf"""
 _PAIR = rf"{_HEAD} (?: {_QUOTED} | {_BARE} )"
 _VALUE_GROUPS = ("double_quoted", "single_quoted", "escaped_double", "escaped_single", "doubled", "of_entities", "bare")
 _NO_SECRETS = frozenset({"none", "null", "true", "false", "undefined"})
-_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}", re.ASCII)
+# ${NAME}, and how an expression of GitHub's workflows begins.
+_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:\w+\}|\{.*)", re.ASCII)
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(", re.ASCII)
 _SCHEME = re.compile(rf"{_SCHEMES} +", re.ASCII)
 _IRI = re.compile(r"https?://[^\s@?]+|urn:[a-z][a-z0-9-]{1,31}:[^\s@?]+")

@@ -124,7 +124,8 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     iri = next((text for text in texts if holds_whole(asked, text)), None)
     if iri is None:
         return None
-    args = {"query": (step.get("args") or {}).get("query")}
+    given = step.get("args") or {}
+    args = {"query": given["query"]} if "query" in given else given
     return {"name": _IRI_DISCOVERY, "args": args, "output": iri, "output_media_type": "text/uri"}
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of
-from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
+from graphrag_eval_lc.compare.pair_comparison import PairComparison
+from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.formats import args_text, known_only, one_line, shown_name, shown_value
 from graphrag_eval_lc.report.questions import DetailChunks

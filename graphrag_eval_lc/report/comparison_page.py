@@ -10,7 +10,8 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import metric_comparison
 from graphrag_eval_lc.compare.gates import Gate, state_of
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
-from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
+from graphrag_eval_lc.compare.pair_comparison import PairComparison
+from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.compare.template_differences import TemplateDifference, template_differences
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text

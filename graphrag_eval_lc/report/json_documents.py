@@ -13,7 +13,7 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
 from graphrag_eval_lc.compare.gates import Gate, GateResult, state_of
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
-from graphrag_eval_lc.compare.run_comparison import RunSummary, verdict_word
+from graphrag_eval_lc.compare.pair_comparison import RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.masking import masked_values

@@ -21,7 +21,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     value_text,
     verdict_text,
 )
-from graphrag_eval_lc.compare.run_comparison import verdict_word
+from graphrag_eval_lc.compare.pair_comparison import verdict_word
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import replace_file

@@ -14,7 +14,7 @@ from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.score_means import ScoreValues, score_values
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
-from graphrag_eval_lc.compare.run_comparison import verdict_word
+from graphrag_eval_lc.compare.pair_comparison import verdict_word
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, run_results
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError

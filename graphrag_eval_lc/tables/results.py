@@ -2,18 +2,22 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from yaml.representer import Representer, SafeRepresenter
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import mean_text, means_note, score_values, shown_means
+from graphrag_eval_lc.aggregation.score_means import means_note
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.records import Result
+from graphrag_eval_lc.records import Result, is_error
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
 from graphrag_eval_lc.tables.plots import plot_scores
-from graphrag_eval_lc.tables.run_tables import questions_table, steps_table
-from graphrag_eval_lc.tables.table import Table, scores, table_html
+from graphrag_eval_lc.tables.run_digest import RunDigest
+from graphrag_eval_lc.tables.run_tables import questions_table, repeat_of, steps_table
+from graphrag_eval_lc.tables.shown_question import ShownQuestion
+from graphrag_eval_lc.tables.table import Table, scores
+from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +65,25 @@ class Results(list[Result]):
         """
         return self.table(kind).to_csv(path)
 
+    def show(self, question_id: str, repeat: int = 1) -> ShownQuestion:
+        """Return one question for a notebook or ``print``: what was asked, answered and done, and why it scored so.
+
+        Raises:
+            OptionError: There is no result of it.
+
+        Example:
+            >>> result = {"question_id": "q", "template_id": "t", "question_text": "1 + 1?", "actual_answer": "2"}
+            >>> print(Results([result]).show("q"))
+            q of t: 1 + 1?
+            answer: 2
+        """
+        for result in self:
+            if (str(result["question_id"]), repeat_of(result)) == (question_id, repeat):
+                return ShownQuestion(result)
+        known = [str(result["question_id"]) for result in self]
+        what = f"there is no result for repeat {repeat} of the question {question_id!r}"
+        raise OptionError(what, key="question_id", hint=f"Give one of {listed(known)}.")
+
     def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw how the values of a metric are distributed, by template.
 
@@ -70,16 +93,18 @@ class Results(list[Result]):
         """
         return plot_scores(self.table().rows, metric, ax=ax)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print one line in a notebook or IPython, where a list would stand with all that it holds."""
+        failed = sum(map(is_error, self))
+        printer.text(f"<Results: {len(self) - failed:,} answered, {failed:,} failed>")
+
+    @never_raising
     def _repr_html_(self) -> str:
         table = self.table()
         failed = sum(row["status"] == "error" for row in table.rows)
-        rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}")]
-        numbers = RunValues(metrics=scores(table))
-        for result in self:
-            numbers.add(result)
-        means = shown_means(score_values(numbers))
-        rows += [(f"mean {metric}", mean_text(mean)) for metric, mean in means.items()]
-        return table_html(f"Results{means_note(means.values())}", rows)
+        digest = RunDigest.of(self, RunValues(metrics=scores(table)))
+        rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}"), *digest.mean_rows()]
+        return page_html(facts_html(f"Results{means_note(digest.means.values())}", rows), digest.html())
 
 
 # In YAML they are a plain list.

@@ -1,4 +1,4 @@
-"""Tables: their cells, which columns are scores, and how they become CSV, frames and HTML."""
+"""Tables: their cells, which columns are scores, and how they become CSV and frames."""
 
 import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ from graphrag_eval_lc.files.opening import open_to_write
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import JUDGES, OUTPUTS_CUT, UNDECIDED, UPPER_BOUNDS
-from graphrag_eval_lc.texts import shown_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,20 +178,3 @@ def means(rows: Sequence[Row], metrics: Iterable[str]) -> dict[str, float]:
         if values := [value for row in answered if (value := value_in(row, metric)) is not None]:
             found[metric] = fmean(values)
     return found
-
-
-_LEFT = ' style="text-align: left"'
-
-
-def table_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return an HTML table of names and values, which are shown as text.
-
-    Example:
-        >>> "&lt;b&gt;" in table_html("A run", [("folder", "<b>")])
-        True
-    """
-    cells = "".join(
-        f'<tr><th scope="row"{_LEFT}>{shown_html(name)}</th><td{_LEFT}>{shown_html(value)}</td></tr>'
-        for name, value in rows
-    )
-    return f"<table><caption{_LEFT}>{shown_html(caption)}</caption>{cells}</table>"

@@ -399,7 +399,6 @@ STORMS: dict[str, Callable[[], LimitedServer]] = {
     "at first, with a date": lambda: LimitedServer(date_in_a_second, refused=12),
     "at a rate": lambda: LimitedServer(lambda: "1", per_second=5),
 }
-DAILY_STORM = "at first, with 1 s"
 
 
 @pytest.fixture
@@ -411,9 +410,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[LimitedServer]:
 
 @pytest.mark.parametrize(
     "server",
-    [pytest.param(storm, marks=[] if storm == DAILY_STORM else pytest.mark.full) for storm in STORMS],
+    STORMS,
     indirect=True,
 )
+@pytest.mark.full
 def test_all_is_answered_through_a_storm_of_rate_limits(server: LimitedServer) -> None:
     events: list[RunEvent] = []
 
@@ -456,11 +456,12 @@ graph = graph_of(answer)
 @pytest.mark.parametrize(
     ("size", "names"),
     [
-        pytest.param(300, "run.json", marks=pytest.mark.full),
+        (300, "run.json"),
         (20_000, "res[a-z]*.jsonl"),
-        pytest.param(64_000, "results.jsonl", marks=pytest.mark.full),
+        (64_000, "results.jsonl"),
     ],
 )
+@pytest.mark.full
 def test_a_full_disk_is_one_clear_error_and_the_same_command_completes_the_run(
     run_on_disk, size: int, names: str
 ) -> None:
@@ -492,6 +493,7 @@ def test_a_file_in_the_place_of_the_folder_is_a_clear_error(run_on_disk) -> None
     assert run.number_asked == 0
 
 
+@pytest.mark.full
 def test_a_folder_in_the_place_of_a_file_is_a_clear_error(run_on_disk) -> None:
     run = run_on_disk(_NOTING, 3)
     run.journal.mkdir(parents=True)
@@ -559,6 +561,7 @@ def test_each_attempt_at_an_agent_with_a_checkpointer_has_a_thread_of_its_own(sa
     assert set(lengths) == {1}
 
 
+@pytest.mark.full
 def test_an_agent_that_reads_its_input_and_prints_spoils_nothing(run_on_disk) -> None:
     run = run_on_disk(
         """

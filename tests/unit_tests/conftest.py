@@ -17,6 +17,12 @@ def judge() -> Iterator[OpenAIStub]:
 
 
 @pytest.fixture
+def openai_stub() -> Iterator[OpenAIStub]:
+    with OpenAIStub() as stub:
+        yield stub
+
+
+@pytest.fixture
 def forget_matchers() -> Callable[[], None]:
     """Give what forgets all matchers that were registered since the test began, as a new process would."""
     return saved_step_kinds()

@@ -94,6 +94,7 @@ def complaint_of(call: Callable[[], object]) -> str | None:
     return None
 
 
+@pytest.mark.full
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(groups, responses, scorings, st.booleans())
 def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(

@@ -18,6 +18,7 @@ def test_import_of_the_package_is_lazy() -> None:
     assert modules_after("import graphrag_eval_lc").isdisjoint(HEAVY)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", ["run_evaluation", "compute_aggregates", "score_responses", "score_run", "BenchmarkRun"]
 )
@@ -45,6 +46,7 @@ WITHOUT_JUDGES = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", WITHOUT_JUDGES)
 def test_scoring_without_judges_loads_nothing_of_them(name: str) -> None:
     code = f"""

@@ -1,5 +1,6 @@
 """What a run gave, from memory or from its folder."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,23 @@ def test_means_of_templates_count_each_question_once_and_failed_ones_as_0() -> N
     ax = BenchmarkRun({}, results=results).plot_templates(ax=Figure().subplots())
     assert [label.get_text() for label in ax.get_yticklabels()] == ["t · 2"]
     assert list(ax.get_lines()[-1].get_xdata()) == [0.25, 0.25]  # type: ignore[arg-type]
+
+
+def test_run_whose_folder_is_gone_shows_what_is_known(tmp_path: Path) -> None:
+    run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", progress="off")
+    shutil.rmtree(tmp_path / "run")
+    assert "answered" in repr(run)
+    html = run._repr_html_()
+    assert "not read</th>" in html
+    assert "answered</th>" in html
+
+
+def test_run_of_which_nothing_is_known_is_told_and_raises_nothing() -> None:
+    assert "This BenchmarkRun cannot be shown: KeyError" in BenchmarkRun({})._repr_html_()
+
+
+def test_notebook_shows_which_gates_a_run_fails() -> None:
+    config = {"gates": [{"metric": "steps_score", "under": 0.9}, {"metric": "elapsed_sec", "over": 1000}]}
+    html = run_benchmark(half_right, LOOKED_UP, config=config, progress="off")._repr_html_()
+    assert "1 of 2 passed" in html
+    assert "steps_score 0.500 falls short of 0.9" in html

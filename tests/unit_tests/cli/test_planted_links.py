@@ -97,6 +97,7 @@ def work(finished: Path, tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("arguments", "name"), CASES)
 def test_link_in_place_of_a_file_is_one_error_and_its_target_stays(
     work: Path, command: Callable[..., Ended], arguments: tuple[str, ...], name: str

@@ -37,6 +37,7 @@ def test_a_query_without_results_says_why(answer: Answer, text: str) -> None:
         endpoint.results("SELECT")
 
 
+@pytest.mark.full
 def test_what_passes_with_time_is_asked_again() -> None:
     answers = iter([(503, "busy", {"Retry-After": "0"}), (429, "slower", {"Retry-After": "0"}), (200, "{}", {})])
     with answering(lambda _: next(answers)) as url, SparqlEndpoint(url, 5) as endpoint:

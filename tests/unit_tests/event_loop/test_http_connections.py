@@ -127,6 +127,7 @@ async def test_a_running_loop_may_be_blocked_by_threads_that_call(stub: OpenAISt
     assert count.new() == 2 * len(CONTEXTS)
 
 
+@pytest.mark.full
 def test_benchmarks_of_two_threads_with_one_model_do_not_touch_each_other(stub: OpenAIStub) -> None:
     count, agent = Count(stub), agent_of(model_of(stub))
     stub.latency_sec = 0.005
@@ -136,6 +137,7 @@ def test_benchmarks_of_two_threads_with_one_model_do_not_touch_each_other(stub: 
     assert count.new() == 9 * QUESTIONS
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_child_opens_connections_of_its_own(stub: OpenAIStub) -> None:
     code = f"""

@@ -88,6 +88,7 @@ def test_call_from_a_thread_of_the_loop_is_in_the_same_loop() -> None:
     assert inside is outside
 
 
+@pytest.mark.full
 def test_call_that_the_loop_waits_for_without_knowing_goes_on_in_another() -> None:
     async def outer() -> str:
         with ThreadPoolExecutor(1) as threads:  # code that blocks the loop
@@ -239,6 +240,7 @@ except KeyboardInterrupt:
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
+@pytest.mark.full
 def test_interrupt_ends_the_waiting_for_code_that_blocks_the_loop() -> None:
     code = """
 import os, signal, threading, time

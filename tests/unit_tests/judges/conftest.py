@@ -1,17 +1,8 @@
-"""The stub of the OpenAI API, fresh for each test of the judges, and short waits before requests are sent again."""
-
-from collections.abc import Iterator
+"""Short waits before requests are sent again."""
 
 import pytest
-from openai_stub import OpenAIStub
 
 from graphrag_eval_lc.judges import model_calls
-
-
-@pytest.fixture
-def openai_stub() -> Iterator[OpenAIStub]:
-    with OpenAIStub() as stub:
-        yield stub
 
 
 @pytest.fixture(autouse=True)

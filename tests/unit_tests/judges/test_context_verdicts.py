@@ -98,6 +98,7 @@ def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[
     assert len(judge.messages) == 2
 
 
+@pytest.mark.full
 @given(
     words=st.lists(st.sampled_from(["Rome ", "Oslo. ", "Bergen\n"]), min_size=100, max_size=400),
     at=st.floats(0, 1),

@@ -153,6 +153,7 @@ class Window:
         return finish_reason("length") if answer < 600 else None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_langchain", [False, True])
 @pytest.mark.parametrize("tokens", [3000, 8192])
 def test_too_long_context_does_not_cut_off_the_answers_about_others(
@@ -174,4 +175,5 @@ def test_refusals_of_all_requests_at_once_end_the_run_too(openai_stub: OpenAIStu
     config = config_of(openai_stub, judges={"metrics": ["answer_correctness"]})
     stopped = scored(openai_stub, config).stopped
     assert stopped["reason"] == "judges"
-    assert stopped["message"].endswith("Incorrect API key provided (check the API key)")
+    assert "Incorrect API key provided" in stopped["message"]  # openai has it in other words in each version
+    assert stopped["message"].endswith("(check the API key)")

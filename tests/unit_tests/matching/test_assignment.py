@@ -124,6 +124,7 @@ def test_ties_all_over_are_broken_as_in_a_trial_of_all(
     assert packed_total(row_scores, best_assignment(row_scores)) == best_packed_total(row_scores)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "row_scores",
     [

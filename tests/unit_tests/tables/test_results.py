@@ -76,3 +76,11 @@ def test_plot_is_of_the_scores(results: Results) -> None:
     ax = Figure().subplots()
     assert results.plot_scores(ax=ax) is ax
     assert ax.get_title() == "steps_score by template"
+
+
+def test_notebooks_keep_a_line_and_a_table_and_not_the_whole_list(results: Results) -> None:
+    formatter: Any = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    data, _ = formatter.format(Results(list(results) * 5000))
+    assert data["text/plain"] == "<Results: 5,000 answered, 5,000 failed>"
+    assert len(data["text/html"]) < 20_000
+    assert repr(results) == repr(list(results))

@@ -84,6 +84,7 @@ def test_a_value_that_holds_itself_many_times_is_refused() -> None:
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.full
 def test_many_long_lists_are_compared_in_time() -> None:
     source = random.Random(7)
     rows = [{"v": [source.randrange(1000) for _ in range(100)]} for _ in range(1_000)]

@@ -182,6 +182,7 @@ HUGE = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_and_deep_outputs(name: str) -> None:
     check(HUGE[name])

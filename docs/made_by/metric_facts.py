@@ -1,0 +1,171 @@
+"""What the registry does not say of each metric: its formula, and an example, which the tests run."""
+
+from typing import Final, NamedTuple
+
+
+class Facts(NamedTuple):
+    """A metric's formula and example.
+
+    Attributes:
+        formula: How it is computed, in Markdown.
+        code: An expression in Python that computes it, with what it takes from ``PREPARED``.
+        value: What that gives, as Python shows it; numbers are rounded to three digits.
+    """
+
+    formula: str
+    code: str = ""
+    value: str = ""
+
+
+# What stands before every example.
+PREPARED: Final = """\
+from graphrag_eval_lc import compute_aggregates, run_evaluation
+from graphrag_eval_lc.metrics import (
+    average_precision,
+    f1,
+    hit_rate,
+    ndcg,
+    precision,
+    r_precision,
+    recall,
+    recall_at_k,
+    reciprocal_rank,
+    text_context_precision,
+    text_context_recall,
+)
+
+
+def scored(reference_steps, actual_steps, config=None):
+    question = {"id": "q", "question_text": "?", "reference_steps": reference_steps}
+    steps = [{"id": str(n), "args": {}, "status": "success", **step} for n, step in enumerate(actual_steps)]
+    response = {"question_id": "q", "actual_steps": steps}
+    return run_evaluation([{"template_id": "t", "questions": [question]}], [response], config)[0]
+
+
+def step(name, output):
+    return {"name": name, "args": {}, "output": output}
+
+
+GRADED = {"steps": {"grading": "graded"}}
+relevant, retrieved = {"a", "b", "c"}, ["a", "x", "b"]
+"""
+
+_CLAIMS = (
+    "the judge lists the claims that agree (TP), those of the answer alone (FP) and those of the reference alone (FN). "
+)
+_TWO_OF_THREE = '[[step("a", "1"), step("b", "2"), step("c", "3")]], [step("a", "1"), step("c", "3"), step("x", "9")]'
+
+FACTS: Final = {
+    "steps_score": Facts(
+        "the sum of the match scores of the reference steps in the last group ÷ their number; each actual step counts "
+        "once, and of all assignments the best is taken. With `steps: {scoring: all_groups}` the mean over the groups, "
+        "with `grading: graded` `steps_f1`",
+        f'scored({_TWO_OF_THREE})["steps_score"]',
+        "0.667",
+    ),
+    "steps_score_upper": Facts("`steps_score`, where each undecided reference step counts as fulfilled"),
+    "steps_recall": Facts(
+        "the sum of the grades of all reference steps ÷ their number",
+        f'scored({_TWO_OF_THREE}, GRADED)["steps_recall"]',
+        "0.667",
+    ),
+    "steps_precision": Facts(
+        "the sum of the grades ÷ the number of successful calls whose names could fulfil some reference step; failed "
+        "calls and other tools do not count",
+        'scored([[step("a", "1")]], [step("a", "0"), step("a", "1")], GRADED)["steps_precision"]',
+        "0.5",
+    ),
+    "steps_f1": Facts(
+        "2 · recall · precision ÷ (recall + precision)",
+        'scored([[step("a", "1")]], [step("a", "0"), step("a", "1")], GRADED)["steps_f1"]',
+        "0.667",
+    ),
+    "steps_order": Facts(
+        "of the pairs of matched steps from different groups those in the order of the groups ÷ all such pairs; 1 "
+        "without a pair",
+        'scored([[step(n, n)] for n in "abc"], [step(n, n) for n in "bac"], GRADED)["steps_order"]',
+        "0.667",
+    ),
+    "answer_recall": Facts(_CLAIMS + "TP ÷ (TP + FN), in claims of the reference answer. With TP 2 and FN 1: 0.667"),
+    "answer_precision": Facts(_CLAIMS + "TP ÷ (TP + FP), in claims of the answer. With TP 2 and FP 2: 0.5"),
+    "answer_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two. Of 0.667 and 0.5: 0.571"),
+    "answer_relevance": Facts(
+        "a model writes 3 questions that the answer replies to; the mean cosine of their embeddings and that of the "
+        "question asked; 0 where the answer is noncommittal"
+    ),
+    "retrieval_answer_precision": Facts(
+        "Σ(precision at i · verdict i) ÷ Σ verdict i, over the contexts in their order; a verdict is 1 where a model "
+        "finds the context of use for the reference answer. Verdicts 1, 0, 1: (1 + 2/3) ÷ 2 = 0.833"
+    ),
+    "retrieval_answer_recall": Facts(
+        "the statements of the reference answer that a model finds in the contexts ÷ all its statements. 2 of 3: 0.667"
+    ),
+    "retrieval_answer_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two"),
+    "retrieval_context_precision": Facts(
+        "as `retrieval_answer_precision`, beside the texts of the reference step in place of the reference answer"
+    ),
+    "retrieval_context_recall": Facts(
+        "as `retrieval_answer_recall`, of the statements in the texts of the reference step"
+    ),
+    "retrieval_context_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two"),
+    "retrieval_utilization": Facts("as `retrieval_answer_precision`, beside the agent's own answer"),
+    "retrieval_ids_precision": Facts(
+        "relevant ids among those retrieved ÷ those retrieved; with a cut-off ÷ k",
+        "precision(relevant, retrieved)",
+        "0.667",
+    ),
+    "retrieval_ids_recall": Facts(
+        "relevant ids among those retrieved ÷ relevant ids", "recall(relevant, retrieved)", "0.667"
+    ),
+    "retrieval_ids_recall_capped": Facts(
+        "relevant ids among the first k ÷ min(k, relevant ids)", "recall_at_k(relevant, retrieved, 2)", "0.5"
+    ),
+    "retrieval_ids_f1": Facts("2 · recall · precision ÷ (recall + precision)", "f1(relevant, retrieved)", "0.667"),
+    "retrieval_ids_reciprocal_rank": Facts(
+        "1 ÷ the rank of the first relevant id; 0 without one", 'reciprocal_rank(relevant, ["x", "b"])', "0.5"
+    ),
+    "retrieval_ids_average_precision": Facts(
+        "Σ(precision at the rank of each relevant id that was retrieved) ÷ relevant ids",
+        "average_precision(relevant, retrieved)",
+        "0.556",
+    ),
+    "retrieval_ids_ndcg": Facts(
+        "Σ(gain ÷ log₂(rank + 1)) ÷ the same sum of the best order", "ndcg(relevant, retrieved)", "0.704"
+    ),
+    "retrieval_ids_hit_rate": Facts(
+        "1 where a relevant id was retrieved, else 0", "hit_rate(relevant, retrieved)", "1.0"
+    ),
+    "retrieval_ids_r_precision": Facts(
+        "relevant ids among the first R ÷ R, where R is the number of relevant ids",
+        "r_precision(relevant, retrieved)",
+        "0.667",
+    ),
+    "retrieval_text_precision": Facts(
+        "Σ(precision at i · verdict i) ÷ Σ verdict i, where a retrieved text counts as relevant if it is at least as "
+        "similar to some reference text as `retrieval.text.threshold`",
+        'text_context_precision(["Oslo is a city", "9876543210"], ["Oslo is a city."])',
+        "1.0",
+    ),
+    "retrieval_text_recall": Facts(
+        "reference texts that are so similar to some retrieved text ÷ reference texts",
+        'text_context_recall(["Oslo is a city"], ["Oslo is a city.", "9876543210"])',
+        "0.5",
+    ),
+    "retrieval_text_f1": Facts("2 · recall · precision ÷ (recall + precision) of the two"),
+    "input_tokens": Facts(
+        "the sum over the agent's model calls, as the provider reports them; absent if one is unknown"
+    ),
+    "output_tokens": Facts("likewise, of what the models wrote"),
+    "total_tokens": Facts("`input_tokens` + `output_tokens`"),
+    "elapsed_sec": Facts("from the question to the answer, by a clock that never goes back, `stalled_sec` among them"),
+    "stalled_sec": Facts("the time for which another question's code blocked the event loop"),
+    "agent_cost": Facts("Σ over model calls and kinds of tokens: tokens · USD per token; absent if one is unknown"),
+    "judges_cost": Facts(
+        "the same over the requests of judges; an answer from the cache counts with what it cost when it was asked"
+    ),
+    "cost": Facts("`agent_cost` + `judges_cost`"),
+    "retrieval_missing": Facts("reference steps of retrieval that no step fulfils"),
+    "retrieval_text_missing": Facts("those of them that have texts"),
+    "undecided": Facts("reference steps whose comparison reached its bound of steps"),
+    "outputs_cut": Facts("outputs of steps that end before their end"),
+}

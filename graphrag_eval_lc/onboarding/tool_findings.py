@@ -1,0 +1,202 @@
+"""What the steps of an agent show of its tools: what each gives, and how its steps would be compared."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from graphrag_eval_lc.config import OutputFormat
+from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.matching.iri_discovery import AUTOCOMPLETE_SEARCH
+from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import parse_document_ids
+from graphrag_eval_lc.matching.rows import read_sparql_results
+from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.results import SparqlResults
+from graphrag_eval_lc.records import is_error, step_status
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, drafting_kinds
+from graphrag_eval_lc.texts import counted
+
+Gives = Literal["rows", "documents", "entities", "text", "unknown"]
+Language = Literal["SPARQL", "Cypher", "SQL"]
+
+_QUERIES: tuple[tuple[Language, re.Pattern[str]], ...] = (
+    ("SPARQL", re.compile(r"\b(SELECT|ASK|CONSTRUCT|DESCRIBE)\b[^{]*\{", re.IGNORECASE)),
+    ("Cypher", re.compile(r"\b(MATCH|MERGE|UNWIND|CALL)\b.*\bRETURN\b", re.IGNORECASE | re.DOTALL)),
+    ("SQL", re.compile(r"\bSELECT\b.+\bFROM\b", re.IGNORECASE | re.DOTALL)),
+)
+_REFERENCE_NAMES: Mapping[str, str] = {"SPARQL": SPARQL_QUERY, "Cypher": CYPHER_QUERY}
+_IRI = re.compile(r"<?(https?://|urn:)\S+$")
+_TEXT_KEYS = {"text", "page_content", "content"}
+_DEEPEST_PATH = 3
+_MOST_ROWS = 100
+_MOST_KEYS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinding:
+    """What is known of a tool.
+
+    Attributes:
+        tool: Its name.
+        calls: How many of its calls were seen that did not fail.
+        gives: What its outputs are; ``entities`` are rows with IRIs that a search by name found.
+        language: The query language of its argument, if one was seen.
+        reference_name: The name of the reference steps that it fulfils; None: its own.
+        is_known: Whether steps of its name have a kind already, so that nothing need be said of it.
+        declared: How its outputs must be declared to be read, as in ``steps.outputs``; None: they need not.
+        form: What its outputs were read as, for people; empty where they were not.
+        note: What the user should know.
+    """
+
+    tool: str
+    calls: int = 0
+    gives: Gives = "unknown"
+    language: Language | None = None
+    reference_name: str | None = None
+    is_known: bool = False
+    declared: Mapping[str, Any] | None = None
+    form: str = ""
+    note: str = ""
+
+    @property
+    def about(self) -> str:
+        """What was seen of it, in a few words.
+
+        Example:
+            >>> ToolFinding("run_query", 2, "rows", "SPARQL", form="SPARQL JSON").about
+            '2 calls: SPARQL, rows as SPARQL JSON'
+        """
+        if not self.calls:
+            return f"not called yet; {self.note}" if self.note else "not called yet"
+        kinds = {"rows": "rows", "documents": "documents", "entities": "entities", "text": "text", "unknown": "text"}
+        given = f"{kinds[self.gives]} as {self.form}" if self.form else kinds[self.gives]
+        return f"{counted(self.calls, 'call')}: {f'{self.language}, ' if self.language else ''}{given}"
+
+
+def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, str] | None = None) -> list[ToolFinding]:
+    """Return what is known of each tool, in the order of their first calls; those that were not called last.
+
+    Args:
+        responses: Responses with their ``actual_steps``.
+        tools: The descriptions of the tools by name, where they are known.
+
+    Example:
+        >>> rows = '{"head": {"vars": ["n"]}, "results": {"bindings": []}}'
+        >>> step = {"name": "run_query", "args": {"q": "SELECT ?n {?n ?p ?o}"}, "status": "success", "output": rows}
+        >>> [finding] = tool_findings([{"question_id": "q", "actual_steps": [step]}])
+        >>> finding.about
+        '1 call: SPARQL, rows as SPARQL JSON'
+    """
+    steps: dict[str, list[Mapping[str, Any]]] = {}
+    for response in responses:
+        for step in () if is_error(response) else response.get("actual_steps") or ():
+            if isinstance(step, Mapping) and step_status(step.get("status", "success")) == "success":
+                steps.setdefault(str(step.get("name")), []).append(step)
+    called = [_seen(tool, of_tool) for tool, of_tool in steps.items()]
+    return called + [_described(tool, text) for tool, text in (tools or {}).items() if tool not in steps]
+
+
+def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
+    language = next(filter(None, (_language(step.get("args")) for step in steps)), None)
+    outputs = [step.get("output") for step in steps]
+    is_known = bool(drafting_kinds(tool))
+    base: dict[str, Any] = {"tool": tool, "calls": len(steps), "language": language, "is_known": is_known}
+    if language is None and all(map(_is_documents, outputs)):
+        name = None if is_known else RETRIEVAL
+        return ToolFinding(**base, gives="documents", form="JSON with ids", reference_name=name)
+    results, declared = _rows(outputs)
+    if results is None:
+        note = _unreadable(tool, language) if language else ""
+        return ToolFinding(**base, gives="text", note=note)
+    is_search = language is None and _finds_entities(results)
+    name = AUTOCOMPLETE_SEARCH if is_search else _REFERENCE_NAMES.get(language or "")
+    return ToolFinding(
+        **base,
+        gives="entities" if is_search else "rows",
+        form=results[0].form,
+        reference_name=None if is_known or name == tool else name,
+        declared=declared,
+    )
+
+
+def _unreadable(tool: str, language: str) -> str:
+    return (
+        f"{tool} takes {language}, and its output cannot be read as rows: have the tool give JSON, or say where the "
+        "rows stand in steps.outputs"
+    )
+
+
+def _described(tool: str, description: str) -> ToolFinding:
+    """Return what the description of a tool suggests that was not called."""
+    if drafting_kinds(tool):
+        return ToolFinding(tool, is_known=True)
+    text = f"{tool} {description}"
+    for language in get_args(Language):
+        name = _REFERENCE_NAMES.get(language)
+        if name is None:
+            continue
+        if re.search(rf"\b{language}\b|{language.lower()}_|_{language.lower()}", text, re.IGNORECASE):
+            note = f"its description speaks of {language}"
+            return ToolFinding(tool, gives="rows", language=language, reference_name=name, note=note)
+    return ToolFinding(tool)
+
+
+def _language(args: Any) -> Language | None:
+    texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
+    return next((language for text in texts for language, pattern in _QUERIES if pattern.search(text)), None)
+
+
+def _is_documents(output: Any) -> bool:
+    """Return whether an output is a JSON array of documents, each with an id and a text."""
+    try:
+        values = parse_json(output) if isinstance(output, str) else output
+        parse_document_ids(output)
+    except (UnreadableOutput, ValueError, RecursionError):
+        return False
+    return bool(values) and all(isinstance(each, Mapping) and len(each.keys() & _TEXT_KEYS) > 0 for each in values)
+
+
+def _rows(outputs: Sequence[Any]) -> tuple[list[SparqlResults] | None, Mapping[str, Any] | None]:
+    """Return the outputs as rows, and how that must be declared; None for rows where they cannot be read so."""
+    for declared in (None, *_declarations(outputs)):
+        try:
+            read = [read_sparql_results(output, **(declared or {})) for output in outputs]
+        except (UnreadableOutput, ValueError):
+            continue
+        if any(each.row_count or each.variables for each in read) or all(each.form for each in read):
+            return read, declared
+    return None, None
+
+
+def _declarations(outputs: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield what could be declared: the paths in JSON that lead to arrays or objects, then the forms."""
+    try:
+        first = parse_json(outputs[0]) if isinstance(outputs[0], str) else outputs[0]
+    except (ValueError, RecursionError):
+        first = None
+    yield from ({"path": path} for path in _paths(first, "", _DEEPEST_PATH))
+    yield from ({"format": form} for form in get_args(OutputFormat))
+
+
+def _paths(value: Any, before: str, depth: int) -> Iterator[str]:
+    if not isinstance(value, Mapping) or not depth:
+        return
+    for key, inner in list(value.items())[:_MOST_KEYS]:
+        if isinstance(inner, list | Mapping) and isinstance(key, str) and key and "." not in key:
+            yield f"{before}{key}"
+            yield from _paths(inner, f"{before}{key}.", depth - 1)
+
+
+def _finds_entities(results: Sequence[SparqlResults]) -> bool:
+    """Return whether rows name IRIs wherever there are any, as a search by name gives them."""
+    filled = [each for each in results if each.row_count]
+    return bool(filled) and all(map(_has_iri, filled))
+
+
+def _has_iri(results: SparqlResults) -> bool:
+    return any(
+        bool(_IRI.match(text)) if results.is_untyped else column.kind(row) == "uri"
+        for column in results.columns.values()
+        for row, text in enumerate(column.texts[:_MOST_ROWS])
+    )

@@ -1,0 +1,159 @@
+"""HTML for notebooks: small tables that read in light and dark themes, and in which all data is text.
+
+There is no script in it, and no colour of a text or behind one: those are the theme's. Whatever a text holds, it is cut
+before it is escaped, so that what is shown stays small.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from math import isfinite
+from typing import Final, TypeVar
+
+from graphrag_eval_lc.texts import error_text, shortened, shown_html
+
+T = TypeVar("T")
+
+LONGEST_NAME: Final = 80
+LONGEST_TEXT: Final = 300
+_LONGEST_PARAGRAPH: Final = 2000
+
+_SPACES = re.compile("[ \t\n]+|\r\n")
+_RAW_TIMES: Final = 4
+
+_LEFT = ' style="text-align: left"'
+_CAPTION = ' style="text-align: left; font-weight: bold"'
+_RIGHT = ' style="text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"'
+# Names stay whole where they can; long texts, which may be without a space, break anywhere.
+_NAME = ' style="text-align: left; max-width: 30em; overflow-wrap: break-word"'
+_TEXT = ' style="text-align: left; max-width: 40em; overflow-wrap: anywhere"'
+# A fixed width, as a cell of a table takes no share of one that is not known.
+_TRACK = "display: inline-block; width: 6em; height: 0.7em; background: rgba(128, 128, 128, 0.3)"
+_BAR = "height: 100%; background: #2c7bb6"
+# Two colours of the plots, as light on dark as they are dark on light.
+_MARKS = {"better": "#2c7bb6", "worse": "#c2501a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A cell that is a bar: how much of a range a value fills, from 0 to 1."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A cell with a mark in the colour of a verdict, ``better`` or ``worse``; other verdicts have none."""
+
+    text: str
+    verdict: str
+
+
+Cell = str | Share | Marked
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its heading, whether it holds numbers, and after how many characters its texts are cut."""
+
+    heading: str
+    is_number: bool = False
+    longest: int = LONGEST_NAME
+
+
+def short_html(text: str, longest: int = LONGEST_TEXT) -> str:
+    r"""Return a text on one line, cut and escaped; what hides in it is shown.
+
+    Example:
+        >>> short_html("<b>\n  bold", 5), short_html("passed\r")
+        ('&lt;b&gt; b…', 'passed␍')
+    """
+    # Of a long text the beginning is enough, which is cut before all else is done with it.
+    start = text[: _RAW_TIMES * longest]
+    line = _SPACES.sub(" ", start).strip(" ")
+    end = "…" if len(line) <= longest and len(start) < len(text) else ""
+    return shown_html(shortened(line, longest, keeps_lines=True) + end)
+
+
+def facts_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a table of names and values, which are shown as text.
+
+    Example:
+        >>> "&lt;b&gt;" in facts_html("A run", [("folder", "<b>")])
+        True
+    """
+    cells = "".join(
+        f'<tr><th scope="row"{_LEFT}>{short_html(name, LONGEST_NAME)}</th><td{_LEFT}>{short_html(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table><caption{_CAPTION}>{short_html(caption)}</caption>{cells}</table>"
+
+
+def rows_html(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], more: str = "") -> str:
+    """Return a table with a line for each row.
+
+    Args:
+        caption: What stands above it.
+        columns: Its columns.
+        rows: A cell for each column.
+        more: What stands below it, such as how many rows were left out.
+
+    Example:
+        >>> "<td>" in rows_html("Tools", [Column("name")], [["search"]])
+        False
+    """
+    heads = "".join(
+        f'<th scope="col"{_RIGHT if column.is_number else _LEFT}>{short_html(column.heading, LONGEST_NAME)}</th>'
+        for column in columns
+    )
+    lines = "".join(f"<tr>{''.join(map(_cell_html, columns, row))}</tr>" for row in rows)
+    below = f"<div>{short_html(more)}</div>" if more else ""
+    head = f"<caption{_CAPTION}>{short_html(caption)}</caption><thead><tr>{heads}</tr></thead>"
+    return f"<table>{head}<tbody>{lines}</tbody></table>{below}"
+
+
+def _cell_html(column: Column, cell: Cell) -> str:
+    if isinstance(cell, Share):
+        width = 100 * min(1.0, max(0.0, cell.value)) if isfinite(cell.value) else 0
+        bar = f'<div style="{_TRACK}"><div style="{_BAR}; width: {width:.0f}%"></div></div>'
+        return f'<td{_LEFT} aria-hidden="true">{bar}</td>'
+    if isinstance(cell, Marked):
+        color = _MARKS.get(cell.verdict, "transparent")
+        text = short_html(cell.text, column.longest)
+        return f'<td style="text-align: left; border-left: 4px solid {color}; max-width: 40em">{text}</td>'
+    style = _RIGHT if column.is_number else _NAME if column.longest <= LONGEST_NAME else _TEXT
+    return f"<td{style}>{short_html(cell, column.longest)}</td>"
+
+
+def paragraphs_html(texts: Iterable[str]) -> str:
+    """Return texts as paragraphs.
+
+    Example:
+        >>> paragraphs_html(["1 < 2"])
+        '<p>1 &lt; 2</p>'
+    """
+    return "".join(f"<p>{short_html(text, _LONGEST_PARAGRAPH)}</p>" for text in texts)
+
+
+def page_html(*parts: str) -> str:
+    """Return parts as one; in it no dollar sign begins a formula, which it else does in Jupyter.
+
+    Example:
+        >>> page_html("<p>$1 or $2</p>")
+        '<div class="tex2jax_ignore mathjax_ignore"><p>$1 or $2</p></div>'
+    """
+    return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
+
+
+def never_raising(html_of: Callable[[T], str]) -> Callable[[T], str]:
+    """Make a method that gives HTML say what went wrong where it fails, as a cell is no place for our traceback."""
+
+    @wraps(html_of)
+    def html(self: T) -> str:
+        try:
+            return html_of(self)
+        except Exception as problem:
+            return page_html(paragraphs_html([f"This {type(self).__name__} cannot be shown: {error_text(problem)}"]))
+
+    return html

@@ -1,0 +1,151 @@
+"""The code blocks of a page in Markdown, and how they are run one after the other, as a reader would.
+
+A block whose first line is a comment with a file's name is that file. Other blocks of Python share their names. In a
+block of a console what stands after ``$`` is a command, the rest what it prints, where a line ``…`` stands for any
+lines. ``<!-- not run: why -->`` above a block leaves it out, ``<!-- exit code 1 -->`` says how a command ends.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^>]*) -->\n+)?^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+_FILE = re.compile(r"(?:#|//|<!--) (?P<name>[\w./-]+\.(?:py|yaml|yml|json|jsonl|toml|tsv|md|txt))(?: -->)?\n")
+_EXIT_CODE = re.compile(r"exit code (\d+)")
+_SETUP = "pip install", "git clone", "make ", "uv ", "npm "
+_LONGEST_SEC = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A code block.
+
+    Attributes:
+        language: Such as ``python``.
+        text: What stands in it.
+        line: The line on which it begins, from 1.
+        mark: What the comment above it says; empty without one.
+    """
+
+    language: str
+    text: str
+    line: int
+    mark: str
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is run, or written as a file."""
+        return not self.mark.startswith("not run")
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file that it is."""
+        found = _FILE.match(self.text)
+        return found["name"] if found is not None and self.language != "console" else None
+
+    @property
+    def exit_code(self) -> int:
+        """How its last command ends."""
+        found = _EXIT_CODE.search(self.mark)
+        return int(found[1]) if found is not None else 0
+
+
+def code_blocks(page: Path) -> list[CodeBlock]:
+    """Return the code blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        CodeBlock(each["language"], each["text"], text.count("\n", 0, each.start("text")), each["mark"] or "")
+        for each in _BLOCK.finditer(text)
+    ]
+
+
+def run_blocks(page: Path) -> int:
+    """Run the blocks of a page in the current folder, and return how many were run.
+
+    Raises:
+        AssertionError: A block fails, or prints what does not stand there.
+    """
+    names: dict[str, Any] = {"__name__": "page"}
+    count = 0
+    for block in code_blocks(page):
+        if not block.is_run:
+            continue
+        if block.file is not None:
+            path = Path(block.file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+            sys.modules.pop(path.stem, None)
+            count += 1
+        elif block.language == "python":
+            _run_python(block, page, names)
+            count += 1
+        elif block.language == "console":
+            count += _run_console(block, page)
+    return count
+
+
+def _run_python(block: CodeBlock, page: Path, names: dict[str, Any]) -> None:
+    source = block.text
+    if source.startswith(">>> "):
+        source = "\n".join(line[4:] for line in source.splitlines() if line.startswith((">>> ", "... ")))
+    code = compile("\n" * block.line + source, str(page), "exec", flags=0x2000)  # a notebook's await is allowed
+    result = eval(code, names)
+    if result is not None:
+        import asyncio
+
+        asyncio.run(result)
+
+
+def _run_console(block: CodeBlock, page: Path) -> int:
+    commands = list(_commands(block.text))
+    for number, (command, printed) in enumerate(commands):
+        if command.startswith(_SETUP):
+            continue
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "140"}
+        done = subprocess.run(
+            ["bash", "-c", command],
+            capture_output=True,
+            text=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            timeout=_LONGEST_SEC,
+        )
+        expected = block.exit_code if number == len(commands) - 1 else 0
+        where = f"{page}:{block.line}: $ {command}"
+        assert done.returncode == expected, f"{where}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"
+        missing = _missing(printed, done.stdout + done.stderr)
+        assert not missing, f"{where}\nnot printed: {missing}\nbut:\n{done.stdout}{done.stderr}"
+    return len(commands)
+
+
+def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    command, printed = "", []
+    for line in text.splitlines():
+        if command.endswith("\\") and not printed:
+            command = f"{command[:-1]}{line.strip()}"
+        elif line.startswith("$ "):
+            if command:
+                yield command, printed
+            command, printed = line[2:], []
+        else:
+            printed.append(line)
+    if command:
+        yield command, printed
+
+
+def _missing(printed: list[str], actual: str) -> list[str]:
+    """Return the lines that were not printed, whatever their numbers, spaces and rules are."""
+    plain = {_plain(line) for line in actual.splitlines()}
+    return [line for line in printed if _plain(line) and line.strip() != "…" and _plain(line) not in plain]
+
+
+def _plain(line: str) -> str:
+    line = re.sub(r"[0-9a-f]{8,}…?", "#", line)
+    return re.sub(r"[─━┃│┼╇]+|\s+", " ", re.sub(r"\d+([.,:T-]\d+)*", "#", line)).strip()

@@ -1,0 +1,52 @@
+"""The stand-in for OpenAI's models answers all that judges ask, over HTTP."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from graphrag_eval_lc.demo.stub_judge import StubJudge
+from graphrag_eval_lc.judges import AnswerCorrectness, AnswerRelevance, ContextPrecision, ContextRecall
+
+REFERENCE = "OSLO T1 has 1000 MVA. OSLO T3 has 300 MVA."
+
+
+@pytest.fixture(autouse=True)
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubJudge]:
+    started = StubJudge()
+    for name, value in started.environment.items():
+        monkeypatch.setenv(name, value)
+    yield started
+    started.close()
+
+
+def test_claims_are_sorted_by_their_words() -> None:
+    score = AnswerCorrectness("gpt-4o-mini").score(
+        user_input="Transformers?", reference=REFERENCE, response="OSLO T1 has 1000 MVA. OSLO T3 has 250 MVA."
+    )
+    assert score.value == 0.5
+    assert score.details["false_positives"] == ["OSLO T3 has 250 MVA."]
+    assert score.cost is not None
+
+
+def test_contexts_are_of_use_where_they_state_the_answer() -> None:
+    options: Any = {"user_input": "Transformers?", "reference": REFERENCE, "retrieved_contexts": ["Snow.", REFERENCE]}
+    assert ContextPrecision("gpt-4o-mini").score(**options).value == 0.5
+    assert ContextRecall("gpt-4o-mini").score(**options).value == 1.0
+
+
+def test_embeddings_compare_words() -> None:
+    relevance = AnswerRelevance("gpt-4o-mini", embeddings="text-embedding-3-small")
+    direct = relevance.score(user_input="Where is the Eiffel Tower?", response="The Eiffel Tower is in Paris.")
+    evasive = relevance.score(user_input="Where is the Eiffel Tower?", response="I cannot say.")
+    assert direct.value is not None
+    assert direct.value > 0
+    assert evasive.value == 0
+
+
+def test_closed_stub_answers_no_more() -> None:
+    closed = StubJudge()
+    closed.close()
+    with pytest.raises(httpx.ConnectError):
+        httpx.post(closed.environment["OPENAI_BASE_URL"], json={})

@@ -1,0 +1,51 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.fixture(scope="module")
+def made_by() -> Iterator[Any]:
+    sys.path.insert(0, str(DOCS))
+    try:
+        from made_by import metric_facts, metrics_page, pages
+
+        yield {"facts": metric_facts, "metrics": metrics_page, "pages": pages}
+    finally:
+        sys.path.remove(str(DOCS))
+
+
+def test_pages_that_are_made_are_fresh(made_by: Any) -> None:
+    stale = [
+        name
+        for name, page in made_by["pages"].PAGES.items()
+        if not (DOCS / name).exists() or (DOCS / name).read_text(encoding="utf-8") != page()
+    ]
+    assert stale == [], "make reference"
+
+
+def test_each_metric_has_its_formula(made_by: Any) -> None:
+    assert sorted(made_by["facts"].FACTS) == sorted(made_by["metrics"].metric_keys())
+
+
+def test_examples_of_metrics_give_what_stands_there(made_by: Any) -> None:
+    facts = made_by["facts"]
+    names: dict[str, Any] = {}
+    exec(facts.PREPARED, names)
+    shown = {key: fact.value for key, fact in facts.FACTS.items() if fact.code}
+    computed = {key: str(round(eval(facts.FACTS[key].code, names), 3)) for key in shown}
+    assert computed == shown
+
+
+def test_each_command_and_each_key_has_its_line() -> None:
+    from graphrag_eval_lc.config import EvaluationConfig
+
+    cli = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+    config = (DOCS / "reference" / "config.md").read_text(encoding="utf-8")
+    assert all(f"\n## {name}\n" in cli for name in ("run", "score", "init", "compare", "validate"))
+    assert all(f"| `{name}` |" in config for name in EvaluationConfig.model_fields)
+    assert "| `--max-cost` |" in cli

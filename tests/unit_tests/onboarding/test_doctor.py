@@ -1,0 +1,160 @@
+import json
+from pathlib import Path
+
+import pytest
+from openai_stub import OpenAIStub, http_error
+
+from graphrag_eval_lc.onboarding.doctor import Check, Examined, examine
+
+AGENT = '''
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.tools import tool
+
+
+@tool
+def ask_graph(query: str) -> str:
+    """Run a SPARQL query."""
+    return "[]"
+
+
+class Model(FakeListChatModel):
+    def bind_tools(self, tools, **options):
+        return self
+
+
+agent = create_agent(Model(responses=["Oslo"]), [ask_graph])
+'''
+DATASET = """
+- template_id: names
+  questions:
+  - id: a
+    question_text: "What is a called?"
+    reference_steps:
+    - - {name: sparql_query, output: '{"head": {"vars": ["n"]}, "results": {"bindings": []}}', \
+output_media_type: application/sparql-results+json}
+"""
+CONFIG = "steps: {names: {ask_graph: sparql_query}}\ngates: [{metric: steps_score, under: 0.5}]\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {"my_agent.py": AGENT, "qa.yaml": DATASET, "config.yaml": CONFIG}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def found(area: str, **examined: object) -> list[Check]:
+    given: dict[str, object] = {
+        "agent": "my_agent.py:agent",
+        "dataset": Path("qa.yaml"),
+        "config": Path("config.yaml"),
+        "output": Path("runs"),
+    }
+    checks = list(examine(Examined(**{**given, **examined})))  # type: ignore[arg-type]
+    return [check for check in checks if check.area == area]
+
+
+def test_what_is_good_has_no_error_and_no_warning_of_its_own() -> None:
+    for area in ("config", "agent", "steps", "gates", "output"):
+        checks = found(area)
+        assert checks, area
+        assert {check.level for check in checks} == {"ok"}, checks
+
+
+def test_agent_is_told_with_its_tools() -> None:
+    [check] = found("agent")
+    assert check.what == "my_agent.py:agent takes messages; tools: ask_graph"
+
+
+def test_agent_that_cannot_be_loaded_ends_no_other_check() -> None:
+    [check] = found("agent", agent="absent.py:agent")
+    assert check.level == "error"
+    assert "absent.py" in check.what
+    assert found("output", agent="absent.py:agent")[0].level == "ok"
+
+
+def test_missing_agent_and_dataset_are_errors_with_a_hint() -> None:
+    for area in ("agent", "dataset"):
+        [check] = found(area, agent=None, dataset=None)
+        assert check.level == "error"
+        assert f"run: {{{area}:" in check.hint
+
+
+def test_config_that_names_a_tool_that_is_not_there_is_a_warning() -> None:
+    Path("config.yaml").write_text("steps: {names: {ask_grap: sparql_query}}\n")
+    [_, check] = found("agent")
+    assert check.level == "warning"
+    assert check.what.startswith("steps.names names ask_grap, which is no tool")
+    assert check.hint == "Did you mean ask_graph?"
+
+
+def test_reference_steps_that_no_tool_fulfils_are_a_warning() -> None:
+    [check] = found("steps", config=None)
+    assert check.what == "no tool of the agent that can be seen fulfils reference steps called sparql_query"
+    assert check.hint.startswith("Where a tool does so under another name, write steps: {names: {TOOL: sparql_query}}")
+
+
+def test_mistakes_of_the_dataset_are_errors_with_their_place() -> None:
+    Path("qa.yaml").write_text("- template_id: t\n  questions:\n  - {id: a}\n")
+    [check] = found("dataset")
+    assert check.level == "error"
+    assert "qa.yaml, line 3, question a, key [0].questions[0].question_text" in check.what
+    assert "question_text" in check.what
+
+
+def test_mistake_of_the_config_is_an_error() -> None:
+    Path("config.yaml").write_text("stepps: {}\n")
+    [check] = found("config")
+    assert (check.level, check.hint) == ("error", "Did you mean steps?")
+
+
+def test_gate_of_an_unknown_metric_is_an_error() -> None:
+    Path("config.yaml").write_text("gates: [{metric: steps_scor, under: 0.5}]\n")
+    assert found("gates")[0].level == "error"
+
+
+def test_folder_in_which_nothing_can_be_written_is_an_error(folder: Path) -> None:
+    Path("file").write_text("")
+    [check] = found("output", output=Path("file/runs"))
+    assert check.level == "error"
+
+
+def test_agent_is_asked_only_on_demand() -> None:
+    assert found("answer") == []
+    checks = found("answer", asks_agent=True)
+    assert checks[0].what.startswith("a was answered: 0 steps")
+    assert "no tool was called" in [check.what for check in checks]
+
+
+def judged(stub: OpenAIStub) -> Path:
+    generation = {"base_url": stub.base_url, "api_key": "sk-not-a-key"}
+    Path("judged.json").write_text(json.dumps({"llm": {"generation": generation}}))
+    return Path("judged.json")
+
+
+def test_models_are_asked_only_on_demand(openai_stub: OpenAIStub) -> None:
+    openai_stub.answer = lambda request: {"word": "yes"}
+    config = judged(openai_stub)
+    assert found("models", config=config)[-1].hint == "Add --ask-models: one tiny request each."
+    assert openai_stub.requests == []
+    checks = found("models", config=config, asks_models=True)
+    assert [check.level for check in checks] == ["ok", "ok", "ok"]
+    assert checks[-1].what.startswith("openai:gpt-4o-mini answers, for ")
+    assert len(openai_stub.requests) == 1
+
+
+def test_wrong_key_of_a_model_is_an_error_that_does_not_show_it(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.extend([http_error(401, "Incorrect API key provided: sk-not-a-key")] * 10)
+    check = found("models", config=judged(openai_stub), asks_models=True)[-1]
+    assert check.level == "error"
+    assert "sk-not-a-key" not in str(check)
+
+
+def test_missing_key_of_a_model_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    Path("judged.yaml").write_text("llm: {generation: {api_key: '${NO_SUCH_KEY}'}}\n")
+    [check] = found("models", config=Path("judged.yaml"))
+    assert check.level == "error"
+    assert "NO_SUCH_KEY is not set" in check.what

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.onboarding.proposal import Proposal, spec_from
+from graphrag_eval_lc.onboarding.tool_findings import ToolFinding
+
+ROWS = ToolFinding("ask_graph", 2, "rows", "SPARQL", "sparql_query", form="W3C CSV", declared={"path": "data.rows"})
+SQL = ToolFinding("ask_tables", 1, "rows", "SQL")
+NOTES = ToolFinding("search_notes", 1, "documents", None, "retrieval", form="JSON with ids")
+CLOCK = ToolFinding("clock", 1, "text")
+
+
+def test_file_says_what_the_sections_say() -> None:
+    proposal = Proposal("agent.py:agent", [ROWS, SQL, NOTES, CLOCK])
+    values = yaml.safe_load(proposal.text())
+    assert values["run"] == {"agent": "agent.py:agent", "dataset": "questions.yaml", "output": "runs"}
+    assert values["steps"] == {
+        "names": {"ask_graph": "sparql_query"},
+        "outputs": {"ask_graph": {"path": "data.rows"}},
+        "kinds": {"ask_tables": "rows"},
+    }
+    assert values["retrieval"] == {"steps": ["search_notes"]}
+    assert values["capture"] == {"retrieval_documents": ["search_notes"]}
+    assert {key: values[key] for key in proposal.sections()} == proposal.sections()
+
+
+def test_reasons_stand_beside_the_lines() -> None:
+    text = Proposal("agent.py:agent", [ROWS]).text()
+    assert "    ask_graph: sparql_query  # 2 calls: SPARQL, rows as W3C CSV\n" in text
+
+
+def test_agent_of_which_nothing_is_known_has_no_section_on_steps() -> None:
+    assert set(yaml.safe_load(Proposal("agent.py:agent").text())) == {"run", "gates"}
+
+
+@given(st.lists(st.text(min_size=1), unique=True, max_size=4), st.text(min_size=1))
+def test_every_proposal_can_be_loaded(tools: list[str], agent: str) -> None:
+    findings = [ToolFinding(tool, 1, "rows", "SPARQL", "sparql_query", form="a\n# b: {") for tool in tools]
+    proposal = Proposal(agent, findings)
+    values = yaml.safe_load(proposal.text())
+    assert values["run"]["agent"] == agent
+    assert load_config(values).steps.names == dict.fromkeys(tools, "sparql_query")
+
+
+def test_specs_of_files_are_told_from_the_projects_folder(tmp_path: Path) -> None:
+    below = tmp_path / "eval"
+    assert spec_from(str(tmp_path / "agent.py") + ":agent", below) == f"{tmp_path}/agent.py:agent"
+    assert spec_from("agent.py:agent", Path()) == "agent.py:agent"
+    assert spec_from("src/agent.py:agent", Path("src/eval")) == "../agent.py:agent"
+    assert spec_from("langgraph.json:agent", Path("eval")) == "../langgraph.json:agent"
+    for other in ("package.module:agent", "http://127.0.0.1:2024/agent", "agent"):
+        assert spec_from(other, Path("eval")) == other

@@ -1,0 +1,105 @@
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.onboarding.tool_findings import ToolFinding, tool_findings
+
+SELECT = "SELECT ?name WHERE { ?s <urn:name> ?name }"
+JSON_ROWS = json.dumps(
+    {"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "Oslo"}}]}}
+)
+JSON_IRIS = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:a"}}]}})
+NO_ROWS = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": []}})
+DOCUMENTS = json.dumps([{"id": "d1", "text": "Oslo is a city."}])
+
+
+def finding(args: dict[str, Any], *outputs: str, tool: str = "my_tool") -> ToolFinding:
+    steps = [{"name": tool, "args": args, "status": "success", "output": output} for output in outputs]
+    [found] = tool_findings([{"question_id": "q", "actual_steps": steps}])
+    return found
+
+
+def test_tool_that_takes_sparql_fulfils_queries() -> None:
+    found = finding({"query": SELECT}, JSON_ROWS, JSON_ROWS)
+    assert (found.reference_name, found.gives, found.calls, found.declared) == ("sparql_query", "rows", 2, None)
+    assert found.about == "2 calls: SPARQL, rows as SPARQL JSON"
+
+
+@pytest.mark.parametrize(
+    ("output", "form"),
+    [
+        ("n\r\nOslo\r\n", "W3C CSV"),
+        ("| n |\n|---|\n| Oslo |", "a Markdown table"),
+    ],
+)
+def test_form_that_is_found_out_need_not_be_declared(output: str, form: str) -> None:
+    found = finding({"query": SELECT}, output)
+    assert (found.form, found.declared) == (form, None)
+
+
+def test_cypher_and_sql_are_told_by_their_words() -> None:
+    rows = '[{"name": "Oslo"}]'
+    assert finding({"q": "MATCH (n:City) RETURN n.name AS name"}, rows).reference_name == "cypher_query"
+    sql = finding({"q": "SELECT name FROM cities"}, rows)
+    assert (sql.language, sql.gives, sql.reference_name) == ("SQL", "rows", None)
+
+
+def test_rows_under_a_key_are_declared_where_they_would_not_be_found() -> None:
+    output = json.dumps({"data": {"hits": [{"name": "Oslo"}], "related": [{"name": "Bergen"}]}})
+    found = finding({"query": SELECT}, output)
+    assert found.gives == "rows"
+    assert found.declared == {"path": "data.hits"}
+
+
+def test_search_that_gives_iris_finds_entities() -> None:
+    found = finding({"name": "Oslo"}, JSON_IRIS, NO_ROWS)
+    assert (found.gives, found.reference_name) == ("entities", "autocomplete_search")
+
+
+def test_search_that_found_nothing_is_not_taken_for_one_of_entities() -> None:
+    assert finding({"name": "Oslo"}, NO_ROWS).gives == "rows"
+
+
+def test_documents_are_told_by_their_ids_and_texts() -> None:
+    found = finding({"query": "Oslo"}, DOCUMENTS)
+    assert (found.gives, found.reference_name) == ("documents", "retrieval")
+
+
+def test_text_is_text() -> None:
+    found = finding({"city": "Oslo"}, "Sunny, 12 degrees.")
+    assert (found.gives, found.reference_name, found.note) == ("text", None, "")
+
+
+def test_query_whose_output_cannot_be_read_is_noted() -> None:
+    assert "steps.outputs" in finding({"query": SELECT}, "I found Oslo, Bergen and some more.").note
+
+
+def test_known_names_need_nothing() -> None:
+    found = finding({"query": SELECT}, JSON_ROWS, tool="sparql_query")
+    assert found.is_known
+    assert found.reference_name is None
+
+
+def test_failed_calls_and_failed_responses_show_nothing() -> None:
+    failed = {"name": "a", "args": {}, "status": "error", "error": "refused"}
+    done = {"name": "b", "args": {}, "status": "success", "output": "text"}
+    responses = [
+        {"question_id": "q1", "actual_steps": [failed]},
+        {"question_id": "q2", "status": "error", "error": "x", "actual_steps": [done]},
+    ]
+    assert tool_findings(responses) == []
+
+
+def test_tools_that_were_not_called_are_told_by_their_descriptions() -> None:
+    tools = {"ask": "Run a SPARQL query.", "cypher_search": "Look something up.", "clock": "Tell the time."}
+    found = tool_findings([], tools)
+    assert [each.reference_name for each in found] == ["sparql_query", "cypher_query", None]
+    assert found[0].about == "not called yet; its description speaks of SPARQL"
+    assert found[2].about == "not called yet"
+
+
+@pytest.mark.parametrize("output", [None, 5, {"a": [1]}, [], "", "[" * 5000, "{}", "[]", {"a": {"b": {}}}])
+def test_odd_outputs_raise_nothing(output: Any) -> None:
+    assert finding({"query": SELECT}, output).tool == "my_tool"
+    assert finding({}, output).tool == "my_tool"
