@@ -21,9 +21,19 @@ class Facts(NamedTuple):
 PREPARED: Final = """\
 from graphrag_eval_lc import compute_aggregates, run_evaluation
 from graphrag_eval_lc.metrics import (
-    average_precision, f1, hit_rate, ndcg, precision, r_precision, recall, recall_at_k, reciprocal_rank,
-    text_context_precision, text_context_recall,
+    average_precision,
+    f1,
+    hit_rate,
+    ndcg,
+    precision,
+    r_precision,
+    recall,
+    recall_at_k,
+    reciprocal_rank,
+    text_context_precision,
+    text_context_recall,
 )
+
 
 def scored(reference_steps, actual_steps, config=None):
     question = {"id": "q", "question_text": "?", "reference_steps": reference_steps}
@@ -31,8 +41,10 @@ def scored(reference_steps, actual_steps, config=None):
     response = {"question_id": "q", "actual_steps": steps}
     return run_evaluation([{"template_id": "t", "questions": [question]}], [response], config)[0]
 
+
 def step(name, output):
     return {"name": name, "args": {}, "output": output}
+
 
 GRADED = {"steps": {"grading": "graded"}}
 relevant, retrieved = {"a", "b", "c"}, ["a", "x", "b"]

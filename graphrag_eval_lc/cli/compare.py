@@ -8,6 +8,7 @@ import typer
 
 from graphrag_eval_lc.benchmark.option_fields import COMMON, GATES, Common
 from graphrag_eval_lc.cli.ci_options import NoSummary, Summary, ci_files
+from graphrag_eval_lc.cli.completion import metric_names
 from graphrag_eval_lc.cli.options import AsJson, FailUnder, say
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -48,6 +49,7 @@ def compare(
             "is a score): it says which questions flipped, and whether there is a regression. Without it: all that "
             f"both runs have, {MAIN_METRIC} as the main one.",
             metavar="METRIC",
+            autocompletion=metric_names,
         ),
         COMMON,
     ] = None,

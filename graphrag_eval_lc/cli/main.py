@@ -29,6 +29,7 @@ from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.runs import runs
 from graphrag_eval_lc.cli.scan import scan
+from graphrag_eval_lc.cli.schema import schema
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.trend import trend
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
@@ -69,7 +70,6 @@ app = typer.Typer(
     "passed), 2 wrong usage or input, 3 nothing that could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 "
     "by SIGHUP.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -88,6 +88,7 @@ app.command(name="draft-dataset")(draft_dataset)
 app.command(name="import-dataset")(import_dataset)
 app.command(name="import")(import_traces)
 app.command()(scan)
+app.command()(schema)
 app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, QUIET, Common
+from graphrag_eval_lc.cli import completion
 from graphrag_eval_lc.cli.model_options import After, option
 from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.errors import OptionError
@@ -62,6 +63,7 @@ Measures = Annotated[
         help=f"What is measured of retrieved ids, in place of the config's: {', '.join(MEASURES)}, most of them with a "
         "cut-off, such as P@5,nDCG@10; may be repeated.",
         metavar="NAMES",
+        autocompletion=completion.measures,
     ),
 ]
 Matchers = Annotated[

@@ -124,6 +124,7 @@ def run(
             "function that gives what is kept in place of a value, as package.module:function. Errors are always "
             "masked.",
             metavar="secrets|FUNCTION",
+            autocompletion=lambda: ["secrets"],
             rich_help_panel=CAPTURE,
         ),
     ] = None,

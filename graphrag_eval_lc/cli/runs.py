@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.cli.completion import metric_names
 from graphrag_eval_lc.cli.options import output_console
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC
@@ -20,7 +21,10 @@ def runs(
     metrics: Annotated[
         list[str] | None,
         typer.Option(
-            "--metric", help=f"Show this score; may be repeated. Without it: {MAIN_METRIC}.", metavar="METRIC"
+            "--metric",
+            help=f"Show this score; may be repeated. Without it: {MAIN_METRIC}.",
+            metavar="METRIC",
+            autocompletion=metric_names,
         ),
     ] = None,
     last: Annotated[

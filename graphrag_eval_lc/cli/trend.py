@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphrag_eval_lc.cli.completion import metric_names
 from graphrag_eval_lc.cli.options import output_console, say, tell
 from graphrag_eval_lc.registry.metrics import AGENT_COST, MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
@@ -26,6 +27,7 @@ def trend(
             "--metric",
             help=f"Show this score; may be repeated, the first is the main one. Without it: {MAIN_METRIC}.",
             metavar="METRIC",
+            autocompletion=metric_names,
         ),
     ] = None,
     templates: Annotated[

@@ -28,6 +28,7 @@ from graphrag_eval_lc.onboarding.agent_tools import tools_in
 from graphrag_eval_lc.onboarding.installed import extras, installed, python_version
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import Template, is_error
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOTAL_TOKENS
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 from graphrag_eval_lc.texts import counted, listed, shortened
 
@@ -345,8 +346,8 @@ def _answer(examined: Examined, loaded: Mapping[str, Any]) -> Iterator[Check]:
             )
             continue
         steps = response.get("actual_steps") or []
-        tokens = response.get("total_tokens")
-        about = f"{counted(len(steps), 'step')}, {response.get('elapsed_sec', 0):.1f} s"
+        tokens = response.get(TOTAL_TOKENS)
+        about = f"{counted(len(steps), 'step')}, {response.get(ELAPSED_SEC, 0):.1f} s"
         about += f", {tokens:,} tokens" if tokens is not None else ""
         yield _good(f"{first['id']} was answered: {about}")
         for warning in response.get("capture_warnings") or ():

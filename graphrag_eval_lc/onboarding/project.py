@@ -10,8 +10,10 @@ from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.config.project_file import PROJECT_FILE
+from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH
 from graphrag_eval_lc.dataset import load_responses
 from graphrag_eval_lc.dataset.drafting import draft
+from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
@@ -31,6 +33,8 @@ _EMPTY_DATASET = """\
     - id: question_1
       question_text: Replace this by a question of yours
 """
+_SCHEMAS = Path(".graphrag_eval")
+_COMPLETED_BY = "# yaml-language-server: $schema={path}\n"
 _DRAFTED = """\
 # A draft of what the agent did, which is no truth: check each question, then remove its mark draft.
 # Further questions of the same kind go below the same template_id.
@@ -89,6 +93,9 @@ def begin_project(
         raise OptionError("--ask and --responses exclude each other", hint="Leave one of them out.")
     target = Path(folder)
     files = {target / PROJECT_FILE: "", target / DATASET_FILE: ""}
+    schemas = {"config": CONFIG_SCHEMA_PATH, "dataset": SCHEMA_PATHS["dataset"]}
+    completed_by = {name: _COMPLETED_BY.format(path=f"{_SCHEMAS}/{path.name}") for name, path in schemas.items()}
+    beside = {target / _SCHEMAS / path.name: path.read_text(encoding="utf-8") for path in schemas.values()}
     notes: list[str] = []
     if ci is not None:
         path, text, to_do = workflow(ci, target)
@@ -103,10 +110,11 @@ def begin_project(
     proposal = Proposal(
         spec_from(agent, target), findings, {"agent_key_env": agent_key_env} if agent_key_env is not None else None
     )
-    files[target / PROJECT_FILE] = proposal.text()
-    files[target / DATASET_FILE], drafted = _dataset_text(records, proposal)
+    dataset, drafted = _dataset_text(records, proposal)
+    files[target / PROJECT_FILE] = completed_by["config"] + proposal.text()
+    files[target / DATASET_FILE] = completed_by["dataset"] + dataset
     load_config(proposal.sections())  # refuses what could not be used
-    for path, text in files.items():
+    for path, text in {**files, **beside}.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, [text.encode()])
     return BegunProject(

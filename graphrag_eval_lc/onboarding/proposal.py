@@ -120,9 +120,11 @@ def _yaml_of(key: str, values: Mapping[str, Any], comments: Mapping[str, str] | 
 def _in_one_line(entry: Mapping[str, Any]) -> str:
     """Return an entry of a mapping as YAML of one line, whatever its texts are."""
     for style in (None, '"'):  # in quotes a line break is written as \\n
-        flow = yaml.safe_dump(entry, default_flow_style=True, default_style=style, allow_unicode=True, width=10**6)
+        flow = yaml.safe_dump(
+            entry, default_flow_style=True, default_style=style, allow_unicode=style is None, width=10**6
+        )
         line = flow.strip()[1:-1]  # without the braces of the mapping
-        if "\n" not in line and not line.startswith("? "):
+        if len(line.splitlines()) == 1 and not line.startswith("? "):
             break
     return line.removeprefix("? ")
 

@@ -100,7 +100,7 @@ def test_mistakes_of_the_dataset_are_errors_with_their_place() -> None:
     Path("qa.yaml").write_text("- template_id: t\n  questions:\n  - {id: a}\n")
     [check] = found("dataset")
     assert check.level == "error"
-    assert "qa.yaml, line 3, key [0].questions[0].question_text" in check.what
+    assert "qa.yaml, line 3, question a, key [0].questions[0].question_text" in check.what
     assert "question_text" in check.what
 
 

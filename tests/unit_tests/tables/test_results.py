@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 
 from graphrag_eval_lc import run_evaluation
@@ -80,7 +79,7 @@ def test_plot_is_of_the_scores(results: Results) -> None:
 
 
 def test_notebooks_keep_a_line_and_a_table_and_not_the_whole_list(results: Results) -> None:
-    formatter: Any = DisplayFormatter()
+    formatter: Any = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
     data, _ = formatter.format(Results(list(results) * 5000))
     assert data["text/plain"] == "<Results: 5,000 answered, 5,000 failed>"
     assert len(data["text/html"]) < 20_000

@@ -1,0 +1,79 @@
+"""The JSON Schema of the configuration, with which editors complete and check it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from graphrag_eval_lc.config.described import attribute_texts, described_keys
+from graphrag_eval_lc.config.evaluation_config import EvaluationConfig
+from graphrag_eval_lc.config.project_file import RUN_SECTION
+
+CONFIG_SCHEMA_PATH: Final = Path(__file__).parent / "config.schema.json"
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_ABOUT_RUN = {
+    "agent": "The agent, such as my_agent.py:agent, langgraph.json:graph or an address.",
+    "dataset": "The reference dataset.",
+    "output": "The folder in which each run gets a folder of its own.",
+}
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the configuration.
+
+    Example:
+        >>> config_schema()["properties"]["gates"]["description"]
+        'What a run must reach, alone or beside a baseline.'
+    """
+    schema = EvaluationConfig.model_json_schema()
+    sections = {key.section.__name__: key.section for key in described_keys() if key.section is not None}
+    for name, definition in schema["$defs"].items():
+        _describe(definition, sections[name])
+    _describe(schema, EvaluationConfig)
+    # In a file the name of a tool alone is enough.
+    steps = schema["$defs"]["RetrievalConfig"]["properties"]["steps"]
+    steps["items"] = {"anyOf": [{"type": "string", "minLength": 1}, steps["items"]]}
+    options = {key: {"type": "string", "description": text} for key, text in _ABOUT_RUN.items()}
+    run = schema["properties"][RUN_SECTION]
+    schema["properties"][RUN_SECTION] = {
+        "type": ["object", "null"],
+        "description": run["description"],
+        "properties": options,
+    }
+    about = "The configuration of graphrag_eval_lc: graphrag_eval.yaml, or a file of --config."
+    return {"$schema": _DRAFT, **_plain(schema), "description": about}
+
+
+def config_schema_text() -> str:
+    """Return the schema as the text of its file."""
+    return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _describe(definition: dict[str, Any], section: type[BaseModel]) -> None:
+    """Give a section and its keys the texts of its docstring."""
+    first, _, _ = (section.__doc__ or "").strip().partition("\n")
+    definition["description"] = _text(first)
+    for key, text in attribute_texts(section).items():
+        if key in definition.get("properties", {}):
+            definition["properties"][key]["description"] = _text(text)
+
+
+def _text(text: str) -> str:
+    return re.sub(r"\bNone\b", "null", text.replace("``", "`"))
+
+
+def _plain(schema: Any) -> Any:
+    """Return a schema without what editors would show beside the descriptions: titles, null defaults, hidden fields."""
+    if isinstance(schema, list):
+        return [_plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _plain(value)
+        for key, value in schema.items()
+        if not (key in ("title", "format") and isinstance(value, str))
+        and not (key == "default" and value is None)
+        and key != "writeOnly"
+    }

@@ -1,0 +1,68 @@
+"""Shells complete commands, options and some of their values, as a real bash shows."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from terminals import open_terminal, read_all
+
+COMMAND = "graphrag-eval-lc"
+
+
+def completed(*words: str) -> list[str]:
+    """Return what bash is told of the last word of a line."""
+    environment = {
+        **os.environ,
+        "COMP_WORDS": " ".join((COMMAND, *words)),
+        "COMP_CWORD": str(len(words)),
+        "_GRAPHRAG_EVAL_LC_COMPLETE": "complete_bash",
+    }
+    python = [sys.executable, "-m", "graphrag_eval_lc"]
+    return subprocess.run(python, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("sc",), ["score", "scan"]),
+        (("run", "--max-c"), ["--max-concurrency", "--max-cost"]),
+        (("run", "--sam"), ["--sample"]),  # also where the short help leaves it out
+        (("run", "--help-a"), ["--help-all"]),
+        (("judge-agreement", "--metric", ""), ["answer_f1", "answer_recall"]),
+        (("compare", "--metric", "answer_f"), ["answer_f1"]),
+        (("score", "--measures", "P@5,nD"), ["P@5,nDCG"]),
+    ],
+)
+def test_words_are_completed(words: tuple[str, ...], expected: list[str]) -> None:
+    assert completed(*words) == expected
+
+
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_a_line_once_it_is_installed(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / COMMAND
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m graphrag_eval_lc "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "PS1": "$ "}
+    # The trailing command keeps bash there, whose name the option looks for among its parents.
+    install = ["bash", "-c", f"{COMMAND} --install-completion; true"]
+    done = subprocess.run(install, env=environment, capture_output=True, text=True, check=True)
+    assert "bash completion installed" in done.stdout + done.stderr
+    assert str(tmp_path) in (tmp_path / ".bashrc").read_text()
+
+    primary, secondary = open_terminal()
+    streams = {"stdin": secondary, "stdout": secondary, "stderr": secondary}
+    bash = subprocess.Popen(["bash", "-i"], cwd=tmp_path, env=environment, start_new_session=True, **streams)
+    os.close(secondary)
+    for keys in (f"{COMMAND} validate --resp\t", "\x15exit\n"):  # a tab; then the line is emptied
+        time.sleep(5)
+        os.write(primary, keys.encode())
+    written = read_all(primary)
+    assert bash.wait(timeout=60) == 0
+    assert "validate --responses " in written

@@ -1,0 +1,76 @@
+from typing import Any
+
+import jsonschema
+import pytest
+
+from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH, config_schema, config_schema_text
+from graphrag_eval_lc.errors import ConfigError
+
+FULL: dict[str, Any] = {
+    "run": {"agent": "a.py:agent", "dataset": "qa.yaml", "output": "runs", "max_concurrency": 4, "tag": ["a"]},
+    "steps": {
+        "names": {"ask": "sparql_query"},
+        "outputs": {"ask": {"format": "csv"}, "look": {"path": "result.rows", "artifact": True}},
+        "kinds": {"find": "rows"},
+        "rows": {"node_keys": ["iri"], "list_order": False},
+        "grading": "graded",
+    },
+    "sparql": {"strict": False, "tolerance": {"float": 1e-4}, "values": {"times": False}},
+    "aggregates": {"errors": "include"},
+    "repeats": {"threshold": 0.5},
+    "retrieval": {"measures": ["P@5"], "steps": ["search", {"name": "query", "column": "doc"}], "missing": "zero"},
+    "judges": {"batch": 10, "timeout": 5},
+    "llm": {"generation": {"model": "m", "api_key": "${KEY}", "top_p": 0.5}, "embedding": {}},
+    "custom_evaluations": [
+        {"name": "focus", "inputs": ["question"], "instructions": "Look.", "outputs": {"focus": "0 to 1"}}
+    ],
+    "prices": {"m": {"input": 1, "output": 2.5}},
+    "gates": [{"under": 0.5}, {"metric": "total_tokens", "over": "+10%"}],
+    "capture": {"retrieval_documents": ["search"], "max_output_chars": 100},
+    "plugins": [],
+}
+
+
+def test_file_is_fresh() -> None:
+    assert CONFIG_SCHEMA_PATH.read_text(encoding="utf-8") == config_schema_text(), "make schemas"
+
+
+def test_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(config_schema())
+
+
+def test_every_key_is_described() -> None:
+    schema = config_schema()
+    sections = [schema, *schema["$defs"].values()]
+    assert [key for each in sections for key, value in each["properties"].items() if not value.get("description")] == []
+    assert set(schema["properties"]) == set(EvaluationConfig.model_fields)
+
+
+@pytest.mark.parametrize("config", [{}, FULL, *({key: value} for key, value in FULL.items())], ids=repr)
+def test_what_can_be_loaded_is_accepted(config: dict[str, Any]) -> None:
+    if "custom_evaluations" in config:
+        config = {**config, "llm": FULL["llm"]}
+    load_config(config)
+    jsonschema.validate(config, config_schema())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"stepps": {}},
+        {"steps": {"scoring": "last"}},
+        {"judges": {"batch": 0}},
+        {"gates": {"under": 1}},
+        {"retrieval": {"steps": [5]}},
+        {"steps": {"outputs": {"a": {"format": "xls"}}}},
+        {"prices": {"m": {"input": -1, "output": 0}}},
+        {"run": "agent.py:agent"},
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_loaded_is_refused(config: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        load_config(config)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(config, config_schema())
