@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas reference docs docs-serve clean
+.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas reference docs docs-serve release-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ docs: $(VENV)/.docs  ## Build the documentation into site/, strictly
 docs-serve: $(VENV)/.docs  ## Show the documentation while you write it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
+release-check: $(VENV)/.release  ## Build the package, and use its wheel in clean environments of each Python
+	$(BIN)/python tests/release_check.py
+
 clean:  ## Remove the virtual environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -88,6 +91,10 @@ $(VENV)/.test: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group docs
+	@touch $@
+
+$(VENV)/.release: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
 $(VENV)/.full: pyproject.toml | $(VENV)/.pip

@@ -66,8 +66,12 @@ def code_blocks(page: Path) -> list[CodeBlock]:
     ]
 
 
-def run_blocks(page: Path) -> int:
+def run_blocks(page: Path, commands: Path = Path(sys.executable).parent) -> int:
     """Run the blocks of a page in the current folder, and return how many were run.
+
+    Args:
+        page: The page.
+        commands: The folder of the environment's commands.
 
     Raises:
         AssertionError: A block fails, or prints what does not stand there.
@@ -87,7 +91,7 @@ def run_blocks(page: Path) -> int:
             _run_python(block, page, names)
             count += 1
         elif block.language == "console":
-            count += _run_console(block, page)
+            count += _run_console(block, page, commands)
     return count
 
 
@@ -103,12 +107,12 @@ def _run_python(block: CodeBlock, page: Path, names: dict[str, Any]) -> None:
         asyncio.run(result)
 
 
-def _run_console(block: CodeBlock, page: Path) -> int:
+def _run_console(block: CodeBlock, page: Path, folder: Path) -> int:
     commands = list(_commands(block.text))
     for number, (command, printed) in enumerate(commands):
         if command.startswith(_SETUP):
             continue
-        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "140"}
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "COLUMNS": "140"}
         done = subprocess.run(
             ["bash", "-c", command],
             capture_output=True,

@@ -23,7 +23,6 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_function,
     checked_mapping,
     checked_path,
-    checked_progress_mode,
     checked_seconds,
     checked_variable,
 )
@@ -33,14 +32,13 @@ from graphrag_eval_lc.benchmark.option_fields import (
     DISPLAY,
     ENDING,
     FOLDER,
-    QUIET,
     SELECTION,
     Cli,
     Hint,
     ProgressMode,
     Recorded,
 )
-from graphrag_eval_lc.benchmark.score_options import QuestionIds, RunFolderOptions, TemplateIds
+from graphrag_eval_lc.benchmark.score_options import Progress, QuestionIds, RunFolderOptions, TemplateIds
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
@@ -275,12 +273,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             "before that in the config's section ``capture``."
         ),
     ] = None
-    progress: Annotated[
-        ProgressMode | bool,
-        Checked(checked_progress_mode),
-        Field(description='"bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.'),
-        QUIET,
-    ] = "auto"
+    progress: Progress = "auto"
     log_file: Annotated[
         str | PathLike[str] | None,
         Checked(checked_path),

@@ -21,10 +21,11 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_ids,
     checked_measures,
     checked_path,
+    checked_progress_mode,
     checked_texts,
     loaded_config,
 )
-from graphrag_eval_lc.benchmark.option_fields import FOLDER, SELECTION, Cli, Recorded
+from graphrag_eval_lc.benchmark.option_fields import FOLDER, QUIET, SELECTION, Cli, ProgressMode, Recorded
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
@@ -54,6 +55,14 @@ QuestionIds = Annotated[
         metavar="ID",
         is_common=True,
     ),
+]
+
+
+Progress = Annotated[
+    ProgressMode | bool,
+    Checked(checked_progress_mode),
+    Field(description='"bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.'),
+    QUIET,
 ]
 
 
@@ -194,6 +203,7 @@ class ScoreRunOptions(ScoringOptions, SelectionOptions):
             before="max_cost",
         ),
     ] = False
+    progress: Progress = "off"
 
 
 class RunFolderOptions(ScoringOptions):
@@ -224,6 +234,8 @@ class RunFolderOptions(ScoringOptions):
 
 class ScoreOptions(RunFolderOptions, SelectionOptions):
     """The options of ``score_responses``."""
+
+    progress: Progress = "off"
 
 
 class ScoredBy(Protocol):

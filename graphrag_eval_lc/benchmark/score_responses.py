@@ -18,7 +18,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.git_state import git_state
 from graphrag_eval_lc.benchmark.judging_plan import planned_judging
-from graphrag_eval_lc.benchmark.option_fields import recorded
+from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.run_output import RunOutput
@@ -30,6 +30,7 @@ from graphrag_eval_lc.benchmark.score_options import (
     ScoreRunOptions,
 )
 from graphrag_eval_lc.benchmark.scorers import scored_with
+from graphrag_eval_lc.benchmark.scoring_progress import scoring_shown
 from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
@@ -47,6 +48,7 @@ from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_sample
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
 from graphrag_eval_lc.texts import counted, listed
 
@@ -85,7 +87,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
     )
-    with RunOutput(given.output_dir, open_files=given.open_files) as output:
+    with RunOutput(given.output_dir, open_files=given.open_files) as output, scoring_shown(output, given.progress):
         output.prepare(given)
         output.replace(record, new.by_key.values(), overwrite=given.overwrite)
         output.notes += new.notes
@@ -171,7 +173,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         ConfigError: The config has a key or value that does not exist.
     """
     given = CheckedScoreRunOptions.completed()(**options)
-    with _run_to_score(run_dir, given) as run:
+    with _run_to_score(run_dir, given, given.progress) as run:
         output, earlier, samples = run.output, run.earlier, run.samples
         # What scores the others of the run is missed too when it is scored again.
         kept = _questions_of(samples) if given.selection.is_all else run.questions
@@ -232,11 +234,13 @@ class _RunToScore(NamedTuple):
 
 
 @contextmanager
-def _run_to_score(run_dir: str | PathLike[str], given: CheckedScoreRunOptions) -> Iterator[_RunToScore]:
+def _run_to_score(
+    run_dir: str | PathLike[str], given: CheckedScoreRunOptions, progress: ProgressMode | bool = "off"
+) -> Iterator[_RunToScore]:
     """Yield the run in a folder, which is locked meanwhile; ``score_run`` says what this raises."""
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    with RunOutput(run_dir, open_files=given.open_files) as output:
+    with RunOutput(run_dir, open_files=given.open_files) as output, scoring_shown(output, progress):
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
@@ -402,10 +406,17 @@ def _scored(
 ) -> BenchmarkRun:
     """Score samples, and end the run, which has these questions."""
     pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
+    places = 1 if output.judges is None else output.judges.max_concurrency
+    output.event("run_started", total=len(samples), done=0, errors=0, max_concurrency=places)
     pipeline.add_all(samples, lambda sample: response_to(sample.key))
     known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]
-    return output.end(pipeline, pipeline.finish(), questions, responses)
+    aggregates = pipeline.finish()
+    run = output.end(pipeline, aggregates, questions, responses)
+    number, errors = len(samples), aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]
+    elapsed = output.record.session.elapsed_sec
+    output.event("run_ended", total=number, done=number, errors=errors, elapsed_sec=elapsed, left_out=0)
+    return run
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

@@ -166,7 +166,8 @@ def _refuse_conflicts(ctx: Any) -> None:
     names = {each.name: max(each.opts, key=len) for each in ctx.command.get_params(ctx)}
     command = ctx.command.name
     refuse_conflicts(_given(ctx), ctx.params, command=command, called=lambda name: names.get(name, name))
-    files = {name: ctx.params[name] for name in WRITTEN if isinstance(ctx.params.get(name), Path)}
+    # Paths are texts here with older versions of typer.
+    files = {name: Path(ctx.params[name]) for name in WRITTEN if ctx.params.get(name)}
     for one, other in combinations(files, 2):
         if files[one].resolve() == files[other].resolve():
             what = f"{names[one]} and {names[other]} are the same file"

@@ -120,7 +120,7 @@ def score(
         has_report=not no_report,
         as_json=as_json,
         files=ci_files(summary, junit, no_summary=no_summary),
-        is_quiet=True,
+        is_quiet=options["progress"],
         is_scored_again=True,
     )
     if responses is None:

@@ -7,7 +7,7 @@ numbers are invented. Needs the extra ``demo``.
 
 Attributes:
     DATASET_PATH: The reference dataset (YAML).
-    GRAPH_PATH: The knowledge graph (Turtle).
+    GRAPH_PATH: The knowledge graph (Turtle, compressed by gzip).
     DOCUMENTS_PATH: The documents to search (JSON Lines: id, title, text).
     TIME_SERIES_PATH: The time series (JSON Lines: what they are and belong to; ``time_series.py`` makes their values).
 """
@@ -19,7 +19,7 @@ from graphrag_eval_lc.public_names import only_public
 _DATA = Path(__file__).parent / "data"
 
 DATASET_PATH = _DATA / "dataset.yaml"
-GRAPH_PATH = _DATA / "nordic_grid.ttl"
+GRAPH_PATH = _DATA / "nordic_grid.ttl.gz"
 DOCUMENTS_PATH = _DATA / "documents.jsonl"
 TIME_SERIES_PATH = _DATA / "time_series.jsonl"
 

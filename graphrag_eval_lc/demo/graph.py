@@ -1,5 +1,6 @@
 """The knowledge graph: read-only SPARQL queries, and a search for things by their names."""
 
+import gzip
 import json
 import re
 import threading
@@ -46,7 +47,7 @@ class KnowledgeGraph:
     """A Turtle file in memory, read once and safe to query from several threads.
 
     Args:
-        path: The Turtle file.
+        path: The Turtle file; compressed where its name ends in ``.gz``.
         time_limit: Seconds that one query may take.
         max_rows: Rows or triples that one query may return.
     """
@@ -55,7 +56,8 @@ class KnowledgeGraph:
         self._time_limit = time_limit
         self._max_rows = max_rows
         self._store = pyoxigraph.Store()
-        self._store.load(path=str(path), format=pyoxigraph.RdfFormat.TURTLE)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            self._store.load(file, format=pyoxigraph.RdfFormat.TURTLE)
 
     def query(self, query: str) -> str:
         """Return the result of a query.

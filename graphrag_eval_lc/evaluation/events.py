@@ -48,7 +48,8 @@ class RunEvent:
     - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
       `elapsed_sec`, `stalled_sec` (how long others blocked the event loop meanwhile), `total_tokens` (failed attempts
       included; None: unknown), `steps` (their number).
-    - `result_scored`: `question_id`, `repeat`, `steps_score` (0 to 1, or None). It comes from a scoring thread.
+    - `result_scored`: `question_id`, `repeat`, `status`, `steps_score` (0 to 1, or None). It comes from a scoring
+      thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
     - `loop_stalled`: `question_id` (whose code blocks the event loop; None: that of no question), `repeat`, `where`
       (function, file and line), `blocked_sec` (so far), `message`. It comes once for each question, while it blocks,

@@ -295,6 +295,7 @@ class Pipeline:
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,
+            "status": result.get("status"),
             MAIN_METRIC: result.get(MAIN_METRIC),
         }
         self._tell(RunEvent("result_scored", fields))

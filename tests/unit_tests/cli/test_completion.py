@@ -28,7 +28,7 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("sc",), ["score", "scan"]),
+        (("dra",), ["draft-dataset"]),
         (("run", "--max-c"), ["--max-concurrency", "--max-cost"]),
         (("run", "--sam"), ["--sample"]),  # also where the short help leaves it out
         (("run", "--help-a"), ["--help-all"]),

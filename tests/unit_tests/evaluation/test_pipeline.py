@@ -68,8 +68,8 @@ def test_each_score_is_told() -> None:
     pipeline.add(sample(0, 2), response(0))
     pipeline.add(sample(1, 1), response(1, actual_steps=[]))
     assert [event.fields for event in told] == [
-        {"question_id": "q0", "repeat": 2, "steps_score": 1.0},
-        {"question_id": "q1", "repeat": 1, "steps_score": 0.0},
+        {"question_id": "q0", "repeat": 2, "status": "success", "steps_score": 1.0},
+        {"question_id": "q1", "repeat": 1, "status": "success", "steps_score": 0.0},
     ]
 
 
