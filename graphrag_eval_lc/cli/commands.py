@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,6 +14,7 @@ from typer.core import TyperCommand
 
 from graphrag_eval_lc.benchmark.option_conflicts import NEEDING, WRITTEN, excluding, refuse_conflicts
 from graphrag_eval_lc.benchmark.option_fields import Common
+from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.errors import OptionError
 
 _SHOWS_ALL = "graphrag_eval_lc.help_all"
@@ -29,7 +29,7 @@ def _show_all(ctx: typer.Context, is_wanted: bool) -> None:
         ctx.meta[_SHOWS_ALL] = True
         text = ctx.get_help()
         if text:  # without rich; with it, it is printed by now
-            sys.stdout.write(f"{text}\n")
+            say(text)
         raise typer.Exit
 
 
@@ -112,6 +112,16 @@ class Command(TyperCommand):
             for each, values in before:
                 vars(each).clear()
                 vars(each).update(values)
+
+
+class ModelCommand(Command):
+    """A command of ``with_fields_of``, which loads its models only when it is called or its help is shown."""
+
+    @cached_property
+    def _declaring(self) -> Any:
+        app = typer.Typer(add_completion=False)
+        app.command(self.name)(vars(self.callback)["completed"]())
+        return typer.main.get_command(app)
 
 
 def _first_sentence(text: str) -> str:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.cli.commands import Command
+from graphrag_eval_lc.cli.commands import Command, ModelCommand
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
 from graphrag_eval_lc.cli.doctor import doctor
@@ -21,7 +21,6 @@ from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.init import init
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
-from graphrag_eval_lc.cli.model_options import ModelCommand
 from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
 from graphrag_eval_lc.cli.own_output import fill_closed_output, own_output
 from graphrag_eval_lc.cli.plugins import plugins

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, update_wrapper
+from functools import update_wrapper
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import OF_FIELD, PANELS, Cli, Common, cli_options
-from graphrag_eval_lc.cli.commands import Command
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.score_options import SelectionOptions
@@ -69,16 +68,6 @@ def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] |
         return function
 
     return declared
-
-
-class ModelCommand(Command):
-    """A command of ``with_fields_of``, which loads its models only when it is called or its help is shown."""
-
-    @cached_property
-    def _declaring(self) -> Any:
-        app = typer.Typer(add_completion=False)
-        app.command(self.name)(vars(self.callback)["completed"]())
-        return typer.main.get_command(app)
 
 
 def keywords(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,11 @@ MISTAKES = {
     "keyword.py": ('"qa.yaml", template="where"', "graphrag_ask", "takes no keyword template. Did you mean templates?"),
     "config.py": ('"qa.yaml", config={"stps": {}}', "graphrag_ask", "there is no key stps. Did you mean steps?"),
     "sample.py": ('"qa.yaml", sample=1', "graphrag_ask", "a sample needs a seed. Add seed=1"),
+    "both.py": (
+        '"qa.yaml", sample=1, seed=1, limit=1',
+        "graphrag_ask",
+        "limit and sample exclude each other: limit takes",
+    ),
     "fixture.py": ('"qa.yaml"', "", "takes neither graphrag_question nor graphrag_ask. Let it take one of them."),
     "nothing.py": ("", "graphrag_ask", "graphrag_dataset takes one dataset: a path, or loaded templates."),
 }
