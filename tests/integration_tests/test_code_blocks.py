@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import pytest
-from code_blocks import code_blocks, run_blocks
+from code_blocks import code_blocks, run_blocks, write_files
+from judged_runs import judgement
+from openai_stub import OpenAIStub
 
 ROOT = Path(__file__).parents[2]
+# The how-to pages begin where this page ends.
+BEGINNING = ROOT / "docs" / "start" / "own-agent.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_BLOCKS = [
     page
@@ -19,9 +23,14 @@ WITH_BLOCKS = [
 def test_blocks_run_as_they_stand(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for name in ("OPENAI_API_KEY", "LANGSMITH_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    assert run_blocks(page)
+    monkeypatch.delenv("LANGSMITH_API_KEY", raising=False)
+    if page.parent.name == "how-to":
+        write_files(BEGINNING)
+    with OpenAIStub() as stub:
+        stub.answer = judgement
+        monkeypatch.setenv("OPENAI_API_KEY", "no-key-for-the-stub")
+        monkeypatch.setenv("OPENAI_BASE_URL", stub.base_url)
+        assert run_blocks(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
