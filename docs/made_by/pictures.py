@@ -9,14 +9,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from graphrag_eval_lc import run_benchmark, write_report
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
 
 PICTURES = Path(__file__).parents[1] / "pictures"
-SIZE = {"width": 1200, "height": 900}
+SIZE: ViewportSize = {"width": 1200, "height": 900}
 
 
 def report_of_demo(folder: Path) -> Path:
