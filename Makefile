@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas reference docs docs-serve release-check clean
+.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
 
 reference: $(VENV)/.test  ## Write the reference pages of the documentation and llms.txt anew
 	$(BIN)/python docs/made_by/pages.py
+
+pictures: $(VENV)/.full  ## Take the pictures of the documentation anew, from a run of the demo
+	$(BIN)/python docs/made_by/pictures.py
 
 docs: $(VENV)/.docs  ## Build the documentation into site/, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,6 +1,7 @@
 """The page on all metrics, made from their declarations and from ``metric_facts``."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry import MetricSpec
@@ -34,7 +35,16 @@ def metrics_page() -> str:
 
 def metric_keys() -> list[str]:
     """Return the keys of all metrics, with those of families for each of their members."""
-    return [key for spec in BUILT_IN for key, _, _ in _members(spec)]
+    return [member.key for spec in BUILT_IN for member in _members(spec)]
+
+
+class Member(NamedTuple):
+    """A metric of its own or of a family."""
+
+    key: str
+    needs: str
+    source: str
+    functions: tuple[str, ...]
 
 
 def _lines() -> Iterator[str]:
@@ -44,33 +54,37 @@ def _lines() -> Iterator[str]:
         yield f"## {title}"
         specs = [spec for spec in BUILT_IN if spec.kind == kind]
         for spec in sorted(specs, key=lambda each: (each.key != MAIN_METRIC, each.judge is not None)):
-            for key, needs, source in _members(spec):
-                yield from _metric(key, spec, needs, source)
+            for member in _members(spec):
+                yield from _metric(member, spec)
 
 
-def _members(spec: MetricSpec) -> Iterator[tuple[str, str, str]]:
-    """Yield the keys of a metric or of a family's members, each with what it needs and its source."""
+def _members(spec: MetricSpec) -> Iterator[Member]:
+    """Yield a metric, or each member of a family."""
     if spec.key == RETRIEVAL_IDS:
         for measure in MEASURES.values():
-            yield f"{spec.key}{measure.key}", f"{spec.requires}{measure.needs}", measure.source
+            needs = f"{spec.requires}{measure.needs}"
+            yield Member(f"{spec.key}{measure.key}", needs, measure.source, measure.functions)
         return
     for member in spec.members or ("",):
-        yield f"{spec.key}{member}", spec.requires, spec.source
+        yield Member(f"{spec.key}{member}", spec.requires, spec.source, spec.functions)
 
 
-def _metric(key: str, spec: MetricSpec, needs: str, source: str) -> Iterator[str]:
-    facts = FACTS[key]
+def _metric(member: Member, spec: MetricSpec) -> Iterator[str]:
+    facts = FACTS[member.key]
     yield ""
-    yield f"### {key}"
+    yield f"### {member.key}"
     yield ""
     if not spec.is_family:
         yield _sentence(spec.title)
         yield ""
     yield f"- **Formula:** {facts.formula}."
     yield f"- **Range:** {_range_text(spec)}; {'less' if spec.lower_is_better else 'more'} is better."
-    if needs:
-        yield f"- **Needs:** {needs}."
-    yield f"- **Source:** {source}."
+    if member.needs:
+        yield f"- **Needs:** {member.needs}."
+    yield f"- **Source:** {member.source}."
+    if member.functions:
+        names = " and ".join(f"`{name}`" for name in member.functions)
+        yield f"- **In Python:** {names} of `graphrag_eval_lc.metrics`."
     if facts.code:
         yield ""
         yield "```python"

@@ -1,9 +1,12 @@
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from graphrag_eval_lc import metrics
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -30,6 +33,15 @@ def test_pages_that_are_made_are_fresh(made_by: Any) -> None:
 
 def test_each_metric_has_its_formula(made_by: Any) -> None:
     assert sorted(made_by["facts"].FACTS) == sorted(made_by["metrics"].metric_keys())
+
+
+def test_functions_of_metrics_are_those_of_the_metrics_room(made_by: Any) -> None:
+    lines = re.findall(
+        r"^- \*\*In Python:\*\* (.*) of `graphrag_eval_lc.metrics`\.$", made_by["metrics"].metrics_page(), re.M
+    )
+    functions = set(re.findall(r"`(\w+)`", "".join(lines)))
+    assert {"recall_at_k", "text_context_recall", "ndcg"} <= functions
+    assert all(hasattr(metrics, function) for function in functions)
 
 
 def test_examples_of_metrics_give_what_stands_there(made_by: Any) -> None:

@@ -1,0 +1,49 @@
+"""README and the pages of the documentation: what they name is there, and README is one page."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+MOST_LINES, LONGEST_LINE = 150, 120
+
+
+def navigation(entry: Any) -> set[Path]:
+    """Return the pages of the site, which `make docs` checks."""
+    if isinstance(entry, str):
+        return {(ROOT / "docs" / entry).resolve()}
+    parts = entry.values() if isinstance(entry, dict) else entry
+    return set().union(*map(navigation, parts))
+
+
+SITE = navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+def test_readme_is_one_page() -> None:
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if len(line) > LONGEST_LINE] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:graphrag_eval_lc|benchmarks|tests)/[\w./]+)`", text))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_files_that_a_page_links_to_are_there(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    linked = {target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target} - {""}
+    paths = {(page.parent / target).resolve() for target in linked}
+    assert {path for path in paths - SITE if not path.exists()} == set()
