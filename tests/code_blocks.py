@@ -66,6 +66,20 @@ def code_blocks(page: Path) -> list[CodeBlock]:
     ]
 
 
+def write_files(page: Path) -> None:
+    """Write the files that stand on a page into the current folder, as they are at its end."""
+    for block in code_blocks(page):
+        if block.is_run and block.file is not None:
+            _write(block, block.file)
+
+
+def _write(block: CodeBlock, name: str) -> None:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, encoding="utf-8")
+    sys.modules.pop(path.stem, None)
+
+
 def run_blocks(page: Path, commands: Path = Path(sys.executable).parent) -> int:
     """Run the blocks of a page in the current folder, and return how many were run.
 
@@ -82,10 +96,7 @@ def run_blocks(page: Path, commands: Path = Path(sys.executable).parent) -> int:
         if not block.is_run:
             continue
         if block.file is not None:
-            path = Path(block.file)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
-            sys.modules.pop(path.stem, None)
+            _write(block, block.file)
             count += 1
         elif block.language == "python":
             _run_python(block, page, names)
