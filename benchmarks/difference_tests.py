@@ -14,7 +14,7 @@ The goals: ``MeanDifference`` sees a difference between symmetric runs in at mos
 of the simulation included) and never contradicts its interval; this holds the true difference at least as often as
 that of the old pair (but for 2 of 100); the range of needed questions holds the true number in at least 75 of 100;
 ``power`` is at most 0.2 above the share that is seen. Skewed runs (the true difference is 0, but few templates gain
-much and many lose a little) are shown beside, and told in docs/differences.md.
+much and many lose a little) are shown beside, and told in docs/why/differences.md.
 
 ``--quick`` draws a tenth of the pairs, ``--markdown`` prints the tables for the docs. The exit code is 1 where a goal
 is not met.

@@ -3,6 +3,8 @@
 import errno
 import os
 import sys
+import sysconfig
+import traceback
 import warnings
 from os import PathLike
 from pathlib import Path
@@ -217,6 +219,31 @@ def no_path(path: str | PathLike[str]) -> RunFolderError:
     """Return the error for a path that no system takes, as it has a NUL character."""
     hint = "Give a path without the character \\x00."
     return RunFolderError("the path has a NUL character", path=ascii(os.fspath(path)), hint=hint)
+
+
+def where_it_failed(problem: BaseException) -> str:
+    """Return the hint for code of the user that failed: where in it, and how to see the traceback.
+
+    Args:
+        problem: What the code raised.
+    """
+    if isinstance(problem, SyntaxError) and problem.filename:
+        places = [(problem.filename, problem.lineno or 1)]
+    else:
+        frames = traceback.walk_tb(problem.__traceback__)
+        places = [(frame.f_code.co_filename, line) for frame, line in frames if _is_of_user(frame.f_code.co_filename)]
+    if not places:
+        return "Run it with --debug for the traceback."
+    path, line = places[-1]
+    here = os.path.relpath(path)
+    shown = path if here.startswith(os.pardir) else here
+    return f"Look at {shown}, line {line}, or run it with --debug for the traceback."
+
+
+def _is_of_user(path: str) -> bool:
+    """Return whether a file of code is no library's, nor of Python or this package."""
+    libraries = (*sysconfig.get_paths().values(), str(Path(__file__).parent))
+    return not path.startswith("<") and not any(path.startswith(f"{folder}{os.sep}") for folder in libraries)
 
 
 def removed(path: str | PathLike[str]) -> RunFolderError:

@@ -24,7 +24,7 @@ from graphrag_eval_lc.benchmark.graph_factories import (
     server_arguments,
     takes_server_arguments,
 )
-from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError
+from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.retrying import masked_error_text
 
@@ -229,7 +229,7 @@ class _Loading:
             raise
         except (Exception, SystemExit) as problem:
             what = f"{name}() failed with {masked_error_text(problem)}"
-            raise AgentError(what, hint="Run it with --debug for the traceback.") from problem
+            raise AgentError(what, hint=where_it_failed(problem)) from problem
 
     async def _of_langgraph_config(self, spec: str) -> Agent:
         # Imported here since few agents need it: it takes LangGraph, which a function as an agent does without.

@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.benchmark.graph_factories import opened, server_arguments
-from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
+from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, where_it_failed
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.masking import remember_secrets_of
 from graphrag_eval_lc.registry.plugins import loaded_module
@@ -174,7 +174,7 @@ async def aopen_graph(spec: GraphSpec, config: Mapping[str, Any], stack: AsyncEx
             raise
         except (Exception, SystemExit) as problem:
             what = f"{spec.source} failed with {masked_error_text(problem)}"
-            raise spec.error(what, "Run it with --debug for the traceback.") from problem
+            raise spec.error(what, where_it_failed(problem)) from problem
     if isinstance(value, StateGraph):
         value = value.compile()
     if not isinstance(value, Pregel):

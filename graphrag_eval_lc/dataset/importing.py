@@ -171,6 +171,9 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     """
     if options.refresh and options.endpoint is None:
         raise OptionError("refresh asks no endpoint", hint="Give its URL: --endpoint URL.")
+    if options.template_id is not None and options.columns.template is not None:
+        what = "one template id is that of all questions, and a template column has one for each"
+        raise OptionError(what, hint="Leave one of --template-id and --template-column out.")
     dataset = _read(source, options)
     if options.step_name is not None:
         dataset.step_name = options.step_name

@@ -57,7 +57,7 @@ class KnowledgeGraph:
         self._max_rows = max_rows
         self._store = pyoxigraph.Store()
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            self._store.load(file, format=pyoxigraph.RdfFormat.TURTLE)
+            self._store.load(file.read(), format=pyoxigraph.RdfFormat.TURTLE)
 
     def query(self, query: str) -> str:
         """Return the result of a query.

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, PluginError
+from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, PluginError, where_it_failed
 
 Restore = Callable[[], None]
 
@@ -395,5 +395,5 @@ def _failed_import(place: str, problem: Exception | SystemExit) -> GraphRAGEvalE
         return problem
     return AgentError(
         f"loading {place} failed with {type(problem).__name__}: {problem}",
-        hint="Run it with --debug for the traceback.",
+        hint=where_it_failed(problem),
     )

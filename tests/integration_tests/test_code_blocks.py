@@ -1,18 +1,15 @@
-"""What the pages tell to type is typed, block after block; what they say is printed is printed.
+"""What the pages tell to type is typed, block after block; what they say is printed is printed."""
 
-A page that uses the files of the first project begins with them. Where a page asks a judge, a stand-in answers.
-"""
-
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from code_blocks import code_blocks, run_blocks, write_files
-
-from graphrag_eval_lc.demo.stub_judge import StubJudge
+from judged_runs import judgement
+from openai_stub import OpenAIStub
 
 ROOT = Path(__file__).parents[2]
+# The how-to pages begin where this page ends.
+BEGINNING = ROOT / "docs" / "start" / "own-agent.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_BLOCKS = [
     page
@@ -21,28 +18,19 @@ WITH_BLOCKS = [
 ]
 
 
-USES_THE_FIRST_PROJECT = re.compile(r"^This page uses .{,150}\(\.\./start/own-agent\.md\)", re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture
-def stub_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    stub = StubJudge()
-    for name, value in stub.environment.items():
-        monkeypatch.setenv(name, value)
-    yield
-    stub.close()
-
-
 @pytest.mark.full
-@pytest.mark.usefixtures("stub_judge")
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_run_as_they_stand(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("LANGSMITH_API_KEY", raising=False)
-    if USES_THE_FIRST_PROJECT.search(page.read_text(encoding="utf-8")):
-        write_files(ROOT / "docs" / "start" / "own-agent.md")
-    assert run_blocks(page)
+    if page.parent.name == "how-to":
+        write_files(BEGINNING)
+    with OpenAIStub() as stub:
+        stub.answer = judgement
+        monkeypatch.setenv("OPENAI_API_KEY", "no-key-for-the-stub")
+        monkeypatch.setenv("OPENAI_BASE_URL", stub.base_url)
+        assert run_blocks(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -116,3 +116,25 @@ def test_a_dataset_in_the_place_of_the_agent_is_recognised(tmp_path: Path, monke
             with pytest.raises(AgentError, match="stands where the agent is needed") as caught:
                 function(agent, dataset)
             assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [("import json\nx = 1\njson.loads('{')\n", 3), ("def f(:\n", 1), ("def f():\n    return y\n\nf()\n", 2)],
+    ids=["in a library", "no Python", "in a function"],
+)
+def test_code_that_cannot_be_loaded_is_told_with_its_line(
+    code: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("failing.py").write_text(code)
+    with pytest.raises(AgentError) as caught:
+        named_by("failing.py:f")
+    assert caught.value.hint == f"Look at failing.py, line {line}, or run it with --debug for the traceback."
+
+
+def test_a_failing_factory_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("factory.py").write_text("def make():\n    raise ConnectionError('no store')\n")
+    with pytest.raises(AgentError, match=r"no store\. Look at factory\.py, line 2, or run it with --debug"):
+        run_benchmark("factory.py:make", [{"template_id": "t", "questions": [{"id": "q", "question_text": "Why?"}]}])

@@ -13,6 +13,7 @@ from sparql_stub import Answer, answering
 
 from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, validate_dataset
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported
+from graphrag_eval_lc.dataset.question_tables import Columns
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.run_folder import write_data
 
@@ -199,6 +200,12 @@ def test_json_lines_are_records(folder: Path) -> None:
         ("a.csv", "question,query\na,b\n", {"languages": ("de",)}, "only QALD's JSON has languages."),
         ("a.csv", "question,cypher\na,b\n", {"endpoint": "http://localhost/"}, "an endpoint answers SPARQL"),
         ("a.csv", "question,query\na,b\n", {"refresh": True}, "refresh asks no endpoint."),
+        (
+            "a.csv",
+            "question,query,kind\na,b,c\n",
+            {"template_id": "t", "columns": Columns(template="kind")},
+            "one template id is that of all questions, and a template column has one for each.",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_error(
