@@ -141,7 +141,8 @@ def _run_console(block: CodeBlock, page: Path, folder: Path) -> int:
 
 
 def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
-    command, printed = "", []
+    command = ""
+    printed: list[str] = []
     for line in text.splitlines():
         if command.endswith("\\") and not printed:
             command = f"{command[:-1]}{line.strip()}"
