@@ -150,7 +150,8 @@ def _extras() -> Iterator[Check]:
     lacking = {extra: packages for extra, packages in missing.items() if packages}
     if lacking:
         about = "; ".join(f"[{extra}] lacks {', '.join(packages)}" for extra, packages in lacking.items())
-        yield Check("", "note", about, "Only what uses them needs them: pip install 'graphrag-eval-lc[report,judges]'")
+        hint = f"Only what uses them needs them. Run: pip install 'graphrag-eval-lc[{','.join(lacking)}]'"
+        yield Check("", "note", about, hint)
     for each in found:
         if each.extra in complete and not each.is_in_range:
             hint = f"Run: pip install '{each.name}{each.needed}'"
