@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
+    from graphrag_eval_lc.migration import Migration, migrate
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.junit import write_junit
     from graphrag_eval_lc.report.markdown_summary import write_summary
@@ -41,6 +42,7 @@ __all__ = [
     "GraphRAGEvalError",
     "GraphRAGEvalWarning",
     "MetricSpec",
+    "Migration",
     "RunComparison",
     "RunTrend",
     "StepKind",
@@ -57,6 +59,7 @@ __all__ = [
     "load_dataset",
     "load_responses",
     "load_run",
+    "migrate",
     "read_traces",
     "register_evaluator",
     "register_exporter",
@@ -83,6 +86,7 @@ _ROOM_OF = {
     "GraphRAGEvalError": "errors",
     "GraphRAGEvalWarning": "errors",
     "MetricSpec": "registry",
+    "Migration": "migration",
     "StepKind": "matching",
     "RunTrend": "run_store",
     "StoredRun": "run_store",
@@ -98,6 +102,7 @@ _ROOM_OF = {
     "load_dataset": "dataset",
     "load_responses": "dataset",
     "load_run": "benchmark.load_run",
+    "migrate": "migration",
     "read_traces": "traces.reading",
     "register_evaluator": "registry",
     "register_exporter": "registry",

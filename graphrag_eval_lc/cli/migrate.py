@@ -96,18 +96,27 @@ def _lines(found: "Migration", most: int) -> Iterator[str]:
 
 
 def _table(found: "Migration") -> Iterator[str]:
-    """Yield a line for each of the settings that give other figures than those that are written, which come too."""
+    """Yield a line for each combination, for each single setting that changes its figures, and for what fits best."""
     chosen = found.chosen
-    shown = [trial for trial in found.trials if trial.is_chosen or not trial.is_as(chosen) or not trial.settings]
-    width = max(len(trial.text) for trial in shown)
+    trials = {trial.settings: trial for trial in reversed(found.trials)}
+    shown: dict[str, Trial] = {}
+    same: dict[str, None] = {}
+    for trial in found.trials:
+        base = None if trial.beside is None else trials[trial.beside]
+        if trial.is_chosen or base is None:
+            shown.setdefault(trial.text, trial)
+        elif base.beside is None and trial.is_as(base):
+            same.setdefault(trial.added)
+        elif base.beside is None:
+            shown.setdefault(trial.text, trial)
+    width = max(map(len, shown))
     heads = [name for name, number in (("scores", chosen.scores), ("aggregates", chosen.figures)) if number]
     yield "  ".join((f"{'equal with':{width}}", *(f"{head:>15}" for head in heads))).rstrip()
-    for trial in shown:
+    for text, trial in shown.items():
         cells = (f"{cell:>15}" for cell in _cells(trial))
-        yield "  ".join((f"{trial.text:{width}}", *cells, "<- fits best" if trial.is_chosen else "")).rstrip()
-    same = [trial.beside(chosen) for trial in found.trials if trial not in shown]
+        yield "  ".join((f"{text:{width}}", *cells, "<- fits best" if trial.is_chosen else "")).rstrip()
     if same:
-        yield f"No change with {listed(same, len(same))}."
+        yield f"As many with {listed(list(same), len(same))}."
 
 
 def _cells(trial: "Trial") -> Iterator[str]:

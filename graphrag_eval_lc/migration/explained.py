@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
-from graphrag_eval_lc.migration.findings import Difference, shown_value
+from graphrag_eval_lc.migration.findings import Difference, settings_text
 from graphrag_eval_lc.migration.published import Path, Published, figures_of, metric_of
 from graphrag_eval_lc.migration.trials import OF_AGENT, Scored, is_near, is_same_figure
 from graphrag_eval_lc.records import is_error
@@ -24,7 +24,7 @@ def differences_of(published: Published, chosen: Scored, tried: Sequence[Scored]
         for key, value in values.items():
             here = None if result is None else result.get(key)
             if not is_near(here, value):
-                yield Difference(identifier, key, value, here, _why(identifier, key, result, published, tried))
+                yield Difference(identifier, key, value, here, _why(identifier, key, result, published, chosen, tried))
     yield from _of_aggregates(published, chosen, results)
 
 
@@ -33,6 +33,7 @@ def _why(
     key: str,
     result: Mapping[str, Any] | None,
     published: Published,
+    chosen: Scored,
     tried: Sequence[Scored],
 ) -> str:
     if result is None:
@@ -45,9 +46,10 @@ def _why(
     value = published.scores[identifier]
     giving = [each for each in tried if is_near(each.scores.get(identifier), value)]
     if giving:
-        fewest = min(giving, key=lambda each: len(each.settings))
-        settings = ", ".join(f"{name}: {shown_value(setting)}" for name, setting in fewest.settings) or "the defaults"
-        return f"Equal with {settings}."
+        nearest = min(giving, key=lambda each: len(set(each.settings) ^ set(chosen.settings)))
+        added = [setting for setting in nearest.settings if setting not in chosen.settings]
+        is_beside = set(chosen.settings) <= set(nearest.settings)
+        return f"Equal with {settings_text(added if is_beside else nearest.settings)}."
     if is_error(result):
         return "The question failed: graphrag-eval's versions differ in what they score of it."
     return _why_of_steps(result, published.matches.get(identifier))

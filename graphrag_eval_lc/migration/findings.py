@@ -20,6 +20,7 @@ class Trial:
         equal_figures: How many figures of the aggregates are the published ones.
         figures: How many figures of the aggregates were published.
         is_chosen: Whether these are the settings that are written.
+        beside: The settings beside which one more was tried; None for a combination.
     """
 
     settings: tuple[tuple[str, Any], ...]
@@ -28,15 +29,17 @@ class Trial:
     equal_figures: int
     figures: int
     is_chosen: bool = False
+    beside: tuple[tuple[str, Any], ...] | None = None
 
     @property
     def text(self) -> str:
         """The settings in one line."""
-        return _text(self.settings) or "the defaults"
+        return settings_text(self.settings)
 
-    def beside(self, other: "Trial") -> str:
-        """Return in one line the settings that it has and another has not."""
-        return _text([setting for setting in self.settings if setting not in other.settings]) or self.text
+    @property
+    def added(self) -> str:
+        """The setting that was tried beside others, in one line; all of them for a combination."""
+        return self.text if self.beside is None else settings_text(self.settings[len(self.beside) :])
 
     def is_as(self, other: "Trial") -> bool:
         """Return whether as many figures are equal as with another."""
@@ -166,10 +169,12 @@ def _shares(trial: Trial) -> Iterator[str]:
             yield f"all {counted(number, noun)}" if equal == number else f"{equal} of {counted(number, noun)}"
 
 
-def _text(settings: Iterable[tuple[str, Any]]) -> str:
-    return ", ".join(f"{key}: {shown_value(value)}" for key, value in settings)
+def settings_text(settings: Iterable[tuple[str, Any]]) -> str:
+    """Return settings in one line, as a YAML file has them.
 
-
-def shown_value(value: Any) -> str:
-    """Return a setting's value as a YAML file has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    Example:
+        >>> settings_text([("sparql.strict", True)])
+        'sparql.strict: true'
+    """
+    shown = ((key, str(value).lower() if isinstance(value, bool) else value) for key, value in settings)
+    return ", ".join(f"{key}: {value}" for key, value in shown) or "the defaults"

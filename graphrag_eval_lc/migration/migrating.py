@@ -8,7 +8,14 @@ from typing import Any
 
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.config.project_file import PROJECT_FILE
-from graphrag_eval_lc.dataset.loading import Responses, load_dataset, load_responses, response_records
+from graphrag_eval_lc.dataset.loading import (
+    Responses,
+    checked_dataset,
+    load_dataset,
+    load_responses,
+    questions_of,
+    response_records,
+)
 from graphrag_eval_lc.errors import NothingToCompareError
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
 from graphrag_eval_lc.migration.explained import differences_of
@@ -20,7 +27,6 @@ from graphrag_eval_lc.migration.trials import (
     OF_AGENT,
     Scored,
     Scorer,
-    best_of,
     section_of,
     with_agents_k,
 )
@@ -78,18 +84,18 @@ def migrate(
     for name in (PROJECT_FILE, _DATASET_FILE) if target is not None else ():
         refuse_existing(target / name, overwrite=overwrite)  # type: ignore[operator]
     moved = moved_config(config)
-    templates = load_dataset(dataset) if isinstance(dataset, str | PathLike) else list(dataset)
+    templates = load_dataset(dataset) if isinstance(dataset, str | PathLike) else checked_dataset(dataset)
     records = _responses(responses)
     expected = read_published(_sources(published), _custom_keys(moved))
     _check_overlap(expected, templates)
     scorer = Scorer(templates, records, expected)
     tried = list(scorer.tried())
-    chosen = best_of(tried, expected, has_failed=scorer.has_failed(), has_k=scorer.has_k)
+    chosen = max(tried, key=lambda each: each.rank)
     differences = tuple(differences_of(expected, chosen, tried))
     notes = (*moved.notes, *_notes(templates, records, expected, chosen))
     settings = section_of(chosen.settings)
     found = Migration(
-        questions=sum(len(template["questions"]) for template in templates),
+        questions=len(_ids(templates)),
         trials=tuple(each.trial(expected, is_chosen=each is chosen) for each in tried),
         differences=differences,
         settings=settings,
@@ -118,13 +124,16 @@ def _sources(published: Any) -> Sequence[Any]:
     return (published,) if is_results else tuple(published)
 
 
+def _ids(templates: Sequence[Template]) -> list[str]:
+    return [str(question["id"]) for _, question in questions_of(templates)]
+
+
 def _custom_keys(moved: MovedConfig) -> list[str]:
     return [key for each in moved.sections.get("custom_evaluations", ()) for key in each["outputs"]]
 
 
 def _check_overlap(published: Published, templates: Sequence[Template]) -> None:
-    known = {str(question["id"]) for template in templates for question in template["questions"]}
-    if published.values and not published.values.keys() & known:
+    if published.values and not published.values.keys() & set(_ids(templates)):
         raise NothingToCompareError(
             f"none of the {counted(len(published.values), 'published question')} is in the dataset, such as "
             f"{listed(list(published.values), 1)}",
@@ -138,8 +147,7 @@ def _notes(
     published: Published,
     chosen: Scored,
 ) -> Iterator[str]:
-    ids = [str(question["id"]) for template in templates for question in template["questions"]]
-    absent = [identifier for identifier in ids if identifier not in records]
+    absent = [identifier for identifier in _ids(templates) if identifier not in records]
     if absent:
         yield (
             f"{counted(len(absent), 'question')} without a response {plural(len(absent), 'is', 'are')} left out, where "
@@ -152,8 +160,8 @@ def _notes(
         )
     if ERRORS_COUNT in chosen.settings and not published.figures:
         yield (
-            "Failed questions count in the means, as in graphrag-eval 6.6.1; remove aggregates: {errors: include} to "
-            "leave them out, or give the published aggregates too."
+            "Failed questions count in the means, as in graphrag-eval from version 6 on; remove aggregates: {errors: "
+            "include} to leave them out."
         )
     if OF_AGENT in chosen.settings:
         yield (

@@ -56,6 +56,11 @@ def moved_config(source: str | PathLike[str] | Mapping[str, Any] | None) -> Move
     reader = _Reader(source)
     notes: list[str] = []
     sections = dict(reader.sections(notes))
+    models = sections.get(_LLM, {})
+    for name, model in ((_CUSTOM, _GENERATION), (ANSWER_CORRECTNESS, _GENERATION), (ANSWER_RELEVANCE, _EMBEDDING)):
+        if name in sections and model not in models:
+            del sections[name]
+            notes.append(f"{name} is left out, as it needs a model in {_LLM}.{model}, and there is none.")
     return MovedConfig(sections, tuple(notes))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphrag_eval_lc.config.judges import DEFAULT_PROVIDER
+from graphrag_eval_lc.masking import masked_values
 
 _ADDRESS = "base_url"
 _KEY = "api_key"
@@ -121,7 +122,13 @@ def moved_model(old: Mapping[str, Any], place: str) -> MovedModel:
     for key, value in old.items():
         if key in _OF_LITELLM:
             notes.append(f"{place}.{key} is not taken over: {_OF_LITELLM[key]}.")
-        elif key not in ("provider", "model", _KEY) and value is not None:
+        elif key in ("provider", "model", _KEY) or value is None:
+            continue
+        elif masked_values({key: value}) != {key: value}:
+            notes.append(
+                f"{place}.{key} holds a secret and is not copied: add it, with ${{NAME}} in place of the secret."
+            )
+        else:
             rest[key] = value
     base = {"provider": provider, "model": old.get("model")}
     address = rest.pop(_ADDRESS, None) or rest.pop("api_base", None)
@@ -156,11 +163,11 @@ def moved_model(old: Mapping[str, Any], place: str) -> MovedModel:
     if endpoint is not None:
         notes.append(f"{place}.provider {provider} is asked directly, as its endpoint speaks OpenAI's language.")
     where = address or (endpoint.address if endpoint is not None else None)
-    key = endpoint.key if endpoint is not None else f"{provider.upper().replace('-', '_')}_API_KEY"
+    variable = endpoint.key if endpoint is not None else f"{provider.upper().replace('-', '_')}_API_KEY"
     settings = {
         **base,
         **({_ADDRESS: where} if where is not None else {}),
-        **_own_key(old, key, place, notes),
+        **_own_key(old, variable, place, notes),
         **rest,
     }
     return MovedModel(settings, tuple(notes))
@@ -173,9 +180,9 @@ def _own_key(old: Mapping[str, Any], variable: str | None, place: str, notes: li
         # OpenAI's own key is read by itself; so are those of LangChain's models.
         is_known = old.get("provider") in OF_LANGCHAIN or old.get("provider") in (None, DEFAULT_PROVIDER)
         return {} if variable is None or (is_known and old.get("provider") != "azure") else {_KEY: f"${{{variable}}}"}
-    found = _REFERENCE.fullmatch(str(given))
-    if found is not None:
-        return {_KEY: f"${{{found['name']}}}" if found["name"] else str(given)}
-    name = variable or f"{str(old.get('provider')).upper().replace('-', '_')}_API_KEY"
+    reference = _REFERENCE.fullmatch(str(given))
+    if reference is not None:
+        return {_KEY: f"${{{reference['name']}}}" if reference["name"] else str(given)}
+    name: str = variable or f"{str(old.get('provider')).upper().replace('-', '_')}_API_KEY"
     notes.append(f"{place}.{_KEY} is not copied into the new file: set the environment variable {name} to it.")
     return {_KEY: f"${{{name}}}"}

@@ -4,16 +4,17 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final, cast
 
 from graphrag_eval_lc.aggregation import compute_aggregates
+from graphrag_eval_lc.dataset.loading import questions_of
 from graphrag_eval_lc.errors import GraphRAGEvalWarning
 from graphrag_eval_lc.evaluation.evaluate import run_evaluation
 from graphrag_eval_lc.migration.findings import Trial
 from graphrag_eval_lc.migration.published import Path, Published, figures_of
-from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.records import Response, Template, is_error
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
@@ -28,15 +29,15 @@ OF_AGENT: Final = (AGENTS_K, "the agent's k")
 
 # Tried one by one beside the best of those above.
 _SWITCHES: Final = (
-    ("sparql.ignore_duplicates", False),
-    ("sparql.ordered", True),
-    ("sparql.strict", True),
     ("sparql.values.times", False),
     ("sparql.values.durations", False),
     ("sparql.values.wkt", False),
     ("sparql.values.nfc", False),
     ("sparql.values.iri_case", False),
     ("steps.rows.list_order", False),
+    ("sparql.ignore_duplicates", False),
+    ("sparql.ordered", True),
+    ("sparql.strict", True),
 )
 _TOLERANCE: Final = 1e-9
 
@@ -53,6 +54,8 @@ class Scored:
         aggregates: Their aggregates.
         equal_scores: How many questions have the published score.
         equal_figures: The figures of the aggregates that are the published ones.
+        scores: The score of each question.
+        base: What one setting was tried beside; None for a combination.
     """
 
     settings: tuple[Setting, ...]
@@ -60,7 +63,8 @@ class Scored:
     aggregates: dict[str, Any]
     equal_scores: int
     equal_figures: frozenset[Path]
-    scores: Mapping[str, float | None] = field(default_factory=dict)
+    scores: Mapping[str, float | None]
+    base: "Scored | None" = None
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -76,6 +80,7 @@ class Scored:
             len(self.equal_figures),
             len(published.figures),
             is_chosen,
+            None if self.base is None else self.base.settings,
         )
 
 
@@ -88,15 +93,6 @@ class Scorer:
         self._datasets = {False: dataset, True: with_agents_k(dataset)}
         self._has_k = self._datasets[True] != self._datasets[False]
         self._results: dict[tuple[Setting, ...], Sequence[Mapping[str, Any]]] = {}
-
-    @property
-    def has_k(self) -> bool:
-        """Whether reference steps of retrieval name a k, so that it matters whose counts."""
-        return self._has_k
-
-    def has_failed(self) -> bool:
-        """Whether a question of the dataset failed, or has no response."""
-        return any(result.get("status") == "error" for result in self._scored_with(()))
 
     def scored(self, settings: tuple[Setting, ...]) -> Scored:
         """Return the responses scored with settings."""
@@ -119,27 +115,48 @@ class Scorer:
 
     def tried(self) -> Iterator[Scored]:
         """Yield what was tried: the combinations that are known to differ, then each switch beside the best of them."""
-        choices: list[tuple[tuple[Setting, ...], ...]] = [((), (ALL_GROUPS,))]
-        if self.has_k:
-            choices.append(((), (OF_AGENT,)))
-        if self.has_failed():
-            choices.append(((), (ERRORS_COUNT,)))
-        best: Scored | None = None
-        for combination in product(*choices):
-            scored = self.scored(tuple(setting for part in combination for setting in part))
-            best = scored if best is None or scored.rank > best.rank else best
-            yield scored
-        if best is None or not (self._published.scores or self._published.figures):
+        bases = [self.scored(settings) for settings in self._combinations()]
+        yield from bases
+        if not (self._published.scores or self._published.figures):
             return
+        most = max(base.rank[:2] for base in bases)
+        for base in bases:
+            if base.rank[:2] == most:
+                yield from self._climb(base)
+
+    def _climb(self, best: Scored) -> Iterator[Scored]:
+        """Yield each switch beside a combination, and beside the switch that gave more, until none does."""
         switches = list(_SWITCHES)
         while switches:
-            beside = [self.scored((*best.settings, switch)) for switch in switches]
+            beside = [replace(self.scored((*best.settings, switch)), base=best) for switch in switches]
             yield from beside
             better = max(beside, key=lambda each: each.rank)
             if better.rank[:2] <= best.rank[:2]:
                 return
             best = better
             switches = [switch for switch in switches if switch not in best.settings]
+
+    def _combinations(self) -> Iterator[tuple[Setting, ...]]:
+        """Yield what is tried together; where nothing was published only what graphrag-eval 6.6.1 does."""
+        published = self._published
+        is_compared = bool(published.scores or published.figures)
+        either: tuple[bool, ...] = (False, True) if is_compared else (True,)
+        of_k = either if self._has_k else (False,)
+        errors = either if published.figures else (self._has_scored_failures() or not is_compared,)
+        for has_errors, has_k, has_all in product(errors if self._has_failed() else (False,), of_k, either):
+            yield tuple(
+                setting
+                for setting, is_on in ((ALL_GROUPS, has_all), (OF_AGENT, has_k), (ERRORS_COUNT, has_errors))
+                if is_on
+            )
+
+    def _has_failed(self) -> bool:
+        return any(is_error(result) for result in self._scored_with(()))
+
+    def _has_scored_failures(self) -> bool:
+        """Return whether failed questions have published scores, as from version 6 on; such a version counts them."""
+        scores = self._published.scores
+        return any(is_error(result) and str(result["question_id"]) in scores for result in self._scored_with(()))
 
     def _scored_with(self, settings: tuple[Setting, ...]) -> Sequence[Mapping[str, Any]]:
         if settings not in self._results:
@@ -150,18 +167,6 @@ class Scorer:
                 found = run_evaluation(dataset, self._responses, section_of(settings), answered_only=True)
             self._results[settings] = cast("Sequence[Mapping[str, Any]]", list(found))
         return self._results[settings]
-
-
-def best_of(tried: Sequence[Scored], published: Published, *, has_failed: bool, has_k: bool) -> Scored:
-    """Return what gives the most of what was published; without it, what graphrag-eval 6.6.1 does.
-
-    What the published figures cannot tell is as in graphrag-eval too: without aggregates, failed questions count.
-    """
-    told = [ERRORS_COUNT] if has_failed and not published.figures else []
-    if not published.scores and not published.figures:
-        told += [ALL_GROUPS, *([OF_AGENT] if has_k else [])]
-    fitting = [each for each in tried if all(setting in each.settings for setting in told)] or list(tried)
-    return max(fitting, key=lambda each: each.rank)
 
 
 def section_of(settings: Sequence[Setting]) -> dict[str, Any]:
@@ -186,13 +191,12 @@ def section_of(settings: Sequence[Setting]) -> dict[str, Any]:
 def with_agents_k(dataset: Sequence[Template]) -> list[Template]:
     """Return a copy of a dataset whose reference steps of retrieval name no ``k``, so that the agent's counts."""
     copy = deepcopy(list(dataset))
-    for template in copy:
-        for question in template["questions"]:
-            for group in question.get("reference_steps") or ():
-                for step in group:
-                    arguments = step.get("args")
-                    if step.get("name") == RETRIEVAL and isinstance(arguments, dict):
-                        arguments.pop("k", None)
+    for _, question in questions_of(copy):
+        for group in question.get("reference_steps") or ():
+            for step in group:
+                arguments = step.get("args")
+                if step.get("name") == RETRIEVAL and isinstance(arguments, dict):
+                    arguments.pop("k", None)
     return copy
 
 
