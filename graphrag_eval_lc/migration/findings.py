@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE
-from graphrag_eval_lc.texts import counted, listed
+from graphrag_eval_lc.texts import counted, listed, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,10 @@ class Migration:
             return f"{needed} what graphrag-eval published: {found}.{lost}"
         if trial.is_all_equal:
             remaining = counted(len(self.differences), "other value")
-            return f"With {trial.text} you get what graphrag-eval published: {found}; but {remaining} differ."
-        return f"No setting gives all that graphrag-eval published; {trial.text} gives the most: {found}."
+            differ = plural(len(self.differences), "differs", "differ")
+            return f"With {trial.text} you get what graphrag-eval published: {found}; but {remaining} {differ}."
+        gives = "gives" if trial.settings else "give"
+        return f"No setting gives all that graphrag-eval published; {trial.text} {gives} the most: {found}."
 
     def document(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
@@ -165,7 +167,9 @@ def _shares(trial: Trial) -> Iterator[str]:
         (trial.equal_scores, trial.scores, "score"),
         (trial.equal_figures, trial.figures, "aggregate"),
     ):
-        if number:
+        if number == equal == 1:
+            yield f"the one {noun}"
+        elif number:
             yield f"all {counted(number, noun)}" if equal == number else f"{equal} of {counted(number, noun)}"
 
 

@@ -1,0 +1,136 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.config.base import expanded
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
+from graphrag_eval_lc.migration.old_config import moved_config
+from graphrag_eval_lc.migration.providers import ENDPOINTS, OF_LANGCHAIN, moved_model
+
+CUSTOM = {"name": "polite", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"politeness": "0-5"}}
+
+
+def generation(**settings: Any) -> dict[str, Any]:
+    moved = moved_model({"model": "m", **settings}, "llm.generation").settings
+    assert moved is not None
+    return moved
+
+
+@pytest.mark.parametrize("provider", sorted(ENDPOINTS))
+def test_endpoint_of_a_provider_is_asked_directly(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOSTED_VLLM_API_BASE", "LM_STUDIO_API_BASE", "LITELLM_PROXY_API_BASE"):
+        monkeypatch.setenv(name, "http://localhost:8000/v1")
+    if ENDPOINTS[provider].key is not None:
+        monkeypatch.setenv(str(ENDPOINTS[provider].key), "a-key")
+    config = load_config({"llm": {"generation": generation(provider=provider)}})
+    assert config.llm is not None
+    model = as_judge_model(expanded(config.llm.generation, "llm.generation"))
+    assert type(model).__name__ == "OpenAIJudgeModel"
+
+
+def test_azure_is_asked_through_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
+    old = {"provider": "azure", "model": "gpt-4o", "api_base": "https://x.example", "api_version": "2024-10-21"}
+    moved = moved_config({"llm": {"generation": old, "embedding": {**old, "model": "small"}}})
+    config = load_config(dict(moved.sections))
+    assert config.llm is not None
+    assert config.llm.embedding is not None
+    assert config.llm.generation.model_extra == {"azure_endpoint": "https://x.example", "api_version": "2024-10-21"}
+    as_judge_model(expanded(config.llm.generation, "llm.generation"))
+    as_embedding_model(expanded(config.llm.embedding, "llm.embedding"))
+    assert any("langchain-openai" in note for note in moved.notes)
+
+
+def test_address_goes_before_that_of_the_provider() -> None:
+    given = generation(provider="hosted_vllm", api_base="http://gpu:8000/v1")
+    assert given["base_url"] == "http://gpu:8000/v1"
+    assert "api_key" not in given
+    assert generation(provider="openai", api_base="http://gpu:8000/v1")["base_url"] == "http://gpu:8000/v1"
+
+
+@pytest.mark.parametrize("provider", ["openai", "together_ai", "azure", "vertex_ai", "hosted_vllm"])
+def test_keys_are_never_copied(provider: str) -> None:
+    moved = moved_model({"provider": provider, "model": "m", "api_key": "sk-secret-1234567890"}, "llm.generation")
+    assert "sk-secret" not in str(moved.settings)
+    assert str((moved.settings or {})["api_key"]).startswith("${")
+    assert any("is not copied" in note for note in moved.notes)
+
+
+def test_reference_to_a_variable_is_kept() -> None:
+    assert generation(provider="openai", api_key="${MY_KEY}")["api_key"] == "${MY_KEY}"
+    assert generation(provider="openai", api_key="os.environ/MY_KEY")["api_key"] == "${MY_KEY}"
+
+
+def test_secret_under_another_key_is_left_out() -> None:
+    old = {"provider": "openai", "model": "m", "extra_headers": {"Authorization": "Bearer abcdef1234567890abcdef"}}
+    moved = moved_model(old, "llm.generation")
+    assert "extra_headers" not in (moved.settings or {})
+    assert any("extra_headers holds a secret" in note for note in moved.notes)
+
+
+def test_options_of_the_model_are_kept_and_those_of_litellm_are_not() -> None:
+    moved = moved_model({"provider": "openai", "model": "m", "top_p": 0.5, "num_retries": 3}, "llm.generation")
+    assert moved.settings == {"provider": "openai", "model": "m", "top_p": 0.5}
+    assert moved.notes == (
+        "llm.generation.num_retries is not taken over: judges.max_retries says how often a request is sent again.",
+    )
+
+
+def test_provider_without_a_counterpart_leaves_out_what_needs_it() -> None:
+    moved = moved_config(
+        {"llm": {"generation": {"provider": "replicate", "model": "m"}}, "custom_evaluations": [CUSTOM]}
+    )
+    assert moved.sections == {}
+    assert any("replicate has no counterpart" in note for note in moved.notes)
+    assert any("custom_evaluations is left out" in note for note in moved.notes)
+    load_config(dict(moved.sections))
+
+
+def test_everything_that_has_a_counterpart_is_the_same() -> None:
+    old = {
+        "llm": {
+            "generation": {"provider": "openai", "model": "gpt-4o-mini", "temperature": 0.0, "max_tokens": 4096},
+            "embedding": {"provider": "openai", "model": "text-embedding-3-small"},
+        },
+        "answer_correctness": {"enabled": True, "prompt": "{question} {reference_answer} {actual_answer}"},
+        "answer_relevance": {"enabled": False},
+        "custom_evaluations": [CUSTOM],
+    }
+    moved = moved_config(old)
+    assert dict(moved.sections) == old
+    assert moved.notes == ()
+    load_config(dict(moved.sections))
+
+
+def test_custom_evaluation_under_a_name_that_is_taken_here_is_left_out_with_a_sentence() -> None:
+    taken = {**CUSTOM, "outputs": {"steps_score": "0-5"}}
+    moved = moved_config({"llm": {"generation": {"provider": "openai", "model": "m"}}, "custom_evaluations": [taken]})
+    assert "custom_evaluations" not in moved.sections
+    assert moved.notes == ("custom_evaluations[0] is left out: the output key steps_score is reserved. Rename it.",)
+
+
+def test_unread_keys_are_named() -> None:
+    moved = moved_config({"colour": "red", "answer_relevance": {"metric": "x"}})
+    assert moved.notes == (
+        "colour is no key that graphrag-eval reads, and is left out.",
+        "answer_relevance.metric is no key that graphrag-eval reads, and is left out.",
+    )
+
+
+def test_broken_config_is_one_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "old.yaml"
+    path.write_text("llm:\n  generation: gpt-4o\n")
+    with pytest.raises(ConfigError, match=r"old.yaml, line 2, key llm.generation: a model with provider"):
+        moved_config(path)
+
+
+def test_page_has_each_provider() -> None:
+    page = Path(__file__).parents[3] / "docs" / "moving-from-graphrag-eval.md"
+    text = page.read_text(encoding="utf-8")
+    for name, endpoint in ENDPOINTS.items():
+        assert f"| `{name}` | `base_url: {endpoint.address}` |" in text
+    for name, there in OF_LANGCHAIN.items():
+        assert f"| `{name}` | `provider: {there.name}`; `pip install langchain {there.package}` |" in text
