@@ -16,9 +16,18 @@ _FROM_RESPONSE = (*TOKENS, ELAPSED_SEC)
 _LONGEST_REASON = 240
 
 
-def differences_of(published: Published, chosen: Scored, tried: Sequence[Scored]) -> Iterator[Difference]:
-    """Yield what differs: of each question in the published order, then of the aggregates."""
-    results = {str(result["question_id"]): result for result in chosen.results}
+def differences_of(
+    published: Published, chosen: Scored, tried: Sequence[Scored], found: Sequence[Mapping[str, Any]]
+) -> Iterator[Difference]:
+    """Yield what differs: of each question in the published order, then of the aggregates.
+
+    Args:
+        published: What graphrag-eval gave.
+        chosen: The settings that give most of it.
+        tried: All that was tried.
+        found: The results with the chosen settings.
+    """
+    results = {str(result["question_id"]): result for result in found}
     for identifier, values in published.values.items():
         result = results.get(identifier)
         for key, value in values.items():

@@ -91,7 +91,8 @@ def migrate(
     scorer = Scorer(templates, records, expected)
     tried = list(scorer.tried())
     chosen = max(tried, key=lambda each: each.rank)
-    differences = tuple(differences_of(expected, chosen, tried))
+    results = scorer.results(chosen.settings)
+    differences = tuple(differences_of(expected, chosen, tried, results))
     notes = (*moved.notes, *_notes(templates, records, expected, chosen))
     settings = section_of(chosen.settings)
     found = Migration(
@@ -101,7 +102,7 @@ def migrate(
         settings=settings,
         notes=notes,
         files=(),
-        results=chosen.results,
+        results=results,
         aggregates=chosen.aggregates,
     )
     return found if target is None else _written(found, target, dataset, templates, chosen, moved)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.dataset.loading import questions_of
@@ -17,6 +17,7 @@ from graphrag_eval_lc.migration.published import Path, Published, figures_of
 from graphrag_eval_lc.records import Response, Template, is_error
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
+from graphrag_eval_lc.tables import Results
 
 SCORING: Final = "steps.scoring"
 ERRORS: Final = "aggregates.errors"
@@ -50,8 +51,7 @@ class Scored:
 
     Attributes:
         settings: The settings that are not the defaults.
-        results: The results.
-        aggregates: Their aggregates.
+        aggregates: The aggregates of the results, which themselves are not kept: there may be many.
         equal_scores: How many questions have the published score.
         equal_figures: The figures of the aggregates that are the published ones.
         scores: The score of each question.
@@ -59,7 +59,6 @@ class Scored:
     """
 
     settings: tuple[Setting, ...]
-    results: Sequence[Mapping[str, Any]]
     aggregates: dict[str, Any]
     equal_scores: int
     equal_figures: frozenset[Path]
@@ -85,26 +84,26 @@ class Scored:
 
 
 class Scorer:
-    """The old dataset and responses, scored with one setting after the other; each combination once."""
+    """The old dataset and responses, scored with one setting after the other."""
 
     def __init__(self, dataset: Sequence[Template], responses: Mapping[str, Response], published: Published) -> None:
         self._published = published
         self._responses = responses
-        self._datasets = {False: dataset, True: with_agents_k(dataset)}
-        self._has_k = self._datasets[True] != self._datasets[False]
-        self._results: dict[tuple[Setting, ...], Sequence[Mapping[str, Any]]] = {}
+        self._dataset = dataset
+        self._has_k = any(True for _ in _arguments_with_k(dataset))
+        self._of_agent = with_agents_k(dataset) if self._has_k else dataset
+        self._last: tuple[tuple[Setting, ...], Results] | None = None
+        self._failed = frozenset(str(result["question_id"]) for result in self.results(()) if is_error(result))
 
     def scored(self, settings: tuple[Setting, ...]) -> Scored:
         """Return the responses scored with settings."""
-        of_scores = tuple(setting for setting in settings if setting[0] != ERRORS)
-        results = self._scored_with(of_scores)
-        aggregates = compute_aggregates(cast("Any", results), section_of(settings))
+        results = self.results(settings)
+        aggregates = compute_aggregates(results, section_of(settings))
         scores = {str(result["question_id"]): result.get(STEPS_SCORE) for result in results}
         expected = self._published.scores
         figures = dict(figures_of(aggregates))
         return Scored(
             settings,
-            results,
             aggregates,
             sum(is_near(scores.get(key), value) for key, value in expected.items()),
             frozenset(
@@ -143,30 +142,29 @@ class Scorer:
         either: tuple[bool, ...] = (False, True) if is_compared else (True,)
         of_k = either if self._has_k else (False,)
         errors = either if published.figures else (self._has_scored_failures() or not is_compared,)
-        for has_errors, has_k, has_all in product(errors if self._has_failed() else (False,), of_k, either):
+        # Scores are the same however failed questions count, so that comes last.
+        for has_all, has_k, has_errors in product(either, of_k, errors if self._failed else (False,)):
             yield tuple(
                 setting
                 for setting, is_on in ((ALL_GROUPS, has_all), (OF_AGENT, has_k), (ERRORS_COUNT, has_errors))
                 if is_on
             )
 
-    def _has_failed(self) -> bool:
-        return any(is_error(result) for result in self._scored_with(()))
-
     def _has_scored_failures(self) -> bool:
         """Return whether failed questions have published scores, as from version 6 on; such a version counts them."""
-        scores = self._published.scores
-        return any(is_error(result) and str(result["question_id"]) in scores for result in self._scored_with(()))
+        return bool(self._failed & self._published.scores.keys())
 
-    def _scored_with(self, settings: tuple[Setting, ...]) -> Sequence[Mapping[str, Any]]:
-        if settings not in self._results:
-            dataset = self._datasets[OF_AGENT in settings]
+    def results(self, settings: tuple[Setting, ...]) -> Results:
+        """Return the results with settings; the last ones are kept."""
+        of_scores = tuple(setting for setting in settings if setting[0] != ERRORS)
+        if self._last is None or self._last[0] != of_scores:
+            dataset = self._of_agent if OF_AGENT in of_scores else self._dataset
             with warnings.catch_warnings():
-                if self._results:  # they are told once
+                if self._last is not None:  # they are told once
                     warnings.simplefilter("ignore", GraphRAGEvalWarning)
-                found = run_evaluation(dataset, self._responses, section_of(settings), answered_only=True)
-            self._results[settings] = cast("Sequence[Mapping[str, Any]]", list(found))
-        return self._results[settings]
+                found = run_evaluation(dataset, self._responses, section_of(of_scores), answered_only=True)
+            self._last = of_scores, found
+        return self._last[1]
 
 
 def section_of(settings: Sequence[Setting]) -> dict[str, Any]:
@@ -191,13 +189,19 @@ def section_of(settings: Sequence[Setting]) -> dict[str, Any]:
 def with_agents_k(dataset: Sequence[Template]) -> list[Template]:
     """Return a copy of a dataset whose reference steps of retrieval name no ``k``, so that the agent's counts."""
     copy = deepcopy(list(dataset))
-    for _, question in questions_of(copy):
+    for arguments in list(_arguments_with_k(copy)):
+        del arguments["k"]
+    return copy
+
+
+def _arguments_with_k(dataset: Sequence[Template]) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of the reference steps of retrieval that name a ``k``."""
+    for _, question in questions_of(dataset):
         for group in question.get("reference_steps") or ():
             for step in group:
                 arguments = step.get("args")
-                if step.get("name") == RETRIEVAL and isinstance(arguments, dict):
-                    arguments.pop("k", None)
-    return copy
+                if step.get("name") == RETRIEVAL and isinstance(arguments, dict) and "k" in arguments:
+                    yield arguments
 
 
 def is_near(here: Any, published: Any) -> bool:
