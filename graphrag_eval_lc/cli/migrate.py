@@ -1,12 +1,14 @@
 """The command ``migrate``: from graphrag-eval to this package."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, say
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, say, tell
+from graphrag_eval_lc.errors import GraphRAGEvalWarning
 from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:
@@ -57,14 +59,18 @@ def migrate(
     from graphrag_eval_lc.cli.json_printing import print_json
     from graphrag_eval_lc.migration import migrate as find_settings
 
-    found = find_settings(
-        dataset,
-        responses,
-        config=config,
-        published=tuple(published or ()),
-        output_dir=output,
-        overwrite=overwrite,
-    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", GraphRAGEvalWarning)
+        found = find_settings(
+            dataset,
+            responses,
+            config=config,
+            published=tuple(published or ()),
+            output_dir=output,
+            overwrite=overwrite,
+        )
+    for warning in told:
+        tell(f"Warning: {warning.message}")
     if as_json:
         print_json(found.document())
     else:

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.config import load_config, locate
 from graphrag_eval_lc.config.project_file import PROJECT_FILE
 from graphrag_eval_lc.dataset.loading import (
     Responses,
@@ -16,7 +16,8 @@ from graphrag_eval_lc.dataset.loading import (
     questions_of,
     response_records,
 )
-from graphrag_eval_lc.errors import NothingToCompareError
+from graphrag_eval_lc.errors import ConfigError, NothingToCompareError
+from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
 from graphrag_eval_lc.migration.explained import differences_of
 from graphrag_eval_lc.migration.findings import Migration
@@ -84,6 +85,7 @@ def migrate(
     for name in (PROJECT_FILE, _DATASET_FILE) if target is not None else ():
         refuse_existing(target / name, overwrite=overwrite)  # type: ignore[operator]
     moved = moved_config(config)
+    _check_config(moved, config)
     templates = load_dataset(dataset) if isinstance(dataset, str | PathLike) else checked_dataset(dataset)
     records = _responses(responses)
     expected = read_published(_sources(published), _custom_keys(moved))
@@ -106,6 +108,16 @@ def migrate(
         aggregates=chosen.aggregates,
     )
     return found if target is None else _written(found, target, dataset, templates, chosen, moved)
+
+
+def _check_config(moved: MovedConfig, source: Any) -> None:
+    """Refuse a value of the old config that could not be used, before anything is scored."""
+    try:
+        load_config(dict(moved.sections))
+    except ConfigError as problem:
+        if isinstance(source, str | PathLike):
+            locate(problem, source)
+        raise
 
 
 def _responses(source: str | PathLike[str] | Responses) -> dict[str, Response]:
@@ -190,10 +202,9 @@ def _written(
     else:
         files[target / _DATASET_FILE] = yaml_text(list(templates))
     sections = {**found.settings, **moved.sections}
-    load_config(sections)  # refuses what could not be used
     files[target / PROJECT_FILE] = project_text(name, sections, found.verdict)
     for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, is_private=False)
         replace_file(path, [text.encode()])
     return Migration(
         questions=found.questions,

@@ -16,7 +16,7 @@ COMPARED: Final = (STEPS_SCORE, "status", *TOKENS, ELAPSED_SEC)
 """The keys of results that are compared; they need no model."""
 
 _PARTS = ("per_template", "micro", "macro")
-_WHAT = "file of published results"
+_WHAT = "set of published results"
 _JUDGED = frozenset(key for judge in JUDGES for key in judge.keys)
 _STATISTICS = frozenset(("sum", "mean", "median", "min", "max"))
 
@@ -63,7 +63,11 @@ def read_published(sources: Sequence[str | PathLike[str] | Any], custom: Sequenc
         path = str(source) if is_path else None
         if isinstance(values, Mapping) and any(part in values for part in _PARTS):
             _add_aggregates(published, values, {*_JUDGED, *custom})
-        elif isinstance(values, list) and all(isinstance(each, Mapping) and "question_id" in each for each in values):
+        elif (
+            isinstance(values, list)
+            and values
+            and all(isinstance(each, Mapping) and "question_id" in each for each in values)
+        ):
             _add_results(published, values, path, {*_JUDGED, *custom})
         else:
             raise ComparisonError(

@@ -16,6 +16,7 @@ from graphrag_eval_lc.dataset.drafting import draft
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
 from graphrag_eval_lc.onboarding.agent_tools import tools_in
 from graphrag_eval_lc.onboarding.proposal import DATASET_FILE, Proposal, spec_from
@@ -115,7 +116,7 @@ def begin_project(
     files[target / DATASET_FILE] = completed_by["dataset"] + dataset
     load_config(proposal.sections())  # refuses what could not be used
     for path, text in {**files, **beside}.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, is_private=False)
         replace_file(path, [text.encode()])
     return BegunProject(
         folder=target,

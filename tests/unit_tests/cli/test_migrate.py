@@ -79,3 +79,11 @@ def test_terminal_obeys_nothing_of_what_is_read(folder: Path, capsys: pytest.Cap
     (folder / "results.yaml").write_text('- {question_id: q, steps_score: 0.25, matches: [["\\e[2J"], [null]]}\n')
     assert exit_code("--published", "results.yaml") == 1
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_warnings_are_one_line_each_on_standard_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (folder / "responses.jsonl").open("a") as file:
+        file.write('{"question_id": "unknown", "actual_answer": "-"}\n')
+    assert exit_code("--published", "results.yaml") == 0
+    [warning] = capsys.readouterr().err.splitlines()
+    assert warning.startswith("Warning: 1 response is to a question that the dataset does not have")

@@ -9,7 +9,13 @@ import yaml
 
 from graphrag_eval_lc import compute_aggregates, load_dataset, load_responses, migrate, run_evaluation
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.errors import ComparisonError, GraphRAGEvalError, NothingToCompareError, RunFolderError
+from graphrag_eval_lc.errors import (
+    ComparisonError,
+    ConfigError,
+    GraphRAGEvalError,
+    NothingToCompareError,
+    RunFolderError,
+)
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -208,6 +214,7 @@ def test_files_are_not_replaced_unasked(tmp_path: Path) -> None:
     ("published", "error", "said"),
     [
         ({"scores": 1}, ComparisonError, "neither results nor aggregates"),
+        ([[]], ComparisonError, "neither results nor aggregates"),
         (scores(other=1.0), NothingToCompareError, "none of the 1 published question"),
         ([{"question_id": "groups", "steps_score": "high"}], ComparisonError, "'high' is no number"),
     ],
@@ -234,3 +241,16 @@ def test_recorded_runs_give_all_their_published_figures(
     assert found.differences == ()
     assert found.chosen.equal_scores == questions
     assert found.chosen.equal_figures == found.chosen.figures > 100
+
+
+def test_old_config_is_checked_before_anything_is_scored(tmp_path: Path) -> None:
+    path = tmp_path / "old.yaml"
+    path.write_text("llm:\n  generation:\n    provider: openai\n    model: m\n    temperature: 5\n")
+    with pytest.raises(ConfigError, match=r"old.yaml, line 5, key llm.generation.temperature: 5 is not allowed here"):
+        migrate(dataset(GROUPS), [LAST_ALONE], config=path)
+
+
+def test_folder_that_cannot_be_made_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError):
+        migrate(dataset(GROUPS), [LAST_ALONE], output_dir=tmp_path / "file" / "moved")
