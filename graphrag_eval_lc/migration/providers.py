@@ -1,7 +1,7 @@
 """The providers of models that graphrag-eval reaches through LiteLLM, and what takes their place here."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,13 +33,15 @@ class OfLangChain:
         name: LangChain's name of it.
         package: The package to install.
         key: The environment variable that LangChain takes the key from; None where it is no single one.
-        renamed: LangChain's names of options, by LiteLLM's.
+        renamed: LangChain's names of options, by ours.
+        needed: The environment variables for options that it needs, where they are not given.
     """
 
     name: str
     package: str
     key: str | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
+    needed: Mapping[str, str] = field(default_factory=dict)
 
 
 ENDPOINTS: Final = {
@@ -63,7 +65,8 @@ OF_LANGCHAIN: Final = {
         "azure_openai",
         "langchain-openai",
         "AZURE_OPENAI_API_KEY",
-        {"api_base": "azure_endpoint", _ADDRESS: "azure_endpoint"},
+        {_ADDRESS: "azure_endpoint"},
+        {"azure_endpoint": "AZURE_API_BASE", "api_version": "AZURE_API_VERSION"},
     ),
     "anthropic": OfLangChain("anthropic", "langchain-anthropic", "ANTHROPIC_API_KEY"),
     "gemini": OfLangChain("google_genai", "langchain-google-genai", "GOOGLE_API_KEY"),
@@ -117,8 +120,25 @@ def moved_model(old: Mapping[str, Any], place: str) -> MovedModel:
         >>> moved_model({"provider": "groq", "model": "llama-3.3-70b-versatile"}, "llm.generation").settings["base_url"]
         'https://api.groq.com/openai/v1'
     """
-    provider, notes = str(old.get("provider") or DEFAULT_PROVIDER), []
-    rest = {}
+    provider = str(old.get("provider") or DEFAULT_PROVIDER)
+    notes: list[str] = []
+    options = dict(_kept_options(old, place, notes))
+    if provider in OF_LANGCHAIN:
+        settings = _of_langchain(provider, old, options, place, notes)
+    elif provider in ENDPOINTS or provider == DEFAULT_PROVIDER or _ADDRESS in options:
+        settings = _of_endpoint(provider, old, options, place, notes)
+    else:
+        notes.append(
+            f"{place}.provider {provider} has no counterpart that is known here, so the model is left out: name one "
+            "that LangChain's init_chat_model knows, or serve the model with LiteLLM's proxy or another endpoint that "
+            "speaks OpenAI's language and write its address as base_url."
+        )
+        return MovedModel(None, tuple(notes))
+    return MovedModel(settings, tuple(notes))
+
+
+def _kept_options(old: Mapping[str, Any], place: str, notes: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the options of a model that mean the same here, with the address under one name."""
     for key, value in old.items():
         if key in _OF_LITELLM:
             notes.append(f"{place}.{key} is not taken over: {_OF_LITELLM[key]}.")
@@ -129,48 +149,51 @@ def moved_model(old: Mapping[str, Any], place: str) -> MovedModel:
                 f"{place}.{key} holds a secret and is not copied: add it, with ${{NAME}} in place of the secret."
             )
         else:
-            rest[key] = value
-    base = {"provider": provider, "model": old.get("model")}
-    address = rest.pop(_ADDRESS, None) or rest.pop("api_base", None)
-    rest.pop("api_base", None)
-    if provider in OF_LANGCHAIN:
-        there = OF_LANGCHAIN[provider]
-        if address is not None:
-            rest[there.renamed.get(_ADDRESS, _ADDRESS)] = address
-        elif provider == "azure":
-            rest["azure_endpoint"] = "${AZURE_API_BASE}"
-        settings = {
-            **base,
-            "provider": there.name,
-            **_own_key(old, there.key, place, notes),
-            **{there.renamed.get(key, key): value for key, value in rest.items()},
-        }
-        if provider == "azure":
-            settings.setdefault("api_version", "${AZURE_API_VERSION}")
-        notes.append(
-            f"{place}.provider {provider} is {there.name} here and is asked through LangChain: "
-            f"pip install langchain {there.package}."
-        )
-        return MovedModel(settings, tuple(notes))
+            yield _ADDRESS if key == "api_base" else key, value
+
+
+def _of_langchain(
+    provider: str, old: Mapping[str, Any], options: Mapping[str, Any], place: str, notes: list[str]
+) -> dict[str, Any]:
+    there = OF_LANGCHAIN[provider]
+    settings = {
+        "provider": there.name,
+        "model": old.get("model"),
+        **_own_key(old, there.key, place, notes),
+        **{there.renamed.get(key, key): value for key, value in options.items()},
+    }
+    for key, variable in there.needed.items():
+        settings.setdefault(key, f"${{{variable}}}")
+    notes.append(
+        f"{place}.provider {provider} is {there.name} here and is asked through LangChain: "
+        f"pip install langchain {there.package}.{_wanted(settings)}"
+    )
+    return settings
+
+
+def _of_endpoint(
+    provider: str, old: Mapping[str, Any], options: Mapping[str, Any], place: str, notes: list[str]
+) -> dict[str, Any]:
     endpoint = ENDPOINTS.get(provider)
-    if endpoint is None and provider != DEFAULT_PROVIDER and address is None:
-        notes.append(
-            f"{place}.provider {provider} has no counterpart that is known here, so the model is left out: name one "
-            "that LangChain's init_chat_model knows, or serve the model with LiteLLM's proxy or another endpoint that "
-            "speaks OpenAI's language and write its address as base_url."
-        )
-        return MovedModel(None, tuple(notes))
-    if endpoint is not None:
-        notes.append(f"{place}.provider {provider} is asked directly, as its endpoint speaks OpenAI's language.")
-    where = address or (endpoint.address if endpoint is not None else None)
+    address = {_ADDRESS: endpoint.address} if endpoint is not None else {}
     variable = endpoint.key if endpoint is not None else f"{provider.upper().replace('-', '_')}_API_KEY"
     settings = {
-        **base,
-        **({_ADDRESS: where} if where is not None else {}),
+        "provider": provider,
+        "model": old.get("model"),
+        **address,
         **_own_key(old, variable, place, notes),
-        **rest,
+        **options,
     }
-    return MovedModel(settings, tuple(notes))
+    if endpoint is not None:
+        notes.append(f"{place}.provider {provider} is asked directly: it speaks OpenAI's language.{_wanted(settings)}")
+    return settings
+
+
+def _wanted(settings: Mapping[str, Any]) -> str:
+    """Return a sentence on the environment variables that settings name; none where they name none."""
+    texts = [str(value) for value in settings.values()]
+    names = [text[2:-1] for text in texts if _REFERENCE.fullmatch(text)]
+    return f" Set {' and '.join(names)} in the environment." if names else ""
 
 
 def _own_key(old: Mapping[str, Any], variable: str | None, place: str, notes: list[str]) -> dict[str, str]:

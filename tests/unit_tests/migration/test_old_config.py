@@ -64,6 +64,11 @@ def test_reference_to_a_variable_is_kept() -> None:
     assert generation(provider="openai", api_key="os.environ/MY_KEY")["api_key"] == "${MY_KEY}"
 
 
+def test_variables_that_are_needed_are_named() -> None:
+    [note] = moved_model({"provider": "azure", "model": "gpt-4o"}, "llm.generation").notes
+    assert note.endswith("Set AZURE_OPENAI_API_KEY and AZURE_API_BASE and AZURE_API_VERSION in the environment.")
+
+
 def test_secret_under_another_key_is_left_out() -> None:
     old = {"provider": "openai", "model": "m", "extra_headers": {"Authorization": "Bearer abcdef1234567890abcdef"}}
     moved = moved_model(old, "llm.generation")
