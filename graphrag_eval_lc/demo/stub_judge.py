@@ -34,7 +34,7 @@ class StubJudge:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self._server.serve_forever, name="stub judge", daemon=True).start()
         address = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        self.environment = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "no-key-for-the-stub"}
+        self.environment = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "none"}
 
     def close(self) -> None:
         """Stop answering."""

@@ -84,12 +84,8 @@ def kill_and_resume(run, options: list[str], moments: list[str], draw: random.Ra
     return kills
 
 
-DAILY_SEEDS = (3,)
-
-
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[] if seed in DAILY_SEEDS else pytest.mark.full) for seed in range(50)]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(50))
 def test_a_run_that_is_killed_again_and_again_asks_and_scores_every_question_once(run_on_disk, seed: int) -> None:
     draw = random.Random(seed)
     run = run_on_disk(ANSWERING, QUESTIONS)
@@ -137,9 +133,8 @@ def logged(run, kind: str) -> Callable[[], bool]:
     return lambda: log.exists() and f'"{kind}"' in log.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.full), (signal.SIGTERM, 143)]
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goes_on(
     run_on_disk, number: int, code: int
 ) -> None:
@@ -160,9 +155,8 @@ def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goe
     assert max(Counter(run.asked()).values()) == 1
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.full)]
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_signal_ends_the_run_at_once(run_on_disk, number: int, code: int) -> None:
     run = run_on_disk(HANGING, 10)
     process = run.start(run.command("-j", "4", "--log-file", str(run.folder / "log.jsonl")))
