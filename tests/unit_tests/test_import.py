@@ -64,6 +64,7 @@ print(*sorted(sys.modules))
     assert "graphrag_eval_lc.judges.judging" not in loaded
 
 
+@pytest.mark.full
 def test_run_without_judges_loads_nothing_of_them() -> None:
     code = """
 from graphrag_eval_lc import run_benchmark

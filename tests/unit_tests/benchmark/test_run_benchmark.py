@@ -166,6 +166,7 @@ def test_synchronous_agents_run_at_the_same_time_in_threads() -> None:
     assert run.aggregates["micro"]["number_of_success_samples"] == 4
 
 
+@pytest.mark.full
 def test_hanging_agent_holds_up_neither_the_others_nor_the_end() -> None:
     release = threading.Event()
 

@@ -266,6 +266,7 @@ def test_equal_calls_in_many_threads_are_each_carried_out_by_one_step(ai, ask, s
     assert "capture_warnings" not in response
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("hasty_threads")
 def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
     """Responses are whole whenever they are read, and nothing is left over in the end."""

@@ -186,6 +186,7 @@ def test_compare_tells_a_file_that_cannot_be_written_before_it_compares(
     assert output.out == ""
 
 
+@pytest.mark.full
 def test_demo_writes_both_files(files: Path, exit_code: Command) -> None:
     assert exit_code("demo", "-q", "--no-report", "--summary", "summary.md", "--junit", "junit.xml") == 0
     assert len(list(checked_junit("junit.xml").iter("testcase"))) == 48

@@ -91,6 +91,7 @@ def test_version(exit_code: Callable[..., int], capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.startswith("graphrag-eval-lc 0.")
 
 
+@pytest.mark.full
 def test_command_is_installed_and_help_loads_no_agent_framework() -> None:
     code = (
         "import sys, contextlib\nfrom graphrag_eval_lc.cli import main\n"

@@ -56,6 +56,7 @@ def test_open_files_leave_it_to_the_umask(files: Path, exit_code: Command, umask
     assert_open(files / "run", umask, "report.html", "page.html")
 
 
+@pytest.mark.full
 def test_what_a_later_session_writes_is_as_it_says(files: Path, exit_code: Command, umask: int) -> None:
     assert exit_code(*RUN, "--open-files") == 0
     assert exit_code(*RUN) == 0
@@ -82,6 +83,7 @@ def test_score_of_recorded_responses_and_its_torn_lines(files: Path, exit_code: 
     assert_private(files / "run", "responses.jsonl.torn")
 
 
+@pytest.mark.full
 def test_outputs_elsewhere_are_as_the_umask_says(files: Path, exit_code: Command, umask: int) -> None:
     assert exit_code(*RUN, "--junit", "out/junit.xml") == 0
     exit_code("report", "run", "--output", "report.html")

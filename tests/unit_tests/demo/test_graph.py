@@ -124,6 +124,7 @@ def test_a_long_query_ends_with_an_error_at_the_time_limit():
     assert time.monotonic() - started < 1.5
 
 
+@pytest.mark.full
 def test_a_query_that_was_given_up_does_not_hold_up_the_end_of_the_process():
     script = (
         "from graphrag_eval_lc.demo import GRAPH_PATH\n"

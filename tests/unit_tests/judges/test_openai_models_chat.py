@@ -273,6 +273,7 @@ async def test_an_endpoint_that_is_not_there_is_an_error(openai_stub: OpenAIStub
         await ask(model)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_date", [False, True])
 async def test_no_request_is_sent_before_the_time_that_the_server_names(openai_stub: OpenAIStub, is_date: bool) -> None:
     named = email.utils.formatdate(time.time() + 2, usegmt=True) if is_date else "1"

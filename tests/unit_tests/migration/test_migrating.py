@@ -1,4 +1,4 @@
-"""Which settings give the figures that graphrag-eval 6.6.1 gave; those below are its own, of these very questions."""
+"""Which settings give the figures that graphrag-eval 6.6.1 gives: cases modelled on what it gave for such questions."""
 
 import json
 from pathlib import Path

@@ -198,6 +198,7 @@ for reference, actual, options in json.load(sys.stdin):
 """
 
 
+@pytest.mark.full
 def test_the_outcome_and_the_steps_do_not_depend_on_the_order_of_hashes() -> None:
     cases = [case() for name, (case, _) in DECIDED.items() if "300" not in name and "few" not in name]
     given = json.dumps([[*case, options] for case in cases for options in OPTIONS])

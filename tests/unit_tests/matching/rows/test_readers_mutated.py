@@ -112,6 +112,7 @@ def check(text: str) -> None:
     assert time.perf_counter() - start < 10  # all readers together, on a machine that does much else
 
 
+@pytest.mark.full
 def test_a_thousand_mutated_outputs() -> None:
     chance = random.Random(17)
     for _ in range(1_000):
