@@ -166,6 +166,6 @@ FACTS: Final = {
     "cost": Facts("`agent_cost` + `judges_cost`"),
     "retrieval_missing": Facts("reference steps of retrieval that no step fulfils"),
     "retrieval_text_missing": Facts("those of them that have texts"),
-    "undecided": Facts("reference steps whose comparison reached its bound of steps"),
+    "undecided": Facts("reference steps whose comparison reached its bound, or ended at an output that is cut"),
     "outputs_cut": Facts("outputs of steps that end before their end"),
 }

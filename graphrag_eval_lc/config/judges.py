@@ -211,7 +211,8 @@ class LLMConfig(Section):
 
     Attributes:
         generation: The chat model that judges.
-        embedding: The embedding model; None: answer relevance is off.
+        embedding: The embedding model; None: answer relevance is off, as it is where ``generation`` stands alone.
+            ``llm: {}`` has both.
 
     Example:
         >>> LLMConfig().embedding.model, LLMConfig(generation=GenerationConfig()).embedding

@@ -129,7 +129,8 @@ class ValuesConfig(Section):
 
     Attributes:
         times: xsd:dateTime, dateTimeStamp, date and time: with a time zone by instant; one without never equals one
-            with. Texts without a datatype that are times with a zone likewise.
+            with. Likewise texts without a datatype that are points in time, with a zone or without, or times of day
+            with a zone.
         durations: xsd:duration, dayTimeDuration and yearMonthDuration: P1D is PT24H, P1M is not P30D.
         wkt: geo:wktLiteral: without regard to spacing and case, its numbers as numbers.
         nfc: Texts in the Unicode normal form C.

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
@@ -56,9 +56,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _completion(body: Mapping[str, Any]) -> dict[str, Any]:
-    form, message = body["response_format"]["json_schema"]["name"], body["messages"][-1]["content"]
+    asked, message = body["response_format"]["json_schema"], body["messages"][-1]["content"]
+    outputs = list(asked["schema"]["properties"])
     fenced = re.findall(r"<(\w+)-([0-9a-f]{16})>\n(.*?)\n</\1-\2>", message, re.DOTALL)
-    content = json.dumps(verdict_on(form, {name: text for name, _, text in fenced}))
+    content = json.dumps(verdict_on(asked["name"], {name: text for name, _, text in fenced}, outputs))
     choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": content}}
     choices = [{"index": index, **choice} for index in range(body.get("n", 1))]
     usage = {"prompt_tokens": _tokens(body["messages"]), "completion_tokens": _tokens(content)}
@@ -77,7 +78,11 @@ def _tokens(value: Any) -> int:
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in re.findall(r"\w+", text.lower()) if len(word) > 3 or word.isdigit()}
+    return {word for word in _all_words(text) if len(word) > 3 or word.isdigit()}
+
+
+def _all_words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def _claims(text: str) -> list[str]:
@@ -86,16 +91,18 @@ def _claims(text: str) -> list[str]:
 
 def _states(text: str, claim: str) -> bool:
     """Return whether a text has most of a claim's words, and all of its numbers."""
-    missing = _words(claim) - _words(text)
-    return len(missing) <= _MOST_MISSING * len(_words(claim)) and not any(map(str.isdigit, missing))
+    wanted = _words(claim) or _all_words(claim)  # a claim of short words only, such as a name, has these
+    missing = wanted - _all_words(text)
+    return len(missing) <= _MOST_MISSING * len(wanted) and not any(map(str.isdigit, missing))
 
 
-def verdict_on(form: str, texts: Mapping[str, str]) -> dict[str, Any]:
+def verdict_on(form: str, texts: Mapping[str, str], outputs: Iterable[str] = ()) -> dict[str, Any]:
     """Return what the stub answers.
 
     Args:
         form: The name of the answer's form.
         texts: The texts of the prompt by their names.
+        outputs: The names that the form asks for, where it is that of a custom evaluation.
 
     Example:
         >>> verdict_on("ContextVerdict", {"answer": "OSLO is in zone NO1.", "context": "The zone of OSLO is NO1."})
@@ -113,10 +120,11 @@ def verdict_on(form: str, texts: Mapping[str, str]) -> dict[str, Any]:
         return {"statements": [{"statement": claim, "reason": "", "attributed": int(is_in)} for claim, is_in in found]}
     if form == "GeneratedQuestion":
         return {"question": (answer.splitlines() or [""])[0], "noncommittal": int("cannot" in answer)}
-    claims = _claims(answer)
+    # An evaluation of somebody's own: whatever it asks for, it is told how much has to do with the question.
+    claims = _claims(answer or " ".join(text for name, text in texts.items() if name != "question"))
     focused = [claim for claim in claims if _words(claim) & _words(texts.get("question", ""))]
     reason = f"{len(focused)} of {len(claims)} claims share a word with the question."
-    return {"answer_focus": len(focused) / len(claims), "answer_focus_reason": reason}
+    return {name: reason if name.endswith("_reason") else len(focused) / len(claims) for name in outputs}
 
 
 def _sorted_claims(reference: str, answer: str) -> dict[str, Any]:

@@ -322,7 +322,8 @@ def context_texts(output: Any) -> list[str | None]:
     if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
         raise JudgeError(
             "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
-            "LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
+            "LangChain retriever gave it, keep its documents: run with --retrieval-documents TOOL "
+            "(config: capture: {retrieval_documents: [TOOL]})"
         )
     return [document_text(context) for context in contexts]
 

@@ -55,7 +55,10 @@ def _hint(output: object) -> str:
     """Say how to keep documents where an output may be the text that a retriever tool made of them."""
     if not isinstance(output, str) or output.lstrip()[:1] in {"{", "["}:
         return ""
-    return "; if a LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
+    return (
+        "; if a LangChain retriever gave it, keep its documents: run with --retrieval-documents TOOL "
+        "(config: capture: {retrieval_documents: [TOOL]})"
+    )
 
 
 def _cut_off(step: StepView) -> int | None:

@@ -295,7 +295,7 @@ def test_retriever_tool_scores_0_and_the_reason_names_the_option_with_which_it_d
     assert exit_code(*RETRIEVE) == 0
     assert result()["steps_score"] == 0.0
     assert "the output is not JSON: Oslo is in NO1. Bergen" in capsys.readouterr().out
-    assert "run with --retrieval-documents (config: capture)" in result()["steps_diagnosis"][0][0]["reason"]
+    assert "run with --retrieval-documents TOOL (config: capture: " in result()["steps_diagnosis"][0][0]["reason"]
     assert exit_code(*RETRIEVE, "--retrieval-documents", "all") == 2
     assert "capture.retrieval_documents was false and is true" in capsys.readouterr().err
     assert exit_code(*RETRIEVE, "--retrieval-documents", "all", "--overwrite") == 0

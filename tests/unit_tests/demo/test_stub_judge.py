@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.demo.stub_judge import StubJudge
 from graphrag_eval_lc.judges import AnswerCorrectness, AnswerRelevance, ContextPrecision, ContextRecall
 
@@ -28,6 +29,32 @@ def test_claims_are_sorted_by_their_words() -> None:
     assert score.value == 0.5
     assert score.details["false_positives"] == ["OSLO T3 has 250 MVA."]
     assert score.cost is not None
+
+
+def test_a_claim_of_short_words_is_compared_by_these() -> None:
+    judge = AnswerCorrectness("gpt-4o-mini")
+    assert judge.score(user_input="Who?", reference="Bob", response="Eve").value == 0
+    assert judge.score(user_input="Who?", reference="Ann", response="Ann").value == 1
+
+
+def test_evaluations_of_ones_own_get_the_outputs_that_they_ask_for() -> None:
+    evaluation = {
+        "name": "economy",
+        "inputs": ["question", "actual_steps"],
+        "steps_name": "sql",
+        "steps_keys": ["args"],
+        "instructions": "Find queries that read too much.",
+        "outputs": {"query_economy": "from 0 to 1", "query_economy_reason": "why"},
+    }
+    step = {"name": "sql", "id": "1", "args": {"query": "transformers of OSLO"}, "status": "success", "output": "[]"}
+    [result] = run_evaluation(
+        [{"template_id": "t", "questions": [{"id": "q", "question_text": "Which transformers are there?"}]}],
+        [{"question_id": "q", "actual_answer": "Three.", "actual_steps": [step]}],
+        {"llm": {}, "custom_evaluations": [evaluation]},
+    )
+    assert result["query_economy"] == 1.0
+    assert result["query_economy_reason"] == "1 of 1 claims share a word with the question."
+    assert "economy_error" not in result
 
 
 def test_contexts_are_of_use_where_they_state_the_answer() -> None:

@@ -65,7 +65,7 @@ def test_text_in_place_of_documents_comes_with_the_option_that_keeps_them() -> N
     comparison = compared({"output": documents("a")}, {"output": "Oslo is in NO1."})
     assert comparison.reason() == (
         "the output is not JSON: Oslo is in NO1.; if a LangChain retriever gave it, keep its documents: "
-        "run with --retrieval-documents (config: capture)"
+        "run with --retrieval-documents TOOL (config: capture: {retrieval_documents: [TOOL]})"
     )
     cut_off = compared({"output": documents("a")}, {"output": '[{"id": "a", "te'})
     assert "retriever" not in cut_off.reason()
