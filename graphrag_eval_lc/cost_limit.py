@@ -4,6 +4,7 @@ import asyncio
 import math
 import threading
 from dataclasses import dataclass
+from typing import Protocol
 
 from graphrag_eval_lc.prices import dollars
 
@@ -12,6 +13,27 @@ _ROUNDING = 1e-12  # USD; sums of the same amounts in another order differ less
 
 class CostLimitError(Exception):
     """A request is not sent, as the limit of costs does not allow it; the text says why."""
+
+
+class Account(Protocol):
+    """Where requests reserve what they can cost: a limit of this process, or the way to that of another one."""
+
+    async def areserve(self, amount: float) -> "Reservation":
+        """Reserve USD; wait where they may fit once others have ended.
+
+        Raises:
+            CostLimitError: They do not fit.
+        """
+
+    def reserve(self, amount: float) -> "Reservation | None":
+        """Reserve USD without waiting for others; None where they may fit once others have ended.
+
+        Raises:
+            CostLimitError: They do not fit.
+        """
+
+    def settled(self, reservation: "Reservation", cost: float | None) -> None:
+        """Take note of what a request did cost in USD; None, where nobody knows, counts as the most."""
 
 
 class CostLimit:
@@ -97,6 +119,15 @@ class CostLimit:
         with self._lock:
             self._close(message)
 
+    def settled(self, reservation: "Reservation", cost: float | None) -> None:
+        """Count what a request did cost; see ``Reservation.settle``."""
+        with self._lock:
+            self._in_flight.discard(reservation)
+            if cost is None:
+                self.assumed += reservation.amount
+            self.spent += reservation.amount if cost is None else cost
+            self._wake()
+
     def _reserved(self, amount: float | None, unbounded: str, *, is_alone: bool = False) -> "Reservation | None":
         """Return a reservation; None where it may fit once others have ended."""
         if self.most is None:
@@ -130,14 +161,6 @@ class CostLimit:
             self.message = message
         self._wake()
 
-    def _settled(self, reservation: "Reservation", cost: float | None) -> None:
-        with self._lock:
-            self._in_flight.discard(reservation)
-            if cost is None:
-                self.assumed += reservation.amount
-            self.spent += reservation.amount if cost is None else cost
-            self._wake()
-
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for loop, turn in waiting:
@@ -150,12 +173,12 @@ class Reservation:
     """What one request may cost, until it is settled.
 
     Attributes:
-        limit: The limit that it belongs to.
+        account: Where it was made.
         amount: USD, at most.
         held: USD that nobody else can have meanwhile; at least the amount.
     """
 
-    limit: CostLimit
+    account: Account
     amount: float
     held: float
     _is_settled: bool = False
@@ -164,7 +187,7 @@ class Reservation:
         """Say what the request did cost, in USD; None, where nobody knows, counts as the most. Only once counts."""
         if not self._is_settled:
             self._is_settled = True
-            self.limit._settled(self, cost)
+            self.account.settled(self, cost)
 
 
 def _end(turn: "asyncio.Future[None]") -> None:

@@ -23,6 +23,23 @@ _log = logging.getLogger(__name__)
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool] | None
 
 
+class ToldError(Exception):
+    """An exception of another process, by what that process made of it.
+
+    Args:
+        text: Its message.
+        is_rate_limit: Whether it is about a rate limit.
+        retry_after: Seconds that a server asks to wait; None where it does not.
+        is_worth_a_retry: Whether the policy there would have the question asked again.
+    """
+
+    def __init__(self, text: str, *, is_rate_limit: bool, retry_after: float | None, is_worth_a_retry: bool) -> None:
+        super().__init__(text)
+        self.is_rate_limit = is_rate_limit
+        self.asked_wait = retry_after
+        self.is_worth_a_retry = is_worth_a_retry
+
+
 def is_rate_limit(error: BaseException) -> bool:
     """Return whether an exception is about a rate limit.
 
@@ -30,6 +47,8 @@ def is_rate_limit(error: BaseException) -> bool:
     ``retry_after``, or is called RateLimitError, TooManyRequests, ResourceExhausted or the like. A used up quota or
     an unpaid bill is none, although it comes with 429: waiting does not help.
     """
+    if isinstance(error, ToldError):
+        return error.is_rate_limit
     errors = list(_errors_in(error))
     return any(map(_says_rate_limit, errors)) and not any(map(_says_quota_used_up, errors))
 
@@ -43,6 +62,8 @@ def retry_after_of(error: BaseException) -> float | None:
     Returns:
         Seconds, at least 0; None where no readable wait is found.
     """
+    if isinstance(error, ToldError):
+        return error.asked_wait
     waits = [wait for found in _errors_in(error) if (wait := _retry_after(found)) is not None]
     return max(waits, default=None)
 
@@ -178,6 +199,8 @@ class RetryPolicy:
         return max(wait, asked + chance * self.first_wait)  # not all come back at the same moment
 
     def _is_worth_a_retry(self, error: BaseException) -> bool:
+        if isinstance(error, ToldError):
+            return error.is_worth_a_retry
         if self.retry_on is None:
             return is_worth_a_retry(error)
         if _is_interrupt(error):

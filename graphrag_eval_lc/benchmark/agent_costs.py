@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.llm_calls import model_name, model_usage, result_model_name
-from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
+from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 from graphrag_eval_lc.retrying import status_of
@@ -25,6 +25,9 @@ _PROVIDERS_TOKENS = 500  # what providers add to a prompt with tools
 class SpentAnswers:
     """The longest answers so far, by model: what an answer without a bound is taken to need.
 
+    Args:
+        on_longer: Told each model whose longest answer is another one now, with its tokens.
+
     Example:
         >>> answers = SpentAnswers()
         >>> answers.note("m", 300)
@@ -32,12 +35,16 @@ class SpentAnswers:
         (300, 0)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_longer: Callable[[str, int], None] | None = None) -> None:
+        self._on_longer = on_longer
         self._longest: dict[str, int] = {}
 
     def note(self, model: str, tokens: int) -> None:
         """Note the tokens of an answer."""
-        self._longest[model] = max(tokens, self._longest.get(model, 0))
+        if tokens > self._longest.get(model, 0):
+            self._longest[model] = tokens
+            if self._on_longer is not None:
+                self._on_longer(model, tokens)
 
     def longest(self, model: str) -> int:
         """Return the tokens of a model's longest answer; 0 while there is none."""
@@ -63,7 +70,7 @@ class AgentCosts:
         handlers: What the agent's callbacks must have, in this order.
     """
 
-    def __init__(self, limit: CostLimit, pricing: Pricing, answers: SpentAnswers) -> None:
+    def __init__(self, limit: Account, pricing: Pricing, answers: SpentAnswers) -> None:
         self.counted = 0.0
         self.refusal: str | None = None
         self.handlers: tuple[BaseCallbackHandler, ...] = (_Threads(self), _Loops(self))

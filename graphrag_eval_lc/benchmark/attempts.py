@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -43,6 +43,10 @@ class RunInterruptedError(Exception):
     """The run was stopped while an agent was at work."""
 
 
+class WorkerLostError(Exception):
+    """The process or the machine that asked an agent is gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """The outcome of one attempt.
@@ -56,6 +60,41 @@ class Attempt:
     response: Response
     error: BaseException | None
     counted: float = 0.0
+
+
+class Asking(Protocol):
+    """How the harness has a question asked: in this process, or in a worker."""
+
+    async def aattempt(
+        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None
+    ) -> Attempt:
+        """Ask a question once; see ``AgentCall.aattempt``."""
+
+
+def repeat_of(attempt_id: str) -> int:
+    """Return the repeat that an attempt belongs to.
+
+    Example:
+        >>> repeat_of("20261123T101500Z-5f2a99c1/1/q/7/2/1")
+        2
+    """
+    return int(attempt_id.rsplit("/", 2)[1])
+
+
+def unheard_attempt(question: Question, error: BaseException, started_at: float, elapsed_sec: float) -> Attempt:
+    """Return an attempt of which nothing is known but how it ended.
+
+    Args:
+        question: The question.
+        error: Why it failed.
+        started_at: Seconds since 1970.
+        elapsed_sec: Seconds.
+    """
+    response = Response(question_id=str(question["id"]), question_text=question["question_text"], status="error")
+    response["actual_steps"] = []
+    response[ELAPSED_SEC] = elapsed_sec
+    failed = _failed(response, masked_error_text(error))
+    return Attempt(_timed(failed, _Times(started_at, elapsed_sec, 0.0, None)), error)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,237 @@
+"""The inside of a worker: it loads the agent, asks it what the driver sends, and sends back what came of it."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from itertools import count
+
+from graphrag_eval_lc.benchmark.agent_costs import AgentCosts, SpentAnswers
+from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
+from graphrag_eval_lc.benchmark.attempts import (
+    AgentCall,
+    Attempt,
+    QuestionTimeoutError,
+    RunInterruptedError,
+    repeat_of,
+)
+from graphrag_eval_lc.benchmark.workers.messages import (
+    Abandon,
+    Answered,
+    Ask,
+    Close,
+    Closed,
+    Failure,
+    FromWorker,
+    Granted,
+    Job,
+    LongerAnswer,
+    Ready,
+    Reserve,
+    Settle,
+    Told,
+    ToWorker,
+    Unusable,
+)
+from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
+from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.evaluation.events import RunStalls
+from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, masked_error_text, retry_after_of
+
+Send = Callable[[FromWorker], None]
+
+
+class Worker:
+    """Asks the agent in a loop of its own, until it is told to close.
+
+    Args:
+        job: What is to be known of agent and run.
+        send: Given what the driver is to be told, from several threads.
+    """
+
+    def __init__(self, job: Job, send: Send) -> None:
+        self._job = job
+        self._send = send
+        self._account = DriverAccount(send)
+        self._answers = SpentAnswers(lambda model, tokens: send(LongerAnswer(model, tokens)))
+        self._pricing = Pricing(job.prices or {})
+        self._asking: dict[int, asyncio.Task[None]] = {}
+        self._abandoned: dict[int, asyncio.Future[None]] = {}
+        self._lock = threading.Lock()
+        self._inbox: deque[ToWorker] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._some_came: asyncio.Event | None = None
+
+    def post(self, message: ToWorker) -> None:
+        """Take a message of the driver, from any thread."""
+        if isinstance(message, Granted):  # whoever waits for it may hold up the loop
+            self._account.take(message)
+            return
+        with self._lock:
+            self._inbox.append(message)
+            if self._loop is not None and self._some_came is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._some_came.set)
+
+    def run(self) -> None:
+        """Load the agent and work until the driver says ``Close``; whatever the agent raises."""
+        run_sync(self._arun, survives=lambda _: True)
+
+    async def _arun(self) -> None:
+        loop = asyncio.get_running_loop()
+        use_daemon_threads(loop)
+        some_came = asyncio.Event()
+        with self._lock:
+            self._loop, self._some_came = loop, some_came
+            some_came.set()
+        try:
+            agent = await self._aload()
+        except GraphRAGEvalError as problem:
+            self._send(Unusable(masked_text(problem.what), problem.hint))
+            return
+        stalls = RunStalls(lambda text: self._send(Told(warning=text)), self._tell, self._job.repeats)
+        self._send(Ready())
+        with stalls.watch:
+            await self._awork(self._call_of(agent), stalls, some_came)
+        problem = await agent.aclose()
+        self._send(Closed(None if problem is None else masked_text(problem)))
+
+    async def _aload(self) -> Agent:
+        job = self._job
+        return await aload_agent(
+            job.agent,
+            has_input_fn=job.input_fn is not None,
+            agent_config=job.agent_config,
+            key_variable=job.key_variable,
+        )
+
+    def _call_of(self, agent: Agent) -> AgentCall:
+        job = self._job
+        costs = None if job.prices is None else self._costs
+        return AgentCall(agent, job.input_fn, job.answer_fn, job.agent_config, job.capture, job.timeout, costs)
+
+    def _costs(self) -> AgentCosts:
+        return AgentCosts(self._account, self._pricing, self._answers)
+
+    def _tell(self, event: object) -> None:
+        self._send(Told(event))  # type: ignore[arg-type]
+
+    async def _awork(self, call: AgentCall, stalls: RunStalls, some_came: asyncio.Event) -> None:
+        while True:
+            await some_came.wait()
+            some_came.clear()
+            while self._inbox:
+                message = self._inbox.popleft()
+                if isinstance(message, Close):
+                    for task in self._asking.values():
+                        task.cancel()
+                    return
+                self._take(message, call, stalls)
+
+    def _take(self, message: ToWorker, call: AgentCall, stalls: RunStalls) -> None:
+        if isinstance(message, Ask):
+            self._abandoned[message.number] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(self._aask(message, call, stalls))
+            self._asking[message.number] = task
+        elif isinstance(message, Abandon):
+            abandoned = self._abandoned.get(message.number)
+            if abandoned is not None and not abandoned.done():
+                abandoned.set_result(None)
+        elif isinstance(message, LongerAnswer):
+            self._answers.note(message.model, message.tokens)
+
+    async def _aask(self, ask: Ask, call: AgentCall, stalls: RunStalls) -> None:
+        try:
+            sample = Sample(0, Template(), ask.question, repeat_of(ask.attempt_id))
+            with stalls.asking(sample) as span:
+                attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number], span)
+            failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
+            self._send(Answered(ask.number, attempt.response, failure, attempt.counted))
+        finally:
+            self._asking.pop(ask.number, None)
+            self._abandoned.pop(ask.number, None)
+
+
+def failure_of(attempt: Attempt, retry: RetryPolicy) -> Failure:
+    """Return what the driver is told of the error of an attempt that failed."""
+    error = attempt.error
+    assert error is not None
+    return Failure(
+        masked_error_text(error),
+        is_interrupted=isinstance(error, RunInterruptedError),
+        is_timeout=isinstance(error, QuestionTimeoutError),
+        is_rate_limit=is_rate_limit(error),
+        retry_after=retry_after_of(error),
+        is_worth_a_retry=not isinstance(error, RunInterruptedError) and retry.wait_before_retry(1, error) is not None,
+    )
+
+
+class DriverAccount(Account):
+    """The driver's limit of costs, as seen from a worker: each reservation is asked for by a message.
+
+    Args:
+        send: Given what the driver is to be told.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._numbers = count(1)
+        self._asked: dict[int, Future[Granted]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, granted: Granted) -> None:
+        """Take an answer of the driver."""
+        with self._lock:
+            asked = self._asked.pop(granted.number, None)
+        if asked is not None and not asked.cancelled():
+            asked.set_result(granted)
+
+    async def areserve(self, amount: float) -> Reservation:
+        """Reserve USD; wait where they may fit once others have ended."""
+        number, asked = self._ask(amount, waits=True)
+        try:
+            granted = await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            self._send(Settle(number, 0.0))  # it may be granted by now
+            raise
+        reservation = self._reservation(number, amount, granted)
+        assert reservation is not None
+        return reservation
+
+    def reserve(self, amount: float) -> Reservation | None:
+        """Reserve USD without waiting for others; the thread waits for the driver's answer."""
+        number, asked = self._ask(amount, waits=False)
+        return self._reservation(number, amount, asked.result())
+
+    def settled(self, reservation: Reservation, cost: float | None) -> None:
+        """Tell the driver what a call did cost."""
+        assert isinstance(reservation, _DriversReservation)
+        self._send(Settle(reservation.number, cost))
+
+    def _ask(self, amount: float, *, waits: bool) -> tuple[int, "Future[Granted]"]:
+        asked: Future[Granted] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._asked[number] = asked
+        self._send(Reserve(number, amount, waits))
+        return number, asked
+
+    def _reservation(self, number: int, amount: float, granted: Granted) -> Reservation | None:
+        if granted.refusal is not None:
+            raise CostLimitError(granted.refusal)
+        return _DriversReservation(self, amount, amount, number=number) if granted.is_granted else None
+
+
+class _DriversReservation(Reservation):
+    """A reservation that the driver holds, by its number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, account: Account, amount: float, held: float, *, number: int) -> None:
+        super().__init__(account, amount, held)
+        self.number = number
