@@ -5,7 +5,7 @@ import contextlib
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -114,6 +114,7 @@ class Agent:
         warnings: What the user should know of it.
         resources: What is open as long as it is asked.
         acancel: Ends what still runs for a thread id elsewhere, as at a server.
+        given: What it was loaded from.
     """
 
     runnable: Runnable[Any, Any]
@@ -125,6 +126,7 @@ class Agent:
     warnings: tuple[str, ...] = ()
     resources: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False, compare=False)
     acancel: Callable[[str], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
+    given: Any = field(default=None, repr=False, compare=False)
 
     def input_for(self, question_text: str) -> Any:
         """Return the input that it takes by default."""
@@ -177,7 +179,7 @@ async def aload_agent(
     resources = AsyncExitStack()
     loading = _Loading(resources, has_input_fn, agent_config or {}, key_variable)
     try:
-        return await loading.agent_of(candidate)
+        return replace(await loading.agent_of(candidate), given=candidate)
     except BaseException:
         with contextlib.suppress(Exception):  # what failed first is told
             async with asyncio.timeout(_CLOSING_SEC):

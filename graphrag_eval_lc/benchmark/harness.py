@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
-from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, RunInterruptedError
+from graphrag_eval_lc.benchmark.attempts import Asking, Attempt, RunInterruptedError
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, Fit
@@ -211,7 +211,7 @@ class Harness:
 
     def __init__(
         self,
-        call: AgentCall,
+        call: Asking,
         options: CheckedOptions,
         *,
         attempt_prefix: str,

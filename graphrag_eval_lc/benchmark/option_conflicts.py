@@ -48,10 +48,13 @@ EXCLUDING: Final = (
     Excludes("overwrite", "retry_errors", _ANEW),
     Excludes("overwrite", "force", _ANEW),
     Excludes("limit", "sample", "{one} takes the first questions, and {other} some at random"),
+    Excludes("isolate", "engine", "{one} asks in processes of this machine, and {other} in those of a cluster"),
     Excludes("as_json", "dry_run", "{one} prints a run, and {other} makes none"),
 )
 NEEDING: Final = (
     Needs("seed", ("sample",), "a seed selects nothing by itself"),
+    Needs("ray_address", ("engine",), "only Ray has a cluster"),
+    Needs("workers", ("engine",), "without one, max_concurrency says how many questions are asked at once"),
     Needs("no_comparisons", ("html",), "the comparisons are of the page, and none is written"),
     Needs("overwrite", ("output",), "there is no file to replace", "judge-agreement"),
     Needs(

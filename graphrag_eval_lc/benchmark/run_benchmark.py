@@ -109,6 +109,8 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
+        if options.has_workers:  # each of which loads it for itself
+            await loaded.aclose()
         doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
         output = stack.enter_context(RunOutput(options.output_dir, at=folder, open_files=options.open_files))
         log = stack.enter_context(EventLog(log_file)) if log_file is not None else None

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -146,6 +146,48 @@ class QuestionOptions(Options):
         ),
         Recorded(writes=lambda number: number if number > 1 else None),
     ] = 1
+    isolate: Annotated[
+        bool,
+        Field(
+            description="Ask each question in a process of its own on this machine, ``max_concurrency`` of them, so "
+            "that code that blocks, leaks or crashes costs one question, and a timeout really ends it."
+        ),
+        Cli(
+            help="Ask each question in a process of its own, so that code that blocks, leaks or crashes costs one "
+            "question, and a timeout really ends it.",
+            panel=ASKING,
+        ),
+        Recorded(writes=lambda is_isolated: is_isolated or None),
+    ] = False
+    engine: Annotated[
+        Literal["ray"] | None,
+        Field(description="Where the agent is asked: None, in this process; ``ray``, by workers of a Ray cluster."),
+        Cli(
+            type=str,
+            help="ray: have the questions asked by the workers of a Ray cluster; else they are asked in this process.",
+            metavar="ray",
+            panel=ASKING,
+        ),
+        Recorded(),
+    ] = None
+    ray_address: Annotated[
+        str | None,
+        Field(
+            description="The cluster of Ray, such as ``auto`` or ``ray://head:10001``; None: that of RAY_ADDRESS, or "
+            "one that is started here and ends with the run."
+        ),
+        Cli(
+            help="The cluster of Ray, such as auto or ray://head:10001; else that of RAY_ADDRESS, or one that is "
+            "started here.",
+            metavar="ADDRESS",
+            panel=ASKING,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        Field(ge=1, description="How many workers of Ray ask; None: one for each processor of the cluster."),
+        Cli(help="How many workers of Ray ask; else one for each processor of the cluster.", metavar="N", panel=ASKING),
+    ] = None
     input_fn: Annotated[
         "Callable[[Question], Any] | str | None",
         Checked(checked_function),
@@ -310,6 +352,11 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             sample=self.sample,
             seed=self.seed,
         )
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether the agent is asked in other processes."""
+        return self.isolate or self.engine is not None
 
     @property
     def failure_limit(self) -> "FailureLimit | None":

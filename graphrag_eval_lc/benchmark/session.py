@@ -1,16 +1,18 @@
 """One session of a run: what is still to be asked is asked, while what is answered is scored."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agent_costs import AgentCosts, SpentAnswers
 from graphrag_eval_lc.benchmark.agents import Agent
-from graphrag_eval_lc.benchmark.attempts import AgentCall
+from graphrag_eval_lc.benchmark.attempts import AgentCall, Asking
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, cost_spent, tokens_spent
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.workers.engines import worker_pool
 from graphrag_eval_lc.evaluation.events import RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
@@ -18,6 +20,8 @@ from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
+
+Take = Callable[[Sample, Response], Awaitable[None]]
 
 # Responses that wait for their scores, for each place: enough that the agents never wait for a single large one.
 _ROOM_PER_PLACE = 4
@@ -95,16 +99,24 @@ class RunSession:
                 options.on_response(response)
             await self._score(sample, response, pipeline)
 
-        record = self._output.record
-        call = AgentCall(
-            agent,
-            options.input_fn,
-            options.answer_fn,
-            options.agent_config,
-            options.capture,
-            options.timeout,
-            None if options.max_cost is None else self._agent_costs,
+        async with self._asking(agent) as call:
+            return await self._ask_with(call, plan, pipeline, take)
+
+    @asynccontextmanager
+    async def _asking(self, agent: Agent) -> AsyncGenerator[Asking, None]:
+        """Give what asks the agent: this process, or the workers, which end with the context."""
+        options = self._options
+        if options.has_workers:
+            async with worker_pool(agent, options, self._output) as pool:
+                yield pool
+            return
+        costs = None if options.max_cost is None else self._agent_costs
+        yield AgentCall(
+            agent, options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout, costs
         )
+
+    async def _ask_with(self, call: Asking, plan: RunPlan, pipeline: Pipeline, take: Take) -> int:
+        options, record = self._options, self._output.record
         self._harness = harness = Harness(
             call,
             options,

@@ -24,8 +24,8 @@ class Job:
         capture: The options of the handler.
         timeout: Seconds for an attempt; None for no limit.
         retry: What is worth another attempt.
-        prices: The prices of the config by model, where the money for the agent's model calls is to be reserved at the driver;
-            None where no budget of money is set.
+        prices: The prices of the config by model, where the money for the agent's model calls is to be reserved at the
+            driver; None where no budget of money is set.
         repeats: How often each question is asked.
         run_id: The run.
         spool: Whether the worker keeps its responses on its own disk too, until the session has ended.
@@ -96,8 +96,6 @@ class Granted:
 @dataclass(frozen=True, slots=True)
 class Close:
     """Close the agent, and end."""
-
-
 
 
 ToWorker = Ask | Abandon | Granted | LongerAnswer | Close

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol
 
 from graphrag_eval_lc.benchmark.agent_costs import SpentAnswers
 from graphrag_eval_lc.benchmark.attempts import (
@@ -20,7 +20,6 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     Answered,
     Ask,
     Close,
-    Closed,
     FromWorker,
     Granted,
     LongerAnswer,
@@ -124,7 +123,6 @@ class WorkerPool:
         cost_limit: The money of the run.
         tell: Told the events of workers.
         warn: Told the warnings of workers, and what was lost.
-        clock: Seconds, for tests.
     """
 
     def __init__(
@@ -150,6 +148,7 @@ class WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._problem: Exception | None = None
+        self._waiting = 0
         self._lost_in_a_row = 0
         self._is_closing = False
 
@@ -179,13 +178,17 @@ class WorkerPool:
         lost = f"{counted(_MOST_LOST, 'worker was', 'workers were')} lost one after the other while they asked it"
         return asked.failed(WorkerLostError(lost))
 
-    async def aclose(self) -> None:
-        """Close the agents of all workers, and end them."""
+    async def aclose(self, *, waits: bool = True) -> None:
+        """Close the agents of all workers, and end them.
+
+        Args:
+            waits: Whether the agents have time to be closed; else the workers are ended at once.
+        """
         self._is_closing = True
         for worker in self._workers:
             worker.send(Close())
         try:
-            async with asyncio.timeout(_CLOSING_SEC):
+            async with asyncio.timeout(_CLOSING_SEC if waits else 0):
                 while any(not worker.is_gone for worker in self._workers if worker.is_ready):
                     self._changed.clear()
                     await self._changed.wait()
@@ -208,7 +211,7 @@ class WorkerPool:
             free = [each for each in self._workers if each.is_ready and len(each.asked) < self._transport.places]
             if free:
                 return min(free, key=lambda worker: len(worker.asked))
-            if len(self._workers) < self._size and all(worker.is_ready for worker in self._workers):
+            if len(self._workers) < self._size and self._waiting >= sum(not each.is_ready for each in self._workers):
                 self._start()
             await self._wait_for_change(abandoned)
         return None
@@ -216,9 +219,12 @@ class WorkerPool:
     async def _wait_for_change(self, abandoned: "asyncio.Future[None]") -> None:
         self._changed.clear()
         changed = asyncio.ensure_future(self._changed.wait())
+        ends: set[asyncio.Future[Any]] = {changed, abandoned}
+        self._waiting += 1
         try:
-            await asyncio.wait({changed, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._waiting -= 1
             changed.cancel()
 
     async def _ask(
@@ -230,7 +236,8 @@ class WorkerPool:
         try:
             worker.send(Ask(number, asked.question, attempt_id))
             most = None if self._timeout is None or self._transport.places > 1 else self._timeout + _OVERTIME_SEC
-            await asyncio.wait({asked.outcome, abandoned}, timeout=most, return_when=asyncio.FIRST_COMPLETED)
+            ends: set[asyncio.Future[Any]] = {asked.outcome, abandoned}
+            await asyncio.wait(ends, timeout=most, return_when=asyncio.FIRST_COMPLETED)
             if abandoned.done() and not asked.outcome.done():
                 worker.send(Abandon(number))
                 await asyncio.wait({asked.outcome}, timeout=_ABANDONING_SEC)
@@ -380,7 +387,7 @@ class WorkerPool:
         elif reservation is not None:
             reservation.cancel()
 
-    def _in_background(self, work: "asyncio.Coroutine[object, object, None]") -> "asyncio.Task[None]":
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -36,7 +36,7 @@ from graphrag_eval_lc.benchmark.workers.messages import (
 )
 from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.evaluation.events import RunStalls
+from graphrag_eval_lc.evaluation.events import RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
@@ -98,8 +98,8 @@ class Worker:
         self._send(Ready())
         with stalls.watch:
             await self._awork(self._call_of(agent), stalls, some_came)
-        problem = await agent.aclose()
-        self._send(Closed(None if problem is None else masked_text(problem)))
+        not_closed = await agent.aclose()
+        self._send(Closed(None if not_closed is None else masked_text(not_closed)))
 
     async def _aload(self) -> Agent:
         job = self._job
@@ -118,8 +118,8 @@ class Worker:
     def _costs(self) -> AgentCosts:
         return AgentCosts(self._account, self._pricing, self._answers)
 
-    def _tell(self, event: object) -> None:
-        self._send(Told(event))  # type: ignore[arg-type]
+    def _tell(self, event: RunEvent) -> None:
+        self._send(Told(event))
 
     async def _awork(self, call: AgentCall, stalls: RunStalls, some_came: asyncio.Event) -> None:
         while True:
@@ -147,7 +147,7 @@ class Worker:
 
     async def _aask(self, ask: Ask, call: AgentCall, stalls: RunStalls) -> None:
         try:
-            sample = Sample(0, Template(), ask.question, repeat_of(ask.attempt_id))
+            sample = Sample(0, Template(template_id=""), ask.question, repeat_of(ask.attempt_id))
             with stalls.asking(sample) as span:
                 attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number], span)
             failure = None if attempt.error is None else failure_of(attempt, self._job.retry)

@@ -1,0 +1,59 @@
+"""Which workers a run has: processes of this machine, or actors of a Ray cluster."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.workers.messages import Job
+from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
+from graphrag_eval_lc.benchmark.workers.processes import ProcessTransport
+from graphrag_eval_lc.benchmark.workers.shipping import packed
+
+
+@asynccontextmanager
+async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) -> AsyncGenerator[WorkerPool, None]:
+    """Give the workers of a run, which end with the context.
+
+    Args:
+        agent: The agent, as it was loaded here; workers load it from what it was given as.
+        options: The options of the run.
+        output: Where the run goes, resumed.
+
+    Raises:
+        GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
+    """
+    pool = WorkerPool(
+        ProcessTransport(packed(job_of(agent, options, output.record.run_id))),
+        options.max_concurrency,
+        timeout=options.timeout,
+        cost_limit=output.cost_limit,
+        tell=output.tell,
+        warn=output.warn,
+    )
+    is_whole = False
+    try:
+        pool.begin()
+        yield pool
+        is_whole = True
+    finally:
+        await pool.aclose(waits=is_whole)
+
+
+def job_of(agent: Agent, options: CheckedOptions, run_id: str, *, spool: bool = False) -> Job:
+    """Return the job of the workers of a run."""
+    return Job(
+        agent=agent.given,
+        agent_config=options.agent_config,
+        key_variable=options.agent_key_env,
+        input_fn=options.input_fn,
+        answer_fn=options.answer_fn,
+        capture=options.capture,
+        timeout=options.timeout,
+        retry=options.retry,
+        prices=None if options.max_cost is None else options.config.prices,
+        repeats=options.repeats,
+        run_id=run_id,
+        spool=spool,
+    )
