@@ -35,6 +35,14 @@ def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*response.get("failed_attempts", ()), failed_attempt(response)]
 
 
+def completed(sample: Sample, response: Mapping[str, Any], repeats: int) -> dict[str, Any]:
+    """Return a response with the question's id, and its repeat where each question is asked more than once."""
+    complete: dict[str, Any] = {"question_id": sample.key[0]}
+    if repeats > 1:
+        complete["repeat"] = sample.repeat
+    return {**complete, **{key: value for key, value in response.items() if key not in ("question_id", "repeat")}}
+
+
 def _all_attempts(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [response, *response.get("failed_attempts", ())]
 
@@ -355,10 +363,7 @@ class Harness:
         self, sample: Sample, response: Response, earlier: list[dict[str, Any]], *, is_interrupted: bool = False
     ) -> Response:
         """Return the response as it is kept: with its repeat, the failed attempts, and whether it was interrupted."""
-        complete: dict[str, Any] = {"question_id": sample.key[0]}
-        if self._options.repeats > 1:
-            complete["repeat"] = sample.repeat
-        complete |= response
+        complete = completed(sample, response, self._options.repeats)
         if is_interrupted:
             complete |= {"status": "error", "interrupted": True}
         if earlier:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
 LIMITS = "limits"
+RAY: Final = "ray"
 
 
 class QuestionOptions(Options):

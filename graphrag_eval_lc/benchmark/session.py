@@ -9,10 +9,11 @@ from graphrag_eval_lc.benchmark.agent_costs import AgentCosts, SpentAnswers
 from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Asking
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, cost_spent, tokens_spent
+from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, completed, cost_spent, tokens_spent
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.engines import worker_pool
+from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
 from graphrag_eval_lc.evaluation.events import RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
@@ -20,6 +21,8 @@ from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
+from graphrag_eval_lc.run_folder.journal import key_of
+from graphrag_eval_lc.texts import counted
 
 Take = Callable[[Sample, Response], Awaitable[None]]
 
@@ -66,7 +69,25 @@ class RunSession:
             questions: Those that are selected, with their templates, in the dataset's order.
         """
         options, output = self._options, self._output
-        plan = output.planned(samples_of(questions, options.repeats), retry_errors=options.retry_errors)
+        samples = samples_of(questions, options.repeats)
+        plan = output.planned(samples, retry_errors=options.retry_errors)
+        async with self._asking(agent, is_needed=bool(plan.to_ask)) as call:
+            if isinstance(call, WorkerPool) and await self._take_over(call, plan.to_ask):
+                plan = output.planned(samples, retry_errors=options.retry_errors)
+            pipeline, left_out = await self._ask_and_score(plan, call, templates)
+        aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
+        stopped = None
+        if self._stop.reason is not None:
+            stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
+        responses = [response for _, response in sorted(self._kept.items())]
+        run = output.end(pipeline, aggregates, questions, responses, stopped=stopped)
+        self._warn_of_tools_never_called()
+        self._tell_ended(aggregates["micro"], 0 if stopped is None else left_out)
+        return run
+
+    async def _ask_and_score(self, plan: RunPlan, call: Asking, templates: Sequence[Template]) -> tuple[Pipeline, int]:
+        """Ask what is to be asked while what is done is scored; return the scores, and the number left out."""
+        options, output = self._options, self._output
         output.event(
             "run_started",
             total=plan.total,
@@ -78,20 +99,6 @@ class RunSession:
             output_dir=None if output.folder is None else str(output.folder.shown),
         )
         pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged, stalls=self._stalls)
-        left_out = await self._ask(plan, agent, pipeline)
-        aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
-        stopped = None
-        if self._stop.reason is not None:
-            stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
-        responses = [response for _, response in sorted(self._kept.items())]
-        run = output.end(pipeline, aggregates, questions, responses, stopped=stopped)
-        self._warn_of_tools_never_called()
-        self._tell_ended(aggregates["micro"], 0 if stopped is None else left_out)
-        return run
-
-    async def _ask(self, plan: RunPlan, agent: Agent, pipeline: Pipeline) -> int:
-        """Ask what is to be asked while what is done is scored; return the number of samples left out."""
-        options = self._options
 
         async def take(sample: Sample, response: Response) -> None:
             self._warn_of_unseen_calls(response)
@@ -99,14 +106,13 @@ class RunSession:
                 options.on_response(response)
             await self._score(sample, response, pipeline)
 
-        async with self._asking(agent) as call:
-            return await self._ask_with(call, plan, pipeline, take)
+        return pipeline, await self._ask(plan, call, pipeline, take)
 
     @asynccontextmanager
-    async def _asking(self, agent: Agent) -> AsyncGenerator[Asking, None]:
-        """Give what asks the agent: this process, or the workers, which end with the context."""
+    async def _asking(self, agent: Agent, *, is_needed: bool) -> AsyncGenerator[Asking, None]:
+        """Give what asks the agent: this process, or workers, which end with the context."""
         options = self._options
-        if options.has_workers:
+        if options.has_workers and is_needed:
             async with worker_pool(agent, options, self._output) as pool:
                 yield pool
             return
@@ -115,7 +121,25 @@ class RunSession:
             agent, options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout, costs
         )
 
-    async def _ask_with(self, call: Asking, plan: RunPlan, pipeline: Pipeline, take: Take) -> int:
+    async def _take_over(self, workers: WorkerPool, to_ask: Sequence[Sample]) -> bool:
+        """Journal what workers of a lost session answered and its driver did not get; return whether there was any."""
+        asked = {sample.key: sample for sample in to_ask}
+        journal = self._output.journal
+        taken = 0
+        for response in () if journal is None else await workers.aleft_behind():
+            sample = asked.pop(key_of(response) or ("", 0), None)
+            if journal is None or sample is None or response.get("question_text") != sample.question["question_text"]:
+                continue
+            journal.add(completed(sample, response, self._options.repeats))
+            taken += 1
+        if taken:
+            was = counted(taken, "answer", "answers")
+            self._output.warn(
+                f"{was} of a session that was lost came from its workers, and nothing of it is asked again"
+            )
+        return taken > 0
+
+    async def _ask(self, plan: RunPlan, call: Asking, pipeline: Pipeline, take: Take) -> int:
         options, record = self._options, self._output.record
         self._harness = harness = Harness(
             call,

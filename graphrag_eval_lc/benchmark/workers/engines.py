@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from graphrag_eval_lc.benchmark.agents import Agent
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+from graphrag_eval_lc.benchmark.run_options import RAY, CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.messages import Job
-from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
+from graphrag_eval_lc.benchmark.workers.pool import Transport, WorkerPool
 from graphrag_eval_lc.benchmark.workers.processes import ProcessTransport
 from graphrag_eval_lc.benchmark.workers.shipping import packed
 
@@ -25,8 +25,7 @@ async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) 
         GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
     """
     pool = WorkerPool(
-        ProcessTransport(packed(job_of(agent, options, output.record.run_id))),
-        options.max_concurrency,
+        transport_of(job_of(agent, options, output.record.run_id), options),
         timeout=options.timeout,
         cost_limit=output.cost_limit,
         tell=output.tell,
@@ -34,15 +33,26 @@ async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) 
     )
     is_whole = False
     try:
-        pool.begin()
+        await pool.aopen()
         yield pool
         is_whole = True
     finally:
         await pool.aclose(waits=is_whole)
 
 
-def job_of(agent: Agent, options: CheckedOptions, run_id: str, *, spool: bool = False) -> Job:
+def transport_of(job: Job, options: CheckedOptions) -> Transport:
+    """Return what starts the workers of a run."""
+    if options.engine != RAY:
+        return ProcessTransport(packed(job), options.max_concurrency)
+    # Ray is an optional extra.
+    from graphrag_eval_lc.benchmark.workers.ray_actors import RayTransport
+
+    return RayTransport(job, options)
+
+
+def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
     """Return the job of the workers of a run."""
+    is_elsewhere = options.engine is not None
     return Job(
         agent=agent.given,
         agent_config=options.agent_config,
@@ -53,7 +63,8 @@ def job_of(agent: Agent, options: CheckedOptions, run_id: str, *, spool: bool = 
         timeout=options.timeout,
         retry=options.retry,
         prices=None if options.max_cost is None else options.config.prices,
+        places=options.max_concurrency if is_elsewhere else 1,
         repeats=options.repeats,
         run_id=run_id,
-        spool=spool,
+        spool=is_elsewhere,
     )

@@ -26,6 +26,8 @@ class Job:
         retry: What is worth another attempt.
         prices: The prices of the config by model, where the money for the agent's model calls is to be reserved at the
             driver; None where no budget of money is set.
+        places: How many questions a worker may be asked at the same time. With one nobody else is held up, and code
+            that blocks the event loop is not told.
         repeats: How often each question is asked.
         run_id: The run.
         spool: Whether the worker keeps its responses on its own disk too, until the session has ended.
@@ -40,6 +42,7 @@ class Job:
     timeout: float | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     prices: Mapping[str, PriceConfig] | None = None
+    places: int = 1
     repeats: int = 1
     run_id: str = ""
     spool: bool = False
@@ -95,7 +98,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close the agent, and end."""
+    """Close the agent, and end. The driver has all that was answered."""
 
 
 ToWorker = Ask | Abandon | Granted | LongerAnswer | Close

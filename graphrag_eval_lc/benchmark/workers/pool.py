@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ from graphrag_eval_lc.retrying import ToldError
 from graphrag_eval_lc.texts import counted
 
 _ABANDONING_SEC = 5.0  # in which a worker tells what an abandoned attempt did so far
-_OVERTIME_SEC = 5.0  # in which it tells that the time is over
+_OVERTIME_SEC = 3.0  # in which it tells that the time is over
 _CLOSING_SEC = 15.0
 _MOST_LOST = 3  # as often a question may be lost with its worker, and workers one after the other before one answers
 
@@ -67,6 +67,16 @@ class Transport(Protocol):
     places: int
     is_question_to_blame: bool
     is_begun_whole: bool
+
+    async def aopen(self) -> int:
+        """Reach the machines, and return how many workers there are to be, at most.
+
+        Raises:
+            GraphRAGEvalError: They cannot be reached.
+        """
+
+    async def aleft_behind(self) -> Sequence[Mapping[str, Any]]:
+        """Take the responses that workers of lost sessions of the run have kept, each with its repeat."""
 
     async def astart(self, number: int, hear: Callable[[FromWorker], None], lost: Callable[[str], None]) -> Link:
         """Start a worker.
@@ -118,7 +128,6 @@ class WorkerPool:
 
     Args:
         transport: How workers are started.
-        size: How many workers there are, at most.
         timeout: Seconds for an attempt; None for no limit.
         cost_limit: The money of the run.
         tell: Told the events of workers.
@@ -128,7 +137,6 @@ class WorkerPool:
     def __init__(
         self,
         transport: Transport,
-        size: int,
         *,
         timeout: float | None,
         cost_limit: CostLimit,
@@ -136,7 +144,7 @@ class WorkerPool:
         warn: Callable[[str], None],
     ) -> None:
         self._transport = transport
-        self._size = size
+        self._size = 0
         self._timeout = timeout
         self._cost_limit = cost_limit
         self._tell = tell
@@ -152,10 +160,19 @@ class WorkerPool:
         self._lost_in_a_row = 0
         self._is_closing = False
 
-    def begin(self) -> None:
-        """Start the workers, where the transport wants all at the beginning."""
+    async def aopen(self) -> None:
+        """Reach the machines, and start the workers, where the transport wants all at the beginning.
+
+        Raises:
+            GraphRAGEvalError: The machines cannot be reached.
+        """
+        self._size = await self._transport.aopen()
         while self._transport.is_begun_whole and len(self._workers) < self._size:
             self._start()
+
+    async def aleft_behind(self) -> Sequence[Mapping[str, Any]]:
+        """Take the responses that workers of lost sessions of the run have kept, each with its repeat."""
+        return await self._transport.aleft_behind()
 
     async def aattempt(
         self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None

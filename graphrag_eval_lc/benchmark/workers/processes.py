@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from graphrag_eval_lc.benchmark.workers.fork_server import FORK, HEADER, NUMBER
 from graphrag_eval_lc.benchmark.workers.messages import FromWorker, ToWorker
@@ -29,13 +30,14 @@ class ProcessTransport:
 
     Args:
         job: The job of all workers, pickled.
+        size: How many there are at most.
     """
 
     places = 1
     is_question_to_blame = True
     is_begun_whole = False
 
-    def __init__(self, job: bytes) -> None:
+    def __init__(self, job: bytes, size: int) -> None:
         if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
             raise OptionError(
                 "questions cannot be isolated on this system, which cannot fork processes",
@@ -43,8 +45,17 @@ class ProcessTransport:
                 hint="Leave isolate out, or run it on Linux or macOS.",
             )
         self._job = job
+        self._size = size
         self._server: _ForkServer | None = None
         self._starting = asyncio.Lock()
+
+    async def aopen(self) -> int:
+        """Return how many workers there are to be."""
+        return self._size
+
+    async def aleft_behind(self) -> Sequence[Mapping[str, Any]]:
+        """Return nothing: what these workers answer is the driver's within a millisecond."""
+        return ()
 
     async def astart(
         self, number: int, hear: Callable[[FromWorker], None], lost: Callable[[str], None]

@@ -1,6 +1,7 @@
 """The inside of a worker: it loads the agent, asks it what the driver sends, and sends back what came of it."""
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     ToWorker,
     Unusable,
 )
+from graphrag_eval_lc.benchmark.workers.spool import Spool
 from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.events import RunEvent, RunStalls
@@ -63,6 +65,7 @@ class Worker:
         self._pricing = Pricing(job.prices or {})
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._abandoned: dict[int, asyncio.Future[None]] = {}
+        self._spool: Spool | None = None
         self._lock = threading.Lock()
         self._inbox: deque[ToWorker] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -96,8 +99,11 @@ class Worker:
             return
         stalls = RunStalls(lambda text: self._send(Told(warning=text)), self._tell, self._job.repeats)
         self._send(Ready())
-        with stalls.watch:
+        self._spool = Spool(self._job.run_id) if self._job.spool else None
+        with stalls.watch if self._job.places > 1 else contextlib.nullcontext():
             await self._awork(self._call_of(agent), stalls, some_came)
+        if self._spool is not None:
+            self._spool.close(is_confirmed=True)
         not_closed = await agent.aclose()
         self._send(Closed(None if not_closed is None else masked_text(not_closed)))
 
@@ -151,6 +157,8 @@ class Worker:
             with stalls.asking(sample) as span:
                 attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number], span)
             failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
+            if self._spool is not None and failure is None:
+                self._spool.add(ask.attempt_id, attempt.response)
             self._send(Answered(ask.number, attempt.response, failure, attempt.counted))
         finally:
             self._asking.pop(ask.number, None)
