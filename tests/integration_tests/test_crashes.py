@@ -1,10 +1,12 @@
 """Nothing is lost when the process of a run dies or is told to end: killed at any moment, it goes on where it was."""
 
 import json
+import os
 import random
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -90,7 +92,8 @@ def test_a_run_that_is_killed_again_and_again_asks_and_scores_every_question_onc
     draw = random.Random(seed)
     run = run_on_disk(ANSWERING, QUESTIONS)
     moments = [draw.choice(["start-up", "asking", "asking"]), draw.choice(["asking", "end"])]
-    assert kill_and_resume(run, ["-j", "16"], moments, draw, QUESTIONS) >= 1
+    options = ["-j", "6", "--isolate"] if seed % 3 == 0 else ["-j", "16"]
+    assert kill_and_resume(run, options, moments, draw, QUESTIONS) >= 1
     run.check_complete(errors=FAILING)
 
 
@@ -191,3 +194,26 @@ def test_what_does_not_end_within_the_grace_time_is_asked_again_and_what_it_spen
         assert "interrupted" not in record
     totals = json.loads((run.output / "run.json").read_bytes())["totals"]
     assert totals["total_tokens"] == 7 * (10 + len(cut_off))
+
+
+@pytest.mark.full
+def test_ctrl_c_in_a_terminal_lets_isolated_questions_end(run_on_disk) -> None:
+    run = run_on_disk(ANSWERING.replace("asyncio.sleep(0.01)", "asyncio.sleep(0.5)"), 60)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from graphrag_eval_lc.cli import main; main()", *run.command("-j", "4", "--isolate")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=run.folder,
+        env={**os.environ, "ASKED_FILE": str(run.folder / "asked.txt")},
+        start_new_session=True,
+    )
+    run.wait(process, lambda: run.number_asked >= 6)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert set(run.asked()) == run.answered()
+    outcome = run.run(run.command("-j", "4", "--isolate"))
+    assert outcome.returncode == 0, outcome.stderr
+    run.check_complete(errors=3)
+    assert len(run.asked()) == len(set(run.asked()))

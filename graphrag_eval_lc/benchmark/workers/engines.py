@@ -47,7 +47,7 @@ def transport_of(job: Job, options: CheckedOptions) -> Transport:
     # Ray is an optional extra.
     from graphrag_eval_lc.benchmark.workers.ray_actors import RayTransport
 
-    return RayTransport(job, options)
+    return RayTransport(job, workers=options.workers, address=options.ray_address)
 
 
 def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:

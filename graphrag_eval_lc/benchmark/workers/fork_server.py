@@ -42,6 +42,7 @@ def serve(descriptor: int, modules: Iterable[str]) -> None:
     while True:
         data, descriptors, _, _ = socket.recv_fds(driver, NUMBER.size, 1)
         if len(data) < NUMBER.size:
+            _wait_for_all()
             os._exit(0)
         (number,) = NUMBER.unpack(data)
         if number != FORK:
@@ -54,6 +55,13 @@ def serve(descriptor: int, modules: Iterable[str]) -> None:
             _work(descriptors[0])
         os.close(descriptors[0])
         driver.send(NUMBER.pack(pid))
+
+
+def _wait_for_all() -> None:
+    """Wait for the workers, which end as the driver is gone, so that they are not left to the system."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 def _stay_at_signals() -> None:

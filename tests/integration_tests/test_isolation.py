@@ -1,0 +1,221 @@
+"""Questions in processes of their own: what blocks, leaks or crashes costs one question, and all else is as before."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_stub import OpenAIStub, rate_limit
+
+from graphrag_eval_lc import BenchmarkRun, run_benchmark
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.errors import AgentError
+
+pytestmark = pytest.mark.full
+
+AGENT = """
+import asyncio, ctypes, os, threading, time
+
+async def agent(question):
+    if question == "crash":
+        ctypes.string_at(0)
+    if question == "exit":
+        os._exit(3)
+    if question == "kill":
+        os.kill(os.getpid(), 9)
+    if question == "block":
+        time.sleep(60)
+    if question == "hang":
+        await asyncio.sleep(60)
+    await asyncio.sleep(0.02)
+    return f"{question} by {os.getpid()}"
+
+def in_thread(question):
+    if question == "block":
+        while True:
+            open("beats.txt", "a").write(".")
+            time.sleep(0.05)
+    return question
+
+def broken():
+    raise RuntimeError("no database here")
+"""
+
+PRICES = {"gpt-4o-mini": {"input": 2.0, "output": 8.0}}
+ASKING = """
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+
+def agent():
+    model = ChatOpenAI(model="gpt-4o-mini", base_url="{url}", api_key="k", max_retries=0, max_tokens=50)
+    async def answer(state: MessagesState):
+        return {{"messages": [await model.ainvoke(state["messages"])]}}
+    return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+
+def in_thread():
+    model = ChatOpenAI(model="gpt-4o-mini", base_url="{url}", api_key="k", max_retries=0, max_tokens=50)
+    def answer(state: MessagesState):
+        return {{"messages": [model.invoke(state["messages"])]}}
+    return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("agent.py").write_text(AGENT, encoding="utf-8")
+    return tmp_path
+
+
+def isolated(*texts: str, agent: Any = "agent.py:agent", **options: Any) -> BenchmarkRun:
+    questions = [{"id": f"q{number}", "question_text": text} for number, text in enumerate(texts)]
+    given: dict[str, Any] = {"isolate": True, "progress": "off", "max_concurrency": 4, **options}
+    return run_benchmark(agent, [{"template_id": "t", "questions": questions}], **given)
+
+
+def errors_of(run: BenchmarkRun) -> list[str | None]:
+    return [response.get("error") for response in run.responses]
+
+
+def test_what_ends_its_process_costs_its_own_question() -> None:
+    run = isolated("one", "crash", "two", "exit", "kill", *(str(number) for number in range(10)))
+    lost = [error for error in errors_of(run) if error]
+    assert lost == [
+        "WorkerLostError: the process that asked it was ended by SIGSEGV (Segmentation fault)",
+        "WorkerLostError: the process that asked it ended itself with the exit code 3",
+        "WorkerLostError: the process that asked it was ended by SIGKILL (Killed); "
+        "the system does that where memory runs out",
+    ]
+    assert run.aggregates["micro"]["number_of_success_samples"] == 12
+
+
+def test_a_timeout_ends_what_blocks_and_what_hangs() -> None:
+    began = time.monotonic()
+    run = isolated("block", "hang", "one", timeout=1.0)
+    assert time.monotonic() - began < 30
+    blocked, hung, answered = errors_of(run)
+    assert blocked is not None
+    assert blocked.startswith("QuestionTimeoutError: no answer within 1 s, the run's timeout; its process was ended")
+    assert hung == "QuestionTimeoutError: no answer within 1 s, the run's timeout"
+    assert answered is None
+
+
+def test_a_thread_that_goes_on_after_the_timeout_is_ended() -> None:
+    isolated("block", "one", agent="agent.py:in_thread", timeout=0.5)
+    beats = Path("beats.txt").read_text(encoding="utf-8")
+    time.sleep(0.3)
+    assert Path("beats.txt").read_text(encoding="utf-8") == beats
+
+
+def test_processes_are_used_again_and_none_is_left() -> None:
+    run = isolated(*map(str, range(40)))
+    pids = {int(str(response.get("actual_answer")).split()[-1]) for response in run.responses}
+    assert 1 <= len(pids) <= 4
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_the_demo_gives_what_it_gives_without() -> None:
+    events: dict[bool, list[str]] = {}
+    runs = {}
+    for isolate in (False, True):
+        told = events.setdefault(isolate, [])
+        runs[isolate] = run_benchmark(
+            "graphrag_eval_lc.demo.agent:create_demo_agent",
+            DATASET_PATH,
+            isolate=isolate,
+            progress="off",
+            on_event=lambda event, told=told: told.append(f"{event.kind} {event.fields.get('question_id')}"),
+        )
+    assert sorted(events[True]) == sorted(events[False])
+    assert runs[True].warnings == runs[False].warnings
+    plain, isolated = (json.loads(json.dumps(runs[each].responses, default=str)) for each in (False, True))
+    assert [_without_times(each) for each in isolated] == [_without_times(each) for each in plain]
+
+
+def _without_times(value: Any) -> Any:
+    """Return a record without what differs from run to run."""
+    gone = (
+        "elapsed_sec",
+        "started_at",
+        "stalled_sec",
+        "run_id",
+        "run_ids",
+        "id",
+        "execution_timestamp",
+        "first_token_sec",
+    )
+    if isinstance(value, dict):
+        return {key: _without_times(each) for key, each in value.items() if key not in gone}
+    return [_without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def test_an_agent_that_cannot_be_loaded_is_one_sentence() -> None:
+    with pytest.raises(AgentError, match="no database here"):
+        isolated("one", agent="agent.py:broken")
+
+
+def test_an_agent_that_cannot_be_sent_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = threading.Lock()
+
+    def agent(question: str) -> str:
+        with lock:
+            return question
+
+    with pytest.raises(AgentError, match=r"the agent cannot be sent to another process .*my_agent\.py:agent"):
+        isolated("one", agent=agent)
+
+
+def test_what_a_module_has_is_sent_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    source = "from langgraph.graph import START, MessagesState, StateGraph\n"
+    source += (
+        "b = StateGraph(MessagesState).add_node('a', lambda s: {'messages': [('ai', 'yes')]}).add_edge(START, 'a')\n"
+    )
+    Path("sent_by_name.py").write_text(f"{source}graph = b.compile()\n", encoding="utf-8")
+    module = __import__("sent_by_name")
+    run = isolated("one", agent=module.graph)
+    assert [response.get("actual_answer") for response in run.responses] == ["yes"]
+
+
+def test_another_question_is_asked_once_more_after_a_server_error() -> None:
+    Path("agent.py").write_text(
+        "import os\ndef agent(question):\n"
+        "    open('asked.txt', 'a').write('x')\n"
+        "    if os.path.getsize('asked.txt') < 2:\n        raise ConnectionResetError('gone')\n"
+        "    return question\n",
+        encoding="utf-8",
+    )
+    run = isolated("one")
+    assert errors_of(run) == [None]
+    assert len(run.responses[0]["failed_attempts"]) == 1  # type: ignore[typeddict-item]
+
+
+@pytest.fixture
+def stub() -> Iterator[OpenAIStub]:
+    with OpenAIStub() as server:
+        yield server
+
+
+def test_a_rate_limit_of_one_process_slows_all(stub: OpenAIStub) -> None:
+    stub.chat_faults.append(rate_limit(**{"Retry-After": "0.2"}))
+    Path("agent.py").write_text(ASKING.format(url=stub.base_url), encoding="utf-8")
+    kinds: list[Any] = []
+    run = isolated(*map(str, range(12)), on_event=lambda event: kinds.append(event))
+    assert run.aggregates["micro"]["number_of_success_samples"] == 12
+    assert next(event.fields["limit"] for event in kinds if event.kind == "limit_changed") == 2
+
+
+@pytest.mark.parametrize("agent", ["agent.py:agent", "agent.py:in_thread"])
+def test_all_processes_keep_to_one_budget_of_money(stub: OpenAIStub, agent: str) -> None:
+    Path("agent.py").write_text(ASKING.format(url=stub.base_url), encoding="utf-8")
+    stub.latency_sec = 0.02
+    most = 0.012
+    run = isolated(*map(str, range(60)), agent=agent, max_cost=most, config={"prices": PRICES}, output_dir="run")
+    billed = sum(response.get("agent_cost") or 0.0 for response in run.responses)
+    assert 0 < billed <= most
+    assert run.stopped is not None
+    assert run.stopped["reason"] == "max_cost"
+    assert len(stub.requests) == sum(bool(response.get("llm_calls")) for response in run.responses)
