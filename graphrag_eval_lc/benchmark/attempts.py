@@ -44,7 +44,16 @@ class RunInterruptedError(Exception):
 
 
 class WorkerLostError(Exception):
-    """The process or the machine that asked an agent is gone."""
+    """The process or the machine that asked an agent is gone.
+
+    Args:
+        text: How.
+        is_asked_again: Whether that says nothing of the question, which is to be asked again at once.
+    """
+
+    def __init__(self, text: str, *, is_asked_again: bool = False) -> None:
+        super().__init__(text)
+        self.is_asked_again = is_asked_again
 
 
 @dataclass(frozen=True, slots=True)

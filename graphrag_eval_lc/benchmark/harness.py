@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
-from graphrag_eval_lc.benchmark.attempts import Asking, Attempt, RunInterruptedError
+from graphrag_eval_lc.benchmark.attempts import Asking, Attempt, RunInterruptedError, WorkerLostError
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, Fit
@@ -353,6 +353,8 @@ class Harness:
         error = attempt.error
         if error is None or isinstance(error, RunInterruptedError):
             return None
+        if isinstance(error, WorkerLostError):
+            return 0.0 if error.is_asked_again else None
         if is_rate_limit(error):
             retry_after = retry_after_of(error)
             longest = self._options.retry.longest_retry_after

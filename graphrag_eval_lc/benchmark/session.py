@@ -72,8 +72,10 @@ class RunSession:
         samples = samples_of(questions, options.repeats)
         plan = output.planned(samples, retry_errors=options.retry_errors)
         async with self._asking(agent, is_needed=bool(plan.to_ask)) as call:
-            if isinstance(call, WorkerPool) and await self._take_over(call, plan.to_ask):
-                plan = output.planned(samples, retry_errors=options.retry_errors)
+            if isinstance(call, WorkerPool):
+                if await self._take_over(call, plan.to_ask):
+                    plan = output.planned(samples, retry_errors=options.retry_errors)
+                await call.abegin(self._stop)
             pipeline, left_out = await self._ask_and_score(plan, call, templates)
         aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
         stopped = None

@@ -1,6 +1,7 @@
 """The driver's side of the workers: which attempt goes to which of them, and what becomes of those that are lost."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from graphrag_eval_lc.benchmark.workers.messages import (
 from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import Observer
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.event_loop.stalls import Span
 from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.retrying import ToldError
@@ -41,7 +43,8 @@ from graphrag_eval_lc.texts import counted
 _ABANDONING_SEC = 5.0  # in which a worker tells what an abandoned attempt did so far
 _OVERTIME_SEC = 3.0  # in which it tells that the time is over
 _CLOSING_SEC = 15.0
-_MOST_LOST = 3  # as often a question may be lost with its worker, and workers one after the other before one answers
+_LOOKING_SEC = 0.5
+_MOST_LOST = 3  # as often a question may be lost with its worker, and workers one after the other without an answer
 
 
 class Link(Protocol):
@@ -96,10 +99,11 @@ class Transport(Protocol):
 
 @dataclass(slots=True)
 class _Asked:
-    """An attempt that a worker is at; ``outcome`` becomes None where it was lost with the worker."""
+    """An attempt that a worker is at."""
 
     question: Question
-    outcome: "asyncio.Future[Attempt | None]"
+    attempt_id: str
+    outcome: "asyncio.Future[Attempt]"
     started_at: float = field(default_factory=time.time)
     began: float = field(default_factory=time.perf_counter)
 
@@ -157,18 +161,35 @@ class WorkerPool:
         self._changed = asyncio.Event()
         self._problem: Exception | None = None
         self._waiting = 0
+        self._losses: dict[str, int] = {}  # of attempts, by sample
+        self._one_suspect = asyncio.Lock()
         self._lost_in_a_row = 0
         self._is_closing = False
 
     async def aopen(self) -> None:
-        """Reach the machines, and start the workers, where the transport wants all at the beginning.
+        """Reach the machines.
 
         Raises:
-            GraphRAGEvalError: The machines cannot be reached.
+            GraphRAGEvalError: They cannot be reached.
         """
         self._size = await self._transport.aopen()
+
+    async def abegin(self, stop: StopSignal) -> None:
+        """Start the workers, where the transport wants all at the beginning, and wait for the first of them.
+
+        Else what waits for it would start at once, whatever the limit of requests is.
+
+        Raises:
+            GraphRAGEvalError: They cannot be started, or cannot load the agent.
+        """
         while self._transport.is_begun_whole and len(self._workers) < self._size:
             self._start()
+        while self._workers and not any(worker.is_ready for worker in self._workers) and stop.reason is None:
+            self._changed.clear()
+            with contextlib.suppress(TimeoutError):  # the signal does not tell of itself here
+                await asyncio.wait_for(self._changed.wait(), _LOOKING_SEC)
+        if self._problem is not None:
+            raise self._problem
 
     async def aleft_behind(self) -> Sequence[Mapping[str, Any]]:
         """Take the responses that workers of lost sessions of the run have kept, each with its repeat."""
@@ -182,18 +203,18 @@ class WorkerPool:
         Raises:
             GraphRAGEvalError: The workers cannot be started, or cannot load the agent.
         """
-        for number_of_losses in count(1):
-            worker = await self._free_worker(abandoned)
-            asked = _Asked(question, asyncio.get_running_loop().create_future())
-            if worker is None:
-                return asked.failed(RunInterruptedError("the run was stopped before the agent was asked"))
-            attempt = await self._ask(worker, asked, attempt_id, abandoned)
-            if attempt is not None:
-                return attempt
-            if number_of_losses >= _MOST_LOST:
-                break
-        lost = f"{counted(_MOST_LOST, 'worker was', 'workers were')} lost one after the other while they asked it"
-        return asked.failed(WorkerLostError(lost))
+        sample = attempt_id.rpartition("/")[0]
+        if sample not in self._losses:
+            return await self._ask_somebody(question, attempt_id, abandoned)
+        async with self._one_suspect:  # whatever ended its worker is not to end that of others with it
+            return await self._ask_somebody(question, attempt_id, abandoned)
+
+    async def _ask_somebody(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
+        worker = await self._free_worker(abandoned)
+        asked = _Asked(question, attempt_id, asyncio.get_running_loop().create_future())
+        if worker is None:
+            return asked.failed(RunInterruptedError("the run was stopped before the agent was asked"))
+        return await self._ask(worker, asked, abandoned)
 
     async def aclose(self, *, waits: bool = True) -> None:
         """Close the agents of all workers, and end them.
@@ -244,14 +265,12 @@ class WorkerPool:
             self._waiting -= 1
             changed.cancel()
 
-    async def _ask(
-        self, worker: _Worker, asked: _Asked, attempt_id: str, abandoned: "asyncio.Future[None]"
-    ) -> Attempt | None:
-        """Have a worker ask; return None where the attempt was lost with it and is to be made again."""
+    async def _ask(self, worker: _Worker, asked: _Asked, abandoned: "asyncio.Future[None]") -> Attempt:
+        """Have a worker ask."""
         number = next(self._attempts)
         worker.asked[number] = asked
         try:
-            worker.send(Ask(number, asked.question, attempt_id))
+            worker.send(Ask(number, asked.question, asked.attempt_id))
             most = None if self._timeout is None or self._transport.places > 1 else self._timeout + _OVERTIME_SEC
             ends: set[asyncio.Future[Any]] = {asked.outcome, abandoned}
             await asyncio.wait(ends, timeout=most, return_when=asyncio.FIRST_COMPLETED)
@@ -260,7 +279,7 @@ class WorkerPool:
                 await asyncio.wait({asked.outcome}, timeout=_ABANDONING_SEC)
             if asked.outcome.done():
                 attempt = asked.outcome.result()
-                if attempt is not None and self._leaves_work(attempt):
+                if self._leaves_work(attempt):
                     self._end(worker)
                 return attempt
             self._end(worker)  # it does not hear: something blocks it
@@ -336,8 +355,7 @@ class WorkerPool:
         if self._is_closing:
             return
         for each in asked:
-            blamed = each.failed(WorkerLostError(why)) if self._transport.is_question_to_blame else None
-            each.outcome.set_result(blamed)
+            each.outcome.set_result(each.failed(self._loss_of(each, worker, why)))
         if self._transport.is_question_to_blame and asked:
             return
         again = f": {counted(len(asked), 'question')} asked again" if asked else ""
@@ -346,6 +364,16 @@ class WorkerPool:
             self._fail(worker, AgentError(f"the workers are lost one after the other, the last one: {why}"))
         elif self._transport.is_begun_whole:
             self._start()
+
+    def _loss_of(self, asked: _Asked, worker: _Worker, why: str) -> WorkerLostError:
+        """Return the error of an attempt that was lost with its worker."""
+        if self._transport.is_question_to_blame:
+            return WorkerLostError(why)
+        sample = asked.attempt_id.rpartition("/")[0]
+        self._losses[sample] = losses = self._losses.get(sample, 0) + 1
+        if losses < _MOST_LOST:
+            return WorkerLostError(f"worker {worker.number} was lost: {why}", is_asked_again=True)
+        return WorkerLostError(f"{losses} workers were lost while they asked it: {why}")
 
     def _end(self, worker: _Worker) -> None:
         """End a worker that is no longer wanted; what it reserved counts as spent."""

@@ -22,7 +22,7 @@ from graphrag_eval_lc.benchmark.workers.messages import FromWorker, Job, ToWorke
 from graphrag_eval_lc.benchmark.workers.shipping import packed
 from graphrag_eval_lc.benchmark.workers.spool import left_behind
 from graphrag_eval_lc.benchmark.workers.worker import Worker
-from graphrag_eval_lc.errors import AgentError, OptionError
+from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.retrying import masked_error_text
 
 _LISTENING_SEC = 10.0
@@ -71,8 +71,8 @@ class RayTransport:
         self._is_own = False
         self._run_id = job.run_id
         self._closing = contextlib.ExitStack()
-        is_elsewhere = self._address is not None or self._ray.is_initialized()
-        job, self._folder = _with_file_by_name(job) if is_elsewhere else (job, None)
+        is_joined = self._address is not None and not self._ray.is_initialized()
+        job, self._folder = _with_file_by_name(job) if is_joined else (job, None)
         self._job = packed(job, importlib.import_module("ray.cloudpickle").dumps)
 
     async def aopen(self) -> int:
@@ -99,9 +99,9 @@ class RayTransport:
 
     async def astart(self, number: int, hear: Callable[[FromWorker], None], lost: Callable[[str], None]) -> "RayLink":
         """Start an actor."""
-        more = {} if self._folder is None else {"runtime_env": {"working_dir": self._folder, "excludes": _NOT_SENT}}
         remote = self._ray.remote(num_cpus=1, max_restarts=0, concurrency_groups={"post": 1, "take": 1})(RayWorker)
-        made = await asyncio.to_thread(remote.options(**more).remote, self._job, *_places_of_code())
+        folder, paths = _places_of_code()
+        made = await asyncio.to_thread(remote.remote, self._job, folder, paths)
         return RayLink(self._ray, made, hear, lost)
 
     async def aclose(self) -> None:
@@ -113,7 +113,8 @@ class RayTransport:
         with _signal_handlers_kept():
             try:
                 if self._address is not None:
-                    self._ray.init(address=self._address, logging_level="error")
+                    sent = {} if self._folder is None else {"working_dir": self._folder, "excludes": _NOT_SENT}
+                    self._ray.init(address=self._address, logging_level="error", runtime_env=sent)
                 else:
                     self._closing.enter_context(_own_environment())
                     processors = self._workers or os.cpu_count() or 1
@@ -124,7 +125,7 @@ class RayTransport:
                 raise OptionError(
                     f"no Ray cluster can be {where}: {masked_error_text(problem).splitlines()[0]}",
                     key="engine" if self._address is None else "ray_address",
-                    hint="Look at it with: ray status. A token of its own stands in RAY_AUTH_TOKEN or ~/.ray/auth_token.",
+                    hint="Look at it with: ray status. Where it wants a token, set RAY_AUTH_MODE=token, RAY_AUTH_TOKEN.",
                 ) from problem
         self._closing.callback(self._ray.shutdown)
 
@@ -138,6 +139,7 @@ class RayLink:
         self._hear = hear
         self._lost = lost
         self._outbox: list[ToWorker] = []
+        self._is_ended = False
         self._listening = asyncio.create_task(self._listen())
 
     def send(self, message: ToWorker) -> None:
@@ -149,6 +151,7 @@ class RayLink:
     def end(self) -> None:
         """Kill the actor."""
         self._flush()
+        self._is_ended = True
         if asyncio.current_task() is not self._listening:
             self._listening.cancel()
         with contextlib.suppress(Exception):
@@ -160,7 +163,7 @@ class RayLink:
             self._actor.post.remote(pickle.dumps(messages, pickle.HIGHEST_PROTOCOL))
 
     async def _listen(self) -> None:
-        while True:
+        while not self._is_ended:
             try:
                 told: list[FromWorker] = pickle.loads(await self._actor.take.remote(_LISTENING_SEC))
             except asyncio.CancelledError:
@@ -236,22 +239,28 @@ def _with_file_by_name(job: Job) -> tuple[Job, str | None]:
 
 
 def _places_of_code() -> tuple[str, list[str]]:
-    return os.getcwd(), [os.path.abspath(path) for path in sys.path if path]
+    return str(Path.cwd()), [str(Path(path).absolute()) for path in sys.path if path]
 
 
 @contextlib.contextmanager
 def _own_environment() -> Iterator[None]:
     """Set the environment of a cluster that is started here, where the user has not, while the context lasts."""
     has_token = any(name in os.environ for name in _TOKENS)
-    own = {key: value for key, value in _OWN_CLUSTER.items() if not (key in os.environ or (key in _TOKENS and has_token))}
+    own = {
+        key: value for key, value in _OWN_CLUSTER.items() if not (key in os.environ or (key in _TOKENS and has_token))
+    }
     earlier = dict(os.environ)
     os.environ.update(own)
     try:
         yield
     finally:
-        for key in (*own, *_TOKENS):
+        for key in (*own, *_TOKENS, "PYTHONBREAKPOINT"):  # of which Ray sets some itself
             if key not in earlier:
                 os.environ.pop(key, None)
+        with contextlib.suppress(Exception):  # else Ray would go on with tokens, which other clusters may not have
+            raylet = importlib.import_module("ray._raylet")
+            raylet.Config.initialize("")
+            raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 @contextlib.contextmanager

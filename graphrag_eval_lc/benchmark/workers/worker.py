@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,6 +17,7 @@ from graphrag_eval_lc.benchmark.attempts import (
     QuestionTimeoutError,
     RunInterruptedError,
     repeat_of,
+    unheard_attempt,
 )
 from graphrag_eval_lc.benchmark.workers.messages import (
     Abandon,
@@ -157,12 +159,24 @@ class Worker:
             with stalls.asking(sample) as span:
                 attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number], span)
             failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
-            if self._spool is not None and failure is None:
-                self._spool.add(ask.attempt_id, attempt.response)
+            if failure is None:
+                self._keep(ask, attempt)
             self._send(Answered(ask.number, attempt.response, failure, attempt.counted))
+        except Exception as problem:  # else the driver would wait for ever
+            failed = unheard_attempt(ask.question, problem, time.time(), 0.0)
+            self._send(Answered(ask.number, failed.response, failure_of(failed, self._job.retry)))
         finally:
             self._asking.pop(ask.number, None)
             self._abandoned.pop(ask.number, None)
+
+    def _keep(self, ask: Ask, attempt: Attempt) -> None:
+        """Keep a response on this machine's disk; where that cannot be done, the run goes on without."""
+        if self._spool is not None:
+            try:
+                self._spool.add(ask.attempt_id, attempt.response)
+            except GraphRAGEvalError as problem:
+                self._spool = None
+                self._send(Told(warning=f"a worker keeps no responses of its own any more: {problem}"))
 
 
 def failure_of(attempt: Attempt, retry: RetryPolicy) -> Failure:

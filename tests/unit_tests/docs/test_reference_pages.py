@@ -1,10 +1,12 @@
 import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from graphrag_eval_lc import metrics
 
@@ -23,10 +25,12 @@ def made_by() -> Iterator[Any]:
 
 
 def test_pages_that_are_made_are_fresh(made_by: Any) -> None:
+    is_as_made = Version(version("typer")) >= Version("0.20")  # older ones word the command line otherwise
     stale = [
         name
         for name, page in made_by["pages"].PAGES.items()
-        if not (DOCS / name).exists() or (DOCS / name).read_text(encoding="utf-8") != page()
+        if (is_as_made or name != "reference/cli.md")
+        and not ((DOCS / name).exists() and (DOCS / name).read_text(encoding="utf-8") == page())
     ]
     assert stale == [], "make reference"
 

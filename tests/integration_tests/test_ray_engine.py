@@ -1,0 +1,252 @@
+"""Runs by workers of real Ray clusters on this machine: one process's limits hold for all, and nothing is lost."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_stub import OpenAIStub, rate_limit
+
+from graphrag_eval_lc import BenchmarkRun, run_benchmark
+from graphrag_eval_lc.errors import AgentError
+
+fcntl = pytest.importorskip("fcntl")
+ray = pytest.importorskip("ray")
+
+pytestmark = pytest.mark.full
+
+# A cluster has other folders and another environment than the run.
+AGENT = """
+import asyncio, os, time
+from pathlib import Path
+
+os.chdir({folder!r})
+
+async def agent(question):
+    with open("pids.txt", "a") as file:
+        file.write(f"{{os.getpid()}} {{question}} {{time.time()}}\\n")
+    if question == "once":
+        if not Path("done.txt").exists():
+            Path("done.txt").touch()
+            os._exit(1)
+    if question == "always":
+        os._exit(1)
+    await asyncio.sleep(0.05)
+    return f"{{question}} by {{os.getpid()}}"
+"""
+PRICES = {"gpt-4o-mini": {"input": 2.0, "output": 8.0}}
+ASKING = """
+from langchain_openai import ChatOpenAI
+
+def agent():
+    model = ChatOpenAI(model="gpt-4o-mini", base_url="{url}", api_key="k", max_retries=0, max_tokens=50)
+    async def answer(question: str):
+        return (await model.ainvoke(question)).text
+    return answer
+"""
+# Each attempt is noted on the disk before and after.
+NOTED = """
+os.chdir({folder!r})
+os.environ["ASKED_FILE"] = "asked.txt"
+
+async def answer(state, config: RunnableConfig):
+    note(config)
+    await asyncio.sleep(0.1)
+    descriptor = os.open("ended.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, f'{{config["metadata"]["question_id"]}} {{os.getpid()}}\\n'.encode())
+    os.fsync(descriptor)
+    os.close(descriptor)
+    return {{"messages": [AIMessage("fine")]}}
+
+graph = graph_of(answer)
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_cluster_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    place = tmp_path_factory.getbasetemp().parent / "ray.lock"
+    with place.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    Path("agent.py").write_text(AGENT.format(folder=str(tmp_path)), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """A cluster of two nodes that runs connect to by its address."""
+    mode = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+    os.environ.update(mode)
+    made = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    made.add_node(num_cpus=2)
+    made.wait_for_nodes()
+    try:
+        yield made.address
+    finally:
+        ray.shutdown()
+        made.shutdown()
+        for name in mode:
+            os.environ.pop(name, None)
+
+
+def by_ray(*texts: str, agent: Any = "agent.py:agent", **options: Any) -> BenchmarkRun:
+    questions = [{"id": f"q{number}", "question_text": text} for number, text in enumerate(texts)]
+    given: dict[str, Any] = {"engine": "ray", "workers": 2, "progress": "off", **options}
+    dataset: Any = [{"template_id": "t", "questions": questions}]
+    return run_benchmark(agent, dataset, **given)
+
+
+def successes(run: BenchmarkRun) -> int:
+    return int(run.aggregates["micro"]["number_of_success_samples"])
+
+
+def test_a_cluster_of_its_own_ends_with_the_run_and_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    before = dict(os.environ)
+    for _ in range(2):
+        run = by_ray(*map(str, range(20)))
+        assert successes(run) == 20
+        assert run.warnings == []
+    assert not ray.is_initialized()
+    assert list(home.iterdir()) == []
+    assert dict(os.environ) == before
+
+
+class TestOnACluster:
+    """The cluster has two nodes and three processors."""
+
+    def test_an_agent_of_this_program_is_sent_by_its_value(self, cluster: str) -> None:
+        greeting = "hello"
+        run = by_ray("one", "two", agent=lambda question: f"{greeting} {question}", ray_address=cluster)
+        assert [response.get("actual_answer") for response in run.responses] == ["hello one", "hello two"]
+
+    def test_what_cannot_be_sent_is_one_sentence(self, cluster: str) -> None:
+        lock = threading.Lock()
+
+        def agent(question: str) -> str:
+            with lock:
+                return question
+
+        with pytest.raises(AgentError, match=r"the agent cannot be sent to another process .*my_agent\.py:agent"):
+            by_ray("one", agent=agent, ray_address=cluster)
+
+    def test_questions_of_a_lost_worker_are_asked_again(self, cluster: str) -> None:
+        run = by_ray("once", *map(str, range(30)), ray_address=cluster, max_concurrency=6)
+        assert successes(run) == 31
+        assert len(run.warnings) == 1
+        assert run.warnings[0].startswith("worker ")
+        assert " was lost (its process is gone): " in run.warnings[0]
+
+    def test_a_question_that_ends_every_worker_fails_alone(self, cluster: str) -> None:
+        run = by_ray("always", *map(str, range(10)), ray_address=cluster, max_concurrency=3)
+        assert [response.get("error") for response in run.responses if response["status"] == "error"] == [
+            "WorkerLostError: 3 workers were lost while they asked it: its process is gone"
+        ]
+        assert successes(run) == 10
+
+    def test_all_workers_keep_to_one_limit_of_requests(self, cluster: str) -> None:
+        run = by_ray(*map(str, range(20)), ray_address=cluster, workers=3, requests_per_minute=600)
+        assert successes(run) == 20
+        starts = sorted(float(line.split()[-1]) for line in Path("pids.txt").read_text(encoding="utf-8").splitlines())
+        assert starts[-1] - starts[0] >= 19 * 0.1 * 0.9
+
+    def test_a_rate_limit_of_one_worker_slows_all_and_one_budget_is_kept(self, cluster: str) -> None:
+        with OpenAIStub() as stub:
+            stub.latency_sec = 0.02
+            stub.chat_faults.append(rate_limit(**{"Retry-After": "0.2"}))
+            Path("agent.py").write_text(ASKING.format(url=stub.base_url), encoding="utf-8")
+            limits: list[int] = []
+            most = 0.02
+            run = by_ray(
+                *map(str, range(100)),
+                ray_address=cluster,
+                max_cost=most,
+                config={"prices": PRICES},
+                on_event=lambda event: limits.append(event.fields["limit"]) if event.kind == "limit_changed" else None,
+            )
+        assert limits[0] == 4
+        assert 0 < sum(response.get("agent_cost") or 0.0 for response in run.responses) <= most
+        assert run.stopped is not None
+        assert run.stopped["reason"] == "max_cost"
+
+    def test_what_workers_answered_after_the_driver_was_lost_is_taken_over(
+        self, cluster: str, run_on_disk: Any
+    ) -> None:
+        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+        options = run.command("-j", "6", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
+        process = run.start(options)
+        run.wait(process, lambda: run.number_asked >= 12)
+        process.send_signal(signal.SIGSTOP)  # it hears nothing any more, and the workers go on with what they have
+        time.sleep(1.0)
+        run.kill(process)
+        ended, journalled = _ended(run), set(run.journalled())
+        assert {(each, 1) for each in ended} - journalled
+        before = run.number_asked
+        outcome = run.run(options)
+        assert outcome.returncode == 0, outcome.stderr
+        run.check_complete()
+        assert not {(each, 1) for each in ended} & set(run.asked()[before:])
+
+    def test_ctrl_c_lets_what_is_in_flight_end(self, cluster: str, run_on_disk: Any) -> None:
+        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+        options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
+        process = run.start(options)
+        run.wait(process, lambda: run.number_asked >= 6)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 130, stderr
+        assert set(run.asked()) == run.answered()
+
+    def test_twenty_kills_lose_nothing_and_nothing_confirmed_is_asked_twice(
+        self, cluster: str, run_on_disk: Any
+    ) -> None:
+        draw = random.Random(20261123)
+        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 400)
+        options = run.command("-j", "6", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
+        kills: Counter[str] = Counter()
+        confirmed: list[tuple[set[Any], int]] = []
+        for _ in range(5):
+            process = run.start(options)
+            for number in range(4):
+                wanted = run.number_asked + draw.randint(5, 15)
+                run.wait(process, lambda wanted=wanted: run.number_asked >= wanted)
+                confirmed.append((run.answered(), run.number_asked))
+                if number < 3:
+                    kills["worker"] += _kill_worker(run, draw)
+            kills["driver"] += run.kill(process)
+        outcome = run.run(options)
+        assert outcome.returncode == 0, outcome.stderr
+        assert kills == {"worker": 15, "driver": 5}
+        run.check_complete()
+        for known, position in confirmed:
+            assert not known & set(run.asked()[position:])
+
+
+def _ended(run: Any) -> dict[str, int]:
+    """Give the questions whose attempts ended, each with the process that asked it, in order."""
+    lines = (run.folder / "ended.txt").read_text(encoding="utf-8").splitlines()
+    return {question: int(pid) for question, pid in map(str.split, lines)}
+
+
+def _kill_worker(run: Any, draw: random.Random) -> bool:
+    """Kill one of the processes that ask; tell whether it was there."""
+    pids = sorted({pid for pid in _ended(run).values() if Path(f"/proc/{pid}").exists()})
+    os.kill(draw.choice(pids), signal.SIGKILL)
+    return True
