@@ -24,20 +24,11 @@ RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Base
 
 
 class ToldError(Exception):
-    """An exception of another process, by what that process made of it.
+    """An exception of another process, with what that process made of it."""
 
-    Args:
-        text: Its message.
-        is_rate_limit: Whether it is about a rate limit.
-        retry_after: Seconds that a server asks to wait; None where it does not.
-        is_worth_a_retry: Whether the policy there would have the question asked again.
-    """
-
-    def __init__(self, text: str, *, is_rate_limit: bool, retry_after: float | None, is_worth_a_retry: bool) -> None:
-        super().__init__(text)
-        self.is_rate_limit = is_rate_limit
-        self.asked_wait = retry_after
-        self.is_worth_a_retry = is_worth_a_retry
+    is_rate_limit = False
+    asked_wait: float | None = None
+    is_worth_a_retry = False
 
 
 def is_rate_limit(error: BaseException) -> bool:
@@ -239,8 +230,7 @@ def masked_error_text(error: BaseException) -> str:
         text += f": {'; '.join(error_text(leaf) for leaf in _leaves_of(error))}"
     if any(map(is_of_another_loop, _errors_in(error))):
         text += f". {_OTHER_LOOP}"
-    text = masked_text(text)
-    if len(text) <= _LONGEST_TEXT:
+    if len(text := masked_text(text)) <= _LONGEST_TEXT:
         return text
     return f"{text[:_LONGEST_TEXT]}… (the first {_LONGEST_TEXT:,} of {len(text):,} characters)"
 

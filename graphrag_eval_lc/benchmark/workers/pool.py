@@ -448,10 +448,7 @@ def _attempt_of(message: Answered) -> Attempt:
     elif failure is not None and failure.is_timeout:
         error = QuestionTimeoutError(failure.text)
     elif failure is not None:
-        error = ToldError(
-            failure.text,
-            is_rate_limit=failure.is_rate_limit,
-            retry_after=failure.retry_after,
-            is_worth_a_retry=failure.is_worth_a_retry,
-        )
+        error = told = ToldError(failure.text)
+        told.is_rate_limit, told.asked_wait = failure.is_rate_limit, failure.retry_after
+        told.is_worth_a_retry = failure.is_worth_a_retry
     return Attempt(message.response, error, message.counted)

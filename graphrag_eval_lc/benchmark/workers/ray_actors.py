@@ -125,7 +125,7 @@ class RayTransport:
                 raise OptionError(
                     f"no Ray cluster can be {where}: {masked_error_text(problem).splitlines()[0]}",
                     key="engine" if self._address is None else "ray_address",
-                    hint="Look at it with: ray status. Where it wants a token, set RAY_AUTH_MODE=token, RAY_AUTH_TOKEN.",
+                    hint="Look at it with: ray status. A token goes into RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token.",
                 ) from problem
         self._closing.callback(self._ray.shutdown)
 

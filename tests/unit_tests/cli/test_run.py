@@ -85,6 +85,10 @@ def test_agent_that_is_not_where_it_is_said_to_be_is_told(
 OPTIONS: dict[str, tuple[list[str], Any]] = {
     "config": (["--config", "config.yaml"], Path("config.yaml")),
     "limit": (["--limit", "2"], 2),
+    "isolate": (["--isolate"], True),
+    "engine": (["--engine", "ray"], "ray"),
+    "ray_address": (["--ray-address", "auto"], "auto"),
+    "workers": (["--workers", "3"], 3),
     "template_ids": (["--template", "where", "--template", "who"], ["where", "who"]),
     "question_ids": (["--question", "q1", "--question", "q2"], ["q1", "q2"]),
     "sample": (["--sample", "2"], 2),
@@ -140,7 +144,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
 
 
 # Some options exclude others.
-APART = {"overwrite", "sample", "seed"}
+APART = {"overwrite", "sample", "seed", "isolate"}
 
 
 def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,109 @@
+"""What it costs to have questions asked by workers: of a Ray cluster, and in processes of their own.
+
+Run it as ``python benchmarks/engine.py``. 2,000 questions go to an async function that waits 100 ms, 64 at a time:
+first in one process, then in processes of their own, then by 1, 2 and 4 workers of a Ray cluster on this machine. The
+time from the first answer to the last is held against questions × latency ÷ places; starting the workers is shown
+apart. The CPU time of the process that was started, the driver, is counted over the same stretch: it journals and
+scores all responses too. Without Ray installed its rows are left out. ``--quick`` takes 600 questions. The exit code is
+1 where a goal is not met. The machine should have a processor for each worker and one for the driver.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc.evaluation.events import RunEvent
+
+QUESTIONS, PLACES = 2_000, 64
+LATENCY_SEC = 0.1
+RATIO_GOAL = 1.25
+DRIVER_CPU_GOAL_MS = 1.0
+
+
+async def agent(question: str) -> str:
+    """Wait as for a model."""
+    await asyncio.sleep(LATENCY_SEC)
+    return f"an answer to {question}"
+
+
+class Times(NamedTuple):
+    """What a run took: seconds until the first answer, from there to the last, and CPU of the driver meanwhile."""
+
+    start: float
+    asking: float
+    cpu: float
+
+
+class Watch:
+    """Notes when responses end."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.ends: list[tuple[float, float]] = []
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take an event of the run."""
+        if event.kind == "response_ended":
+            self.ends.append((time.perf_counter(), time.process_time()))
+
+    def times(self) -> Times:
+        """Give the times of the run."""
+        (first, cpu_first), (last, cpu_last) = self.ends[0], self.ends[-1]
+        return Times(first - self.began, last - first, cpu_last - cpu_first)
+
+
+def measured(questions: int, **options: Any) -> Times:
+    """Run the benchmark into a folder, and give its times."""
+    asked = [{"id": f"q{number}", "question_text": f"What is {number}?"} for number in range(questions)]
+    dataset: Any = [{"template_id": "t", "questions": asked}]
+    with tempfile.TemporaryDirectory() as folder:
+        watch = Watch()
+        run = run_benchmark(
+            f"{Path(__file__).resolve()}:agent",
+            dataset,
+            output_dir=folder,
+            max_concurrency=PLACES,
+            progress="off",
+            on_event=watch,
+            **options,
+        )
+    assert run.aggregates["micro"]["number_of_success_samples"] == questions, run.warnings
+    return watch.times()
+
+
+def main() -> int:
+    """Print the table, and return 1 where a goal is not met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer questions")
+    questions = 600 if parser.parse_args().quick else QUESTIONS
+    ways: dict[str, dict[str, Any]] = {"one process": {}, f"{PLACES} isolated processes": {"isolate": True}}
+    if find_spec("ray") is not None:
+        ways |= {f"ray, {number} workers": {"engine": "ray", "workers": number} for number in (1, 2, 4)}
+    is_met = True
+    ideal = (questions - 1) * LATENCY_SEC / PLACES
+    sys.stdout.write(
+        f"{questions:,} questions × {LATENCY_SEC * 1000:g} ms, {PLACES} places, {os.cpu_count()} processors\n"
+    )
+    sys.stdout.write(f"{'':24}{'start':>9}{'asking':>9}{'ratio':>8}{'driver CPU a question':>24}\n")
+    for name, options in ways.items():
+        times = measured(questions, **options)
+        ratio, cpu_ms = times.asking / ideal, 1000 * times.cpu / questions
+        line = f"{name:24}{times.start:7.1f} s{times.asking:7.1f} s{ratio:8.2f}{cpu_ms:21.2f} ms"
+        if "engine" in options:
+            missed = ratio > RATIO_GOAL or cpu_ms > DRIVER_CPU_GOAL_MS
+            is_met &= not missed
+            line += "  goal missed" if missed else "  goal met"
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
