@@ -158,7 +158,8 @@ class Metrics:
             if isinstance(metric, str) and metric not in self.of_samples:
                 self.found[metric] = None
         for metric in self.names():
-            if (value := _counted(metric, sample.get(metric), has_failed)) is not None:
+            given = sample.get(metric)  # of most metrics a result has none
+            if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                 yield metric, value
 
     def step_values(self, sample: Sample) -> Iterable[tuple[str, float]]:
@@ -166,7 +167,8 @@ class Metrics:
         has_failed = is_error(sample)
         for step in steps_of(sample):
             for metric in _OF_STEPS if step.get("name") in self.retrieval_names else ():
-                if (value := _counted(metric, step.get(metric), has_failed)) is not None:
+                given = step.get(metric)
+                if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                     yield metric, value
         yield from self.retrieval.values(sample)
 

@@ -58,15 +58,26 @@ class JudgeCosts:
         custom = {each.cost_key: tuple(each.outputs) for each in config.custom_evaluations or ()}
         # Their error keys are left out, as one that lacks its inputs fails without a request.
         self._sample_judges = {**_SAMPLE_JUDGES, **custom}
+        self._sample_keys = _keys_of(self._sample_judges)
 
     def of(self, sample: Sample) -> Iterable[float | None]:
         """Yield the cost in USD of each judge that was asked; None where it is not known.
 
         A judge that failed states its cost beside its error, also one of 0; where it does not, the cost is unknown.
         """
-        yield from _costs(sample, self._sample_judges)
+        # Most records have nothing of any judge, which is quickly seen.
+        if not self._sample_keys.isdisjoint(sample):
+            yield from _costs(sample, self._sample_judges)
         for step in steps_of(sample):
-            yield from _costs(step, _STEP_JUDGES)
+            if not _STEP_KEYS.isdisjoint(step):
+                yield from _costs(step, _STEP_JUDGES)
+
+
+def _keys_of(judges: Judges) -> frozenset[str]:
+    return frozenset(judges).union(*judges.values())
+
+
+_STEP_KEYS = _keys_of(_STEP_JUDGES)
 
 
 def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:

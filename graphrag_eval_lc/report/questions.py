@@ -93,10 +93,32 @@ def _status(sample: ReportedSample) -> str:
     return "error" if sample.has_failed else "success"
 
 
+class MeasuredKeys:
+    """The keys under which results have a metric and what goes with it, looked up once for a report.
+
+    Args:
+        config: The run's configuration.
+        metrics: The metrics of its results; some are found only on the way.
+    """
+
+    def __init__(self, config: EvaluationConfig, metrics: Metrics) -> None:
+        self.metrics = metrics
+        self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
+        self._known: dict[str, tuple[str, str, str] | None] = {}
+
+    def of(self, metric: str) -> tuple[str, str, str] | None:
+        """Return the keys of a metric's error, reason and cost; None for one that says what was spent."""
+        if metric not in self._known:
+            spec, evaluation = metric_spec(metric), self._evaluations.get(metric, metric)
+            keys = (spec.error_key or error_key(evaluation), reason_key(metric), spec.cost_key or cost_key(evaluation))
+            self._known[metric] = None if spec.is_spent else keys
+        return self._known[metric]
+
+
 _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
-def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> dict[str, Any]:
+def detail_of(sample: ReportedSample, config: EvaluationConfig, measured: MeasuredKeys) -> dict[str, Any]:
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
     groups = step_groups(result, config)
@@ -111,7 +133,7 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
         "status": _status(sample),
         **{key: if_known(shown_value, result.get(key)) for key in ("error", "reference_answer", "actual_answer")},
         "claims": _claims(result),
-        "measures": list(_values(sample, config, metrics)),
+        "measures": list(_values(sample, measured)),
         "failed_attempts": list(_failed_attempts(result)),
         "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": number(result.get(ELAPSED_SEC)),
@@ -137,20 +159,20 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
     return known_only({**claims, "reason": if_known(without_middle, reason)})
 
 
-def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
+def _values(sample: ReportedSample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
     """Yield the values of a question's metrics, and the errors of those without one."""
-    result = sample.result
-    evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
-    names = [metric for metric in (STEPS_SCORE, *metrics.names()) if not metric_spec(metric).is_spent]
+    result, names = sample.result, measured.metrics.names()
     told: set[str] = set()
-    for metric in dict.fromkeys(names):
-        spec, evaluation = metric_spec(metric), evaluations.get(metric, metric)
-        error = spec.error_key or error_key(evaluation)
-        keys = {"reason": reason_key(metric)}  # one that several metrics share is told with the claims
-        if error not in told:  # an error or cost that several metrics share stands beside the first
-            keys |= {"error": error, "usd": spec.cost_key or cost_key(evaluation)}
-        beside = known_only({name: result.get(key) for name, key in keys.items()})
+    for metric in dict.fromkeys((STEPS_SCORE, *names)):
+        found = measured.of(metric)
         value = result.get(metric)
+        if found is None or (value is None and result.get(found[0]) is None):
+            continue
+        error, reason, usd = found
+        keys = {"reason": reason}  # one that several metrics share is told with the claims
+        if error not in told:  # an error or cost that several metrics share stands beside the first
+            keys |= {"error": error, "usd": usd}
+        beside = known_only({name: result.get(key) for name, key in keys.items()})
         if value is not None or "error" in beside:
             told.add(error)
             yield {
@@ -161,7 +183,7 @@ def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) 
                 **{key: text for key, text in score_display(metric).items() if key in ("unit", "note")},
             }
     for metric in sample.scores:
-        if metric_spec(metric).over == "steps" and metric not in metrics.names():
+        if metric_spec(metric).over == "steps" and metric not in names:
             yield {"name": metric, "value": sample.scores[metric]}
 
 

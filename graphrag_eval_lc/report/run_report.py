@@ -24,7 +24,7 @@ from graphrag_eval_lc.registry.metrics import OUTPUTS_CUT, STEPS_SCORE, UNDECIDE
 from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
-from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, detail_of
+from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import (
     ReportedRun,
     part_of,
@@ -213,7 +213,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     funnel, matrix, extremes = Funnel(config), Matrix(), Extremes()
     problems = Problems(config, functions, run.step_names())
     several = Repeats(config.repeats, metrics)
-    index, chunks = IndexRows(), DetailChunks()
+    index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
     errors = repeats = 0
     uncertain = Counter[str]()
     for sample in reported_samples(run.results, metrics):
@@ -223,7 +223,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         numbers.add(sample.result)
         for section in (several, spent, funnel, matrix, extremes, problems):
             section.add(sample)
-        index.add(sample, chunks.add(sample.key, detail_of(sample, config, metrics)))
+        index.add(sample, chunks.add(sample.key, detail_of(sample, config, measured)))
     scores = shown_scores(numbers)
     records = score_records(scores, len(numbers.questions))
     columns = template_metrics(scores)

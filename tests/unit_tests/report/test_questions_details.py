@@ -4,14 +4,14 @@ from report_samples import result, step, table
 
 from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.questions import detail_of
+from graphrag_eval_lc.report.questions import MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import reported_samples
 
 
 def detail(result: Any, config: Any = None) -> dict[str, Any]:
     settings = load_config(config, has_llm=True)
     metrics = metrics_of(settings)
-    return detail_of(next(reported_samples([result], metrics)), settings, metrics)
+    return detail_of(next(reported_samples([result], metrics)), settings, MeasuredKeys(settings, metrics))
 
 
 def test_the_question_its_answers_and_its_steps_are_there() -> None:
