@@ -45,6 +45,7 @@ from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
@@ -354,7 +355,8 @@ def _answered(
         return recorded_samples(questions, keys), 0
     asked_repeats = earlier.get("repeats") or 1
     most = max([asked_repeats, *(repeat for _, repeat in keys)])
-    plan = planned(samples_of(questions, most), journal.summary, only_scores=True)
+    samples = samples_of(questions, most, Shard.in_record(earlier))
+    plan = planned(samples, journal.summary, only_scores=True)
     return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)
 
 

@@ -62,7 +62,8 @@ class RunSession:
             questions: Those that are selected, with their templates, in the dataset's order.
         """
         options, output = self._options, self._output
-        plan = output.planned(samples_of(questions, options.repeats), retry_errors=options.retry_errors)
+        samples = samples_of(questions, options.repeats, options.shard)
+        plan = output.planned(samples, retry_errors=options.retry_errors)
         output.event(
             "run_started",
             total=plan.total,
