@@ -123,10 +123,10 @@ class RunManifest:
         known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
         first: dict[str, Any] = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
         return cls(
-            run_id=f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}",
+            run_id=new_run_id(now),
             described={
                 **first,
-                "dataset": _dataset_record(source, templates),
+                "dataset": dataset_record(source, templates),
                 **known,
                 **(scorers or {}),  # the empty lists too: they say that there are none
                 "versions": _versions(),
@@ -274,6 +274,11 @@ def begun_record(
     return manifest if options.shard is None else manifest.in_shard(options.shard)
 
 
+def new_run_id(now: datetime) -> str:
+    """Return the id of a run that begins now."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+
+
 def config_record(config: EvaluationConfig) -> dict[str, Any]:
     """Return the whole configuration for run.json, with the secrets of its models masked."""
     record = config.model_dump()
@@ -324,7 +329,8 @@ def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
+def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
+    """Return what run.json says of a dataset: its path, where it has one, its digest, and what is in it."""
     digest = hashlib.sha256()
     questions = 0
     # One question at a time, as the text of a whole dataset may be as large as the dataset.

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.merging.missing import MISSING
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.cli.ci_options import NO_FILES, CiFiles
 from graphrag_eval_lc.cli.comparison_tables import tell_gates
@@ -228,6 +229,11 @@ def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
     is_judging = stopped["reason"] == "judges" or (is_scored_again and stopped["reason"] == "max_cost" and not left_out)
     what = "judging" if is_judging else "run"
     text = f"The {what} was stopped: {stopped['message']}{asked}."
+    if stopped["reason"] == MISSING:
+        text = (
+            f"The run is not complete: {stopped['message']}. Merge again with --overwrite once all is there; or ask "
+            "the rest with the command of the parts, without --shard and with this --output."
+        )
     if is_scored_again:
         tell(text)
         raise typer.Exit(EXIT_FINDINGS)

@@ -211,9 +211,13 @@ def trend(
     """
     found = list_runs(folder)
     chosen = [run for run in found if set(tags) <= set(run.tags)]
-    runs = [run for run in chosen if run.is_finished]
-    unfinished = [str(run.path) for run in chosen if not run.is_finished]
+    whole = [run for run in chosen if run.shard is None]
+    runs = [run for run in whole if run.is_finished]
+    unfinished = [str(run.path) for run in whole if not run.is_finished]
     warnings = []
+    if len(whole) < len(chosen):
+        number = len(chosen) - len(whole)
+        warnings.append(f"{counted(number, 'shard')} left out, as merge has to put them together first")
     if unfinished:
         have = (
             "run that did not come to its end is" if len(unfinished) == 1 else "runs that did not come to their end are"
