@@ -134,8 +134,9 @@ class StoredRun:
 
         Returns:
             ``path``, ``label``, ``shard``, ``tags``, ``started``, ``commit``, ``clean``, ``dataset``,
-            ``dataset_sha256``, ``finished``, ``questions``, ``errors`` (samples that failed), ``scores`` (by metric ``mean``, failed
-            questions as 0, and ``answered``), ``total_tokens`` and ``cost`` in USD, of agent and judges.
+            ``dataset_sha256``, ``finished``, ``questions``, ``errors`` (samples that failed), ``scores`` (by metric
+            ``mean``, failed questions as 0, and ``answered``), ``total_tokens`` and ``cost`` in USD, of agent and
+            judges.
 
         Raises:
             RunFolderError: A file of the run cannot be read.
