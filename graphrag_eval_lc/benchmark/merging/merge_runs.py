@@ -128,7 +128,7 @@ def _merge(
 ) -> Iterator["_Merge"]:
     """Yield parts that belong together, which are locked meanwhile."""
     with ExitStack() as stack:
-        parts = open_parts(runs, stack)
+        parts, left_out = open_parts(runs, stack)
         _refuse_as_output(parts, Path(output_dir))
         told = refuse_strangers(parts, force=force)
         templates, notes = _dataset(parts, dataset)
@@ -140,7 +140,7 @@ def _merge(
         stack.callback(answers.close)
         _refuse_conflicts(parts, answers, force=force)
         missing = missing_samples(parts, samples, answers.is_answered)
-        merge = _Merge(parts, templates, samples, answers, missing, repeats, [*notes, *told])
+        merge = _Merge(parts, templates, samples, answers, missing, repeats, [*left_out, *notes, *told])
         merge.warnings += [*_difference_warnings(parts), *_conflict_warnings(answers), *merge.torn_warnings()]
         yield merge
 

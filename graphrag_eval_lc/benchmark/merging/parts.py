@@ -20,13 +20,15 @@ from graphrag_eval_lc.benchmark.run_identity import (
 )
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
+from graphrag_eval_lc.files.folder_lock import LOCK_FILE, STAND_IN, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside
+from graphrag_eval_lc.files.writing import unfinished
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.folder import JUDGE_CACHE_FILE
 from graphrag_eval_lc.texts import shortened
 
+_BEFORE_RUN = {LOCK_FILE, STAND_IN, unfinished(Path(RUN_FILE)).name}
 _MOST_DIFFERENCES = 4
 _LONGEST_VALUE = 60
 _HINT = "Give the folders of one run: its shards, or runs of parts of its questions."
@@ -90,10 +92,14 @@ class Part:
         return set(map(Shard.read, texts))
 
 
-def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> list[Part]:
+def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[list[Part], list[str]]:
     """Return the parts in some folders in an order of their own, each locked until the stack ends.
 
-    A folder that is given twice, or by two paths, is one.
+    A folder that is given twice, or by two paths, is one. One in which a run was killed before it wrote anything is
+    left out.
+
+    Returns:
+        The parts, and what is to be told of folders that are left out.
 
     Raises:
         OptionError: There is no folder.
@@ -107,14 +113,27 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> list[P
         folders.setdefault(path.resolve(), path)
     if not folders:
         raise OptionError("there is no run to merge", hint="Give the folders of the parts, such as those of shards.")
-    return sorted((_open(path, stack) for path in folders.values()), key=_place)
+    parts, told = [], []
+    for path in folders.values():
+        part = _open(path, stack)
+        if part is None:
+            told.append(f"{path} is left out, as the run there was killed before it asked anything")
+        else:
+            parts.append(part)
+    if not parts:
+        raise RunFolderError("no folder holds a run", path=next(iter(folders.values())), hint=_HINT)
+    return sorted(parts, key=_place), told
 
 
-def _open(path: Path, stack: ExitStack) -> Part:
-    if os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it
+def _open(path: Path, stack: ExitStack) -> Part | None:
+    """Return the part in a folder; None where nothing is there but what stands before a run's first record."""
+    has_run = (path / RUN_FILE).exists() or (path / LOCK_FILE).exists()
+    if has_run and os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it
         stack.enter_context(FolderLock(path, is_private=is_private_beside(path / LOCK_FILE)))
     record = read_run(path)
     if record is None:
+        if {each.name for each in path.iterdir()} <= _BEFORE_RUN and (path / LOCK_FILE).exists():
+            return None
         raise RunFolderError(f"the folder holds no {RUN_FILE}", path=path, hint=_HINT)
     if "agent" not in record:
         what = "the folder holds responses that were recorded elsewhere, and no run of an agent"

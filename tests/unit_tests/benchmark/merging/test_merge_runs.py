@@ -298,6 +298,18 @@ def test_shard_that_still_runs_is_refused(shards: Shards) -> None:
     assert merge_runs(folders, output_dir="night").stopped is None
 
 
+def test_shard_that_was_killed_before_it_wrote_anything_is_left_out(shards: Shards) -> None:
+    folders = shards(2)
+    for path in folders[1].iterdir():
+        if path.name != ".lock":
+            path.unlink()
+    merged = merge_runs(folders, output_dir="night")
+    assert merged.warnings == ["night-2-of-2 is left out, as the run there was killed before it asked anything"]
+    assert "shard 2/2 is missing" in str(merged.stopped)
+    with pytest.raises(RunFolderError, match="night-2-of-2: no folder holds a run"):
+        merge_runs(folders[1:], output_dir="none")
+
+
 def test_output_holds_no_other_run_and_is_none_of_the_parts(shards: Shards) -> None:
     folders = shards(2)
     with pytest.raises(RunFolderError, match="the folder is one of those that are merged"):
