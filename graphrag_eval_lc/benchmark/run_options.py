@@ -84,7 +84,7 @@ class QuestionOptions(Options):
         Cli(
             type=str,
             help="Ask only this part of the questions, such as 3/16 of sixteen (the first is 1/16), into a folder of "
-            "its own, with its part of the limits (requests a minute, tokens, cost, failures); merge puts all together.",
+            "its own, with its part of the limits (requests a minute, tokens, cost, failures); merge joins the parts.",
             panel=SELECTION,
             metavar="K/N",
         ),

@@ -227,6 +227,7 @@ def trend(
         runs = runs[-last:] if last > 0 else []
     if not runs:
         what = "none of the runs has these tags" if found and not chosen else "no run in the folder came to its end"
+        what = "the folder holds only shards, which merge puts together" if chosen and not whole else what
         raise OptionError(what, path=folder, hint="Give the folder that run, score or demo wrote runs to.")
     wanted = tuple(dict.fromkeys(metrics)) if metrics else (_main_metric(runs),)
     _refuse_unknown(wanted, runs)

@@ -132,10 +132,8 @@ def _merge(
         _refuse_as_output(parts, Path(output_dir))
         told = refuse_strangers(parts, force=force)
         templates, notes = _dataset(parts, dataset)
-        ids = merged_questions(parts, templates)
-        questions = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in ids]
         repeats = parts[0].record.get("repeats") or 1
-        samples = samples_of(questions, repeats)
+        samples = _samples(parts, templates, repeats)
         answers = Answers([part.responses for part in parts])
         stack.callback(answers.close)
         _refuse_conflicts(parts, answers, force=force)
@@ -211,6 +209,12 @@ class _Merge:
         ids = [str(origin.get("run_id")) for part in self.parts for origin in part.origins]
         is_shared = own.exists() or len(set(ids)) < len(ids)
         return merged_lines([own, *(part.judge_cache for part in self.parts)], share_lines=is_shared)
+
+
+def _samples(parts: Sequence[Part], templates: Sequence[Template], repeats: int) -> list[Sample]:
+    """Return all samples of the whole run."""
+    ids = merged_questions(parts, templates)
+    return samples_of([pair for pair in questions_of(templates) if str(pair[1]["id"]) in ids], repeats)
 
 
 def _refuse_as_output(parts: Sequence[Part], output: Path) -> None:

@@ -113,9 +113,10 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
         folders.setdefault(path.resolve(), path)
     if not folders:
         raise OptionError("there is no run to merge", hint="Give the folders of the parts, such as those of shards.")
-    parts, told = [], []
+    parts: list[Part] = []
+    told = []
     for path in folders.values():
-        part = _open(path, stack)
+        part = _open(path, stack, parts)
         if part is None:
             told.append(f"{path} is left out, as the run there was killed before it asked anything")
         else:
@@ -125,8 +126,11 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
     return sorted(parts, key=_place), told
 
 
-def _open(path: Path, stack: ExitStack) -> Part | None:
-    """Return the part in a folder; None where nothing is there but what stands before a run's first record."""
+def _open(path: Path, stack: ExitStack, others: Sequence[Part]) -> Part | None:
+    """Return the part in a folder; None where nothing is there but what stands before a run's first record.
+
+    Its questions are kept once where those of another part are the same, as shards have those of the whole run.
+    """
     has_run = (path / RUN_FILE).exists() or (path / LOCK_FILE).exists()
     if has_run and os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it
         stack.enter_context(FolderLock(path, is_private=is_private_beside(path / LOCK_FILE)))
@@ -138,6 +142,9 @@ def _open(path: Path, stack: ExitStack) -> Part | None:
     if "agent" not in record:
         what = "the folder holds responses that were recorded elsewhere, and no run of an agent"
         raise RunFolderError(what, path=path, hint="Put the responses into one file, and score that.")
+    same = next((other for other in others[-1:] if other.record.get("questions") == record.get("questions")), None)
+    if same is not None and "questions" in record:
+        record["questions"] = same.record["questions"]
     return Part(path, record, Shard.in_record(record))
 
 

@@ -14,7 +14,7 @@ from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.records import Response, Result, Template
+from graphrag_eval_lc.records import Key, Response, Result, Template
 from graphrag_eval_lc.registry.plugins import registered_only_here
 from graphrag_eval_lc.run_folder import RunFolder, iter_results
 
@@ -45,7 +45,9 @@ class MergedScoring:
     ) -> None:
         self._parts = parts
         self._templates = templates
-        self._samples = {sample.key: sample for sample in samples if sample.key in answers}
+        self._samples = samples
+        # The samples of the first repeat stand first, in the order of the questions: see ``samples_of``.
+        self._questions = {sample.key[0]: number for number, sample in enumerate(samples[: len(samples) // repeats])}
         self._answers = answers
         self._repeats = repeats
         self.config = recorded_config(parts[0].record)
@@ -85,14 +87,22 @@ class MergedScoring:
 
     def _keep(self, pipeline: Pipeline) -> list[Sample]:
         """Take over the results of the responses that count; return the samples that have none, in their order."""
-        left = dict.fromkeys(self._samples)
+        is_kept = bytearray(len(self._samples))
         for number, part in enumerate(self._parts):
             for result in iter_results(part.results) if part.is_scored else ():
                 key = response_key(result)
-                if key in left and self._answers.journal_of(key) == number:
-                    del left[key]
-                    pipeline.keep(self._samples[key], cast("Result", result))
-        return [self._samples[key] for key in left]
+                place = self._place_of(key)
+                if place is not None and not is_kept[place] and self._answers.journal_of(key) == number:
+                    is_kept[place] = True
+                    pipeline.keep(self._samples[place], cast("Result", result))
+        left = (sample for sample, is_done in zip(self._samples, is_kept, strict=True) if not is_done)
+        return [sample for sample in left if sample.key in self._answers]
+
+    def _place_of(self, key: Key) -> int | None:
+        """Return the place of a sample among those of the run; None where it has no such sample."""
+        question_id, repeat = key
+        place = self._questions.get(question_id)
+        return None if place is None or repeat > self._repeats else place + (repeat - 1) * len(self._questions)
 
     def _config_to_score(self) -> EvaluationConfig | None:
         """Return the configuration by which responses are scored here as in a part; None where they cannot be."""

@@ -244,7 +244,7 @@ def test_what_evaluators_have_not_scored_is_left_to_score(shards: Shards) -> Non
     folders = shards(evaluators=[length])
     scored = merge_runs(folders, output_dir="scored")
     assert scored.stopped is None
-    assert scored.result("q11")["length"] == 2
+    assert dict(scored.result("q11"))["length"] == 2
     write_record(folders[1], totals=None)
     merged = merge_runs(folders, output_dir="night")
     assert merged.stopped is not None
@@ -252,7 +252,7 @@ def test_what_evaluators_have_not_scored_is_left_to_score(shards: Shards) -> Non
     assert "graphrag-eval-lc score night does it" in merged.stopped["message"]
     assert merged.results == []
     assert sorted(path.name for path in Path("night").iterdir()) == [".lock", "responses.jsonl", "run.json"]
-    assert score_run("night", evaluators=[length]).result("q11")["length"] == 2
+    assert dict(score_run("night", evaluators=[length]).result("q11"))["length"] == 2
 
 
 def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: Part) -> None:
