@@ -1,7 +1,7 @@
 """The responses of several journals as one: which of them counts for each sample, read one at a time."""
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +15,7 @@ from graphrag_eval_lc.run_folder.journal import JournalLine, first_record_in, jo
 # A place is a whole number: the journal, the offset there, and two flags.
 _INTERRUPTED, _ERROR = 1, 2
 _FLAG_BITS, _OFFSET_BITS = 2, 48
+_NOWHERE = -1
 _OF_ATTEMPT = ("started_at", ELAPSED_SEC, "error")
 
 
@@ -27,6 +28,7 @@ class Answers:
 
     Args:
         journals: The files, in the order in which their responses are given; one that is missing has none.
+        ids: The ids of the questions of the run; responses to others are kept too.
 
     Attributes:
         conflicts: The keys with two answers, each with the numbers of the two journals.
@@ -36,9 +38,11 @@ class Answers:
         RunFolderError: A file cannot be read.
     """
 
-    def __init__(self, journals: Sequence[Path]) -> None:
+    def __init__(self, journals: Sequence[Path], ids: Iterable[str] = ()) -> None:
         self._journals = journals
-        self._places: dict[int, dict[str, int]] = {}
+        self._ids = list(ids)
+        self._numbers = {question_id: number for number, question_id in enumerate(self._ids)}
+        self._places = _Places(self._ids, self._numbers)
         self._joined: dict[Key, dict[str, Any]] = {}
         self._open: tuple[int, BinaryIO] | None = None
         self.conflicts: dict[Key, tuple[int, int]] = {}
@@ -48,21 +52,25 @@ class Answers:
                 self._take(number, path)
 
     def __contains__(self, key: Key) -> bool:
-        return self._place(key) is not None
+        return self._places.get(key) is not None
+
+    def number_of(self, question_id: str) -> int | None:
+        """Return the place of a question among those of the run; None where it has none."""
+        return self._numbers.get(question_id)
 
     def journal_of(self, key: Key) -> int | None:
         """Return the number of the journal whose response counts as it stands there; None where there is none."""
-        place = self._place(key)
+        place = self._places.get(key)
         return None if place is None or key in self._joined else _journal(place)
 
     def is_answered(self, key: Key) -> bool:
         """Return whether a sample needs not be asked again."""
-        place = self._place(key)
+        place = self._places.get(key)
         return place is not None and not place & _INTERRUPTED
 
     def is_error(self, key: Key) -> bool:
         """Return whether the agent failed."""
-        return bool((self._place(key) or 0) & _ERROR)
+        return bool((self._places.get(key) or 0) & _ERROR)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Read the responses that count one at a time, journal by journal.
@@ -70,8 +78,7 @@ class Answers:
         Raises:
             RunFolderError: A file cannot be read, or was changed.
         """
-        places = array("Q", (place for of_repeat in self._places.values() for place in of_repeat.values()))
-        for place in sorted(places):
+        for place in sorted(array("q", (place for _, place in self._places))):
             record = self._read(place)
             key = key_of(record)
             yield record if key is None else self._joined.get(key, record)
@@ -82,7 +89,7 @@ class Answers:
         Raises:
             RunFolderError: A file cannot be read, or was changed.
         """
-        place = self._place(key)
+        place = self._places.get(key)
         return None if place is None else self._joined.get(key) or self._read(place)
 
     def close(self) -> None:
@@ -92,47 +99,40 @@ class Answers:
             self._open = None
 
     def _take(self, number: int, path: Path) -> None:
-        own: dict[Key, int | None] = {}
+        own = _Places(self._ids, self._numbers)
         for line in journal_lines(path):
             key = None if line.record is None else key_of(line.record)
             if key is None or line.record is None:
                 self.unreadable.append((number, line._replace(record=None)))
             elif line.record.get("superseded"):  # its question has another text now
-                own[key] = None
+                own.set(key, _NOWHERE)
             else:
-                own[key] = _place_of(number, line.offset, line.record)
-        for key, place in own.items():
-            if place is not None:
-                self._settle(key, place)
+                own.set(key, _place_of(number, line.offset, line.record))
+        for key, place in own:
+            self._settle(key, place)
 
     def _settle(self, key: Key, place: int) -> None:
         """Take a response of another journal, or leave it."""
-        question_id, repeat = key
-        places = self._places.setdefault(repeat, {})
-        known = places.get(question_id)
+        known = self._places.get(key)
         if known is None:
-            places[question_id] = place
+            self._places.set(key, place)
             return
         before, after = self._joined.get(key) or self._read(known), self._read(place)
         if before == after or _knows(before, after):
             return
         if _knows(after, before):
             self._joined.pop(key, None)
-            places[question_id] = place
+            self._places.set(key, place)
         elif known & _INTERRUPTED:  # both may be: then what both spent is kept
             self._joined[key] = _with_attempts(after, before)
-            places[question_id] = place
+            self._places.set(key, place)
         elif place & _INTERRUPTED:
             self._joined[key] = _with_attempts(before, after)
         else:
             self.conflicts.setdefault(key, (_journal(known), _journal(place)))
             if known & _ERROR and not place & _ERROR:
                 self._joined.pop(key, None)
-                places[question_id] = place
-
-    def _place(self, key: Key) -> int | None:
-        question_id, repeat = key
-        return self._places.get(repeat, {}).get(question_id)
+                self._places.set(key, place)
 
     def _read(self, place: int) -> dict[str, Any]:
         number, offset = _journal(place), place >> _FLAG_BITS & (1 << _OFFSET_BITS) - 1
@@ -153,6 +153,45 @@ class Answers:
                 hint="The file was changed meanwhile: merge again.",
             )
         return record
+
+
+class _Places:
+    """Places by key; of the questions that are known beforehand in 8 bytes each."""
+
+    def __init__(self, ids: Sequence[str], numbers: Mapping[str, int]) -> None:
+        self._ids = ids
+        self._numbers = numbers
+        self._by_repeat: dict[int, array[int]] = {}
+        self._others: dict[Key, int] = {}
+
+    def get(self, key: Key) -> int | None:
+        """Return the place of a key; None where it has none."""
+        question_id, repeat = key
+        number = self._numbers.get(question_id)
+        if number is None:
+            place = self._others.get(key, _NOWHERE)
+        else:
+            places = self._by_repeat.get(repeat)
+            place = _NOWHERE if places is None else places[number]
+        return None if place == _NOWHERE else place
+
+    def set(self, key: Key, place: int) -> None:
+        """Set the place of a key."""
+        question_id, repeat = key
+        number = self._numbers.get(question_id)
+        if number is None:
+            self._others[key] = place
+            return
+        if repeat not in self._by_repeat:
+            self._by_repeat[repeat] = array("q", [_NOWHERE]) * len(self._ids)
+        self._by_repeat[repeat][number] = place
+
+    def __iter__(self) -> Iterator[tuple[Key, int]]:
+        for repeat in sorted(self._by_repeat):
+            for number, place in enumerate(self._by_repeat[repeat]):
+                if place != _NOWHERE:
+                    yield (self._ids[number], repeat), place
+        yield from ((key, place) for key, place in self._others.items() if place != _NOWHERE)
 
 
 def _place_of(number: int, offset: int, record: Mapping[str, Any]) -> int:

@@ -1,6 +1,6 @@
 """merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would give."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -133,12 +133,17 @@ def _merge(
         told = refuse_strangers(parts, force=force)
         templates, notes = _dataset(parts, dataset)
         repeats = parts[0].record.get("repeats") or 1
-        samples = _samples(parts, templates, repeats)
-        answers = Answers([part.responses for part in parts])
+        digests = merged_questions(parts, templates)
+        parts = [part.without_questions() for part in parts]  # those are kept once
+        questions = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in digests]
+        samples = samples_of(questions, repeats)
+        del questions
+        ids = (sample.question["id"] for sample in samples if sample.repeat == 1)
+        answers = Answers([part.responses for part in parts], ids)
         stack.callback(answers.close)
         _refuse_conflicts(parts, answers, force=force)
         missing = missing_samples(parts, samples, answers.is_answered)
-        merge = _Merge(parts, templates, samples, answers, missing, repeats, [*left_out, *notes, *told])
+        merge = _Merge(parts, templates, digests, samples, answers, missing, repeats, [*left_out, *notes, *told])
         merge.warnings += [*_difference_warnings(parts), *_conflict_warnings(answers), *merge.torn_warnings()]
         yield merge
 
@@ -149,6 +154,7 @@ class _Merge:
 
     parts: Sequence[Part]
     templates: Sequence[Template]
+    questions: Mapping[str, Any]
     samples: Sequence[Sample]
     answers: Answers
     missing: Missing
@@ -161,7 +167,7 @@ class _Merge:
         folder.write_responses(self.answers)
         folder.write_torn(self._torn_lines())
         folder.write_judge_cache(self._judge_lines(folder))
-        record = merged_record(self.parts, self.templates, label=label, stopped=stopped)
+        record = merged_record(self.parts, self.templates, self.questions, label=label, stopped=stopped)
         folder.write_run(record)
         scoring = MergedScoring(self.parts, self.templates, self.samples, self.answers, self.repeats)
         aggregates = scoring.aggregates(folder)
@@ -209,12 +215,6 @@ class _Merge:
         ids = [str(origin.get("run_id")) for part in self.parts for origin in part.origins]
         is_shared = own.exists() or len(set(ids)) < len(ids)
         return merged_lines([own, *(part.judge_cache for part in self.parts)], share_lines=is_shared)
-
-
-def _samples(parts: Sequence[Part], templates: Sequence[Template], repeats: int) -> list[Sample]:
-    """Return all samples of the whole run."""
-    ids = merged_questions(parts, templates)
-    return samples_of([pair for pair in questions_of(templates) if str(pair[1]["id"]) in ids], repeats)
 
 
 def _refuse_as_output(parts: Sequence[Part], output: Path) -> None:

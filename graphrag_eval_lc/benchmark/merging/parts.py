@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,10 @@ class Part:
         """The shards that it consists of."""
         texts = (str(each["shard"]) for each in self.origins if "shard" in each)
         return set(map(Shard.read, texts))
+
+    def without_questions(self) -> "Part":
+        """Return the part without the digests of its questions, which take memory."""
+        return replace(self, record={key: value for key, value in self.record.items() if key != "questions"})
 
 
 def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[list[Part], list[str]]:

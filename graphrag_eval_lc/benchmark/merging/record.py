@@ -21,6 +21,7 @@ _SCORERS = ("matchers", "evaluators", "plugins")
 def merged_record(
     parts: Sequence[Part],
     templates: Sequence[Template],
+    questions: Mapping[str, Any],
     *,
     label: str | None = None,
     stopped: Mapping[str, Any] | None = None,
@@ -30,12 +31,12 @@ def merged_record(
     Args:
         parts: The parts, which belong together.
         templates: The dataset.
+        questions: What ``merged_questions`` gives.
         label: The run's label; None: that of the parts, where all have the same.
         stopped: Why it is not complete.
     """
     first = parts[0].record
     records = [part.record for part in parts]
-    questions = merged_questions(parts, templates)
     label = _common(records, "label") if label is None else label
     tags = list(dict.fromkeys(str(tag) for record in records for tag in record.get("tags") or ()))
     named = {"label": label, "href": _common(records, "href"), "tags": tags or None}

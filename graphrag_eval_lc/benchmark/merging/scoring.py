@@ -46,8 +46,6 @@ class MergedScoring:
         self._parts = parts
         self._templates = templates
         self._samples = samples
-        # The samples of the first repeat stand first, in the order of the questions: see ``samples_of``.
-        self._questions = {sample.key[0]: number for number, sample in enumerate(samples[: len(samples) // repeats])}
         self._answers = answers
         self._repeats = repeats
         self.config = recorded_config(parts[0].record)
@@ -101,8 +99,10 @@ class MergedScoring:
     def _place_of(self, key: Key) -> int | None:
         """Return the place of a sample among those of the run; None where it has no such sample."""
         question_id, repeat = key
-        place = self._questions.get(question_id)
-        return None if place is None or repeat > self._repeats else place + (repeat - 1) * len(self._questions)
+        number = self._answers.number_of(question_id)
+        # The first repeat of all questions stands first: see ``samples_of``.
+        before = (repeat - 1) * (len(self._samples) // self._repeats)
+        return None if number is None or repeat > self._repeats else before + number
 
     def _config_to_score(self) -> EvaluationConfig | None:
         """Return the configuration by which responses are scored here as in a part; None where they cannot be."""
