@@ -15,7 +15,7 @@ from graphrag_eval_lc.registry.metrics import is_declared
 
 def recorded_config(record: Mapping[str, Any]) -> EvaluationConfig:
     """Return the configuration of a run.json: nothing is compared or judged by it, so that it needs no plugins."""
-    config = {key: value for key, value in record["config"].items() if key != "plugins"}
+    config = {key: value for key, value in (record.get("config") or {}).items() if key != "plugins"}
     steps = {key: value for key, value in config.get("steps", {}).items() if key != "kinds"}
     if steps.get("grading") == "graded":  # the record has defaults too
         steps.pop("scoring", None)

@@ -25,7 +25,7 @@ from graphrag_eval_lc.evaluation.samples import Sample, samples_of
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.judges.cache import merged_lines
 from graphrag_eval_lc.records import Template
-from graphrag_eval_lc.run_folder import RunFolder
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RunFolder, read_run
 from graphrag_eval_lc.run_folder.folder import JUDGE_CACHE_FILE
 from graphrag_eval_lc.run_folder.journal import torn_file
 from graphrag_eval_lc.texts import counted, listed, plural
@@ -102,6 +102,7 @@ def merge_runs(
         folder = RunFolder(output_dir, is_private=not open_files)
         with folder.lock():
             if overwrite:
+                _refuse_to_lose(folder, merge, force=force)
                 folder.clear()
             folder.refuse_earlier()
             return merge.write(folder, label, given)
@@ -215,6 +216,19 @@ class _Merge:
         ids = [str(origin.get("run_id")) for part in self.parts for origin in part.origins]
         is_shared = own.exists() or len(set(ids)) < len(ids)
         return merged_lines([own, *(part.judge_cache for part in self.parts)], share_lines=is_shared)
+
+
+def _refuse_to_lose(folder: RunFolder, merge: _Merge, *, force: bool) -> None:
+    """Refuse to replace a merged run that was gone on with: its answers are paid for, and no part has them."""
+    if force or "merged" not in (read_run(folder.shown) or {}):
+        return
+    there = Answers([folder.path / RESPONSES_FILE], merge.questions)
+    keys = [sample.key for sample in merge.samples if there.is_answered(sample.key)]
+    lost = [question_id for question_id, repeat in keys if not merge.answers.is_answered((question_id, repeat))]
+    if lost:
+        what = f"the folder has {counted(len(lost), 'answer')} that no part has: {listed(lost)}"
+        hint = "Give it as a part too, with another folder as the output; or --force (force=True) to replace it."
+        raise RunFolderError(what, path=folder.shown, hint=hint)
 
 
 def _refuse_as_output(parts: Sequence[Part], output: Path) -> None:

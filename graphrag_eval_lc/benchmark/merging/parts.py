@@ -88,8 +88,9 @@ class Part:
     @property
     def shards(self) -> set[Shard]:
         """The shards that it consists of."""
-        texts = (str(each["shard"]) for each in self.origins if "shard" in each)
-        return set(map(Shard.read, texts))
+        numbers = (str(each.get("shard")).partition("/") for each in self.origins)
+        known = (Shard.in_record({"shard": {"number": number, "of": of}}) for number, _, of in numbers)
+        return {shard for shard in known if shard is not None}
 
     def without_questions(self) -> "Part":
         """Return the part without the digests of its questions, which take memory."""

@@ -99,8 +99,10 @@ def _scorers(records: Sequence[Mapping[str, Any]], key: str) -> list[Any] | None
     known: dict[str, Any] = {}
     for each in (each for record in records for each in record.get(key) or ()):
         name = json_text([each.get("name"), each.get("media_type"), each.get("sha256")])
-        if len(each) > len(known.get(name, ())):
-            known[name] = each
+        before = known.get(name, {})
+        metrics = list(dict.fromkeys((*(before.get("metrics") or ()), *(each.get("metrics") or ()))))
+        more = {"metrics": metrics} if "metrics" in before or "metrics" in each else {}
+        known[name] = {**(each if len(each) > len(before) else before), **more}
     return list(known.values()) if any(key in record for record in records) else None
 
 

@@ -76,6 +76,21 @@ def test_run_goes_on_with_what_is_missing(shards: Shards, part: Part) -> None:
     part("night", max_failures=30)
     assert set(journal_of("night")) == set(ALL)
     assert "stopped" not in record_of("night")
+    with pytest.raises(RunFolderError, match=f"the folder has {left} answers that no part has"):
+        merge_runs(folders[:2], output_dir="night", overwrite=True)
+    assert set(journal_of("night")) == set(ALL)
+    assert merge_runs([*folders[:2], "night"], output_dir="all").stopped is None
+
+
+def test_metrics_of_an_evaluator_are_those_that_it_gave_in_any_part(shards: Shards) -> None:
+    def found(question: Any, response: Any) -> dict[str, bool]:
+        return {f"has_{response['actual_answer'][0]}": True}
+
+    folders = shards(evaluators=[found])
+    merge_runs(folders, output_dir="night")
+    (evaluator,) = record_of("night")["evaluators"]
+    given = {name for folder in folders for name in record_of(str(folder))["evaluators"][0]["metrics"]}
+    assert set(evaluator["metrics"]) == given
 
 
 def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards: Shards) -> None:
@@ -261,10 +276,11 @@ def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: 
     def busy(question: str) -> str:
         tries[question] = tries.get(question, 0) + 1
         if tries[question] == 1:
-            raise ConnectionError("busy")
+            raise ValueError("busy")
         return "yes"
 
-    folders = shards(agent=busy)
+    shards(agent=busy)
+    folders = shards(agent=busy, retry_errors=True)
     merged = merge_runs(folders, output_dir="night")
     assert all(len(response["failed_attempts"]) == 1 for response in journal_of("night").values())
     totals = [record_of(str(folder))["totals"] for folder in folders]
