@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
     from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
     from graphrag_eval_lc.benchmark.load_run import load_run
+    from graphrag_eval_lc.benchmark.merging.merge_runs import merge_runs
     from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
@@ -59,6 +60,7 @@ __all__ = [
     "load_dataset",
     "load_responses",
     "load_run",
+    "merge_runs",
     "migrate",
     "read_traces",
     "register_evaluator",
@@ -102,6 +104,7 @@ _ROOM_OF = {
     "load_dataset": "dataset",
     "load_responses": "dataset",
     "load_run": "benchmark.load_run",
+    "merge_runs": "benchmark.merging.merge_runs",
     "migrate": "migration",
     "read_traces": "traces.reading",
     "register_evaluator": "registry",

@@ -71,7 +71,8 @@ class BenchmarkRun:
         aggregates: The statistics over the results.
         output_dir: The run's folder, or None.
         stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
-            max_cost; ``message``) and how many samples it left out (``left_out``); None where it asked all.
+            max_cost; of a merged run missing or not scored; ``message``) and how many samples it left out
+            (``left_out``); None where it asked all.
         warnings: What the user should know of the run, such as lines of the journal that were set aside.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
         notes: Which questions were scored, where a selection left some of them out, and that steps are graded, where

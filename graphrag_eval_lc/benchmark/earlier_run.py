@@ -12,6 +12,7 @@ from graphrag_eval_lc.aggregation.grading import grading_change
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.custom_functions import all_functions
 from graphrag_eval_lc.matching.matchers import custom_matchers
@@ -58,6 +59,24 @@ def refuse_changes(earlier: Run, now: Run, folder: Path) -> None:
             hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
             "questions kept; or --overwrite (overwrite=True) to start anew.",
         )
+
+
+def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
+    """Refuse to go on with another shard than the folder holds, or with a shard as with a whole run.
+
+    Raises:
+        RunFolderError: It is another one.
+    """
+    before, after = Shard.in_record(earlier), Shard.in_record(now)
+    if before == after:
+        return
+    holds = "a whole run" if before is None else f"shard {before} of a run"
+    wanted = "the whole run" if after is None else f"shard {after}"
+    ways = ["Give another folder"]
+    ways += [] if before is None else [f"--shard {before} (shard='{before}') to go on with this one"]
+    ways += [] if before is None or after is not None else ["merge to put all shards together first"]
+    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start anew."
+    raise RunFolderError(f"the folder holds {holds}, and {wanted} was to be asked into it", path=folder, hint=hint)
 
 
 def capture_warnings(earlier: Run, now: Run) -> list[str]:

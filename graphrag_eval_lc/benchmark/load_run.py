@@ -7,6 +7,7 @@ from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.folder import read_aggregates
 from graphrag_eval_lc.texts import counted
@@ -59,6 +60,8 @@ def _warnings(record: Mapping[str, Any]) -> Iterator[str]:
 
 def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield which questions were scored, where run.json says that these are not all."""
+    if (shard := Shard.in_record(record)) is not None:
+        yield f"this is shard {shard} of a run; all numbers are of its questions alone"
     number = len(_mapping(record.get("questions")))
     if number and _mapping(record.get("scored_selection")):
         yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"

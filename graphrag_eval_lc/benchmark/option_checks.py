@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
     from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, GateConfig
     from graphrag_eval_lc.evaluation.limits import FailureLimit
+    from graphrag_eval_lc.evaluation.shards import Shard
 
 POSITIVE = Hint("Give a number greater than 0, or None.")
 _REDACT = "capture.redact"
@@ -151,6 +152,13 @@ def checked_failure_limit(value: Any) -> "FailureLimit | None":
     from graphrag_eval_lc.evaluation.limits import FailureLimit
 
     return None if value is None else FailureLimit.read(value)
+
+
+def checked_shard(value: Any) -> "Shard | None":
+    """Return which part of the samples is meant."""
+    from graphrag_eval_lc.evaluation.shards import Shard
+
+    return None if value is None else Shard.read(value)
 
 
 def checked_evaluators(value: Any) -> tuple[Callable[..., Any], ...]:

@@ -44,11 +44,15 @@ class Needs:
 
 _ANEW: Final = "{one} replaces the run in the folder, and {other} goes on with it"
 
+_OF_WHOLE: Final = "{one} asks a part of the run, and {other} bounds the whole; merge takes it"
+
 EXCLUDING: Final = (
     Excludes("overwrite", "retry_errors", _ANEW),
     Excludes("overwrite", "force", _ANEW),
     Excludes("limit", "sample", "{one} takes the first questions, and {other} some at random"),
     Excludes("isolate", "engine", "{one} asks in processes of this machine, and {other} in those of a cluster"),
+    Excludes("shard", "fail_under", _OF_WHOLE),
+    Excludes("shard", "fail_over", _OF_WHOLE),
     Excludes("as_json", "dry_run", "{one} prints a run, and {other} makes none"),
 )
 NEEDING: Final = (

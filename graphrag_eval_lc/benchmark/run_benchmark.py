@@ -19,6 +19,7 @@ from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.session import RunSession
+from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
@@ -114,16 +115,18 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
         output = stack.enter_context(RunOutput(options.output_dir, at=folder, open_files=options.open_files))
         log = stack.enter_context(EventLog(log_file)) if log_file is not None else None
-        output.prepare(options)
+        in_shard = options.in_shard()
+        output.prepare(in_shard)
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
         options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
+        output.notes += shard_notes(options, questions)
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
-            output.resume(record, options)
-            return await RunSession(options, output, stop).arun(loaded, templates, questions)
+            output.resume(record, in_shard)
+            return await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
@@ -162,16 +165,19 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     folder = checked.output_dir
     is_new = place is None or checked.overwrite or not place.exists()
     with RunOutput(None if is_new else folder, at=place, open_files=checked.open_files) as output:
-        output.prepare(checked)
+        in_shard = checked.in_shard()
+        output.prepare(in_shard)
         checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
-        output.resume(record, checked, is_dry=True)
-        plan = output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
+        output.resume(record, in_shard, is_dry=True)
+        samples = samples_of(questions, checked.repeats, checked.shard)
+        plan = output.planned(samples, retry_errors=checked.retry_errors)
         costs = [cost_spent(_priced(output, sample)) for sample in plan.done]
         known = [cost for cost in costs if cost is not None]
         return replace(
             plan,
+            notes=tuple(shard_notes(checked, questions)),
             warnings=(*read.notes, *doubts),
-            judging=_judging_of(plan, output, checked),
+            judging=_judging_of(plan, output, in_shard),
             agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
         )
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.git_state import git_state
 from graphrag_eval_lc.benchmark.option_fields import recorded
+from graphrag_eval_lc.benchmark.run_identity import shard_record
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
@@ -77,7 +79,7 @@ class RunManifest:
         run_id: Unique for each run; a resumed run keeps it.
         described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, git,
             capture, limits, matchers, evaluators, versions, config; ``scored_selection``, where only some of the run's
-            questions are scored again.
+            questions are scored again; ``shard``, where this is one; ``merged``, of what it was put together.
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
@@ -121,10 +123,10 @@ class RunManifest:
         known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
         first: dict[str, Any] = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
         return cls(
-            run_id=f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}",
+            run_id=new_run_id(now),
             described={
                 **first,
-                "dataset": _dataset_record(source, templates),
+                "dataset": dataset_record(source, templates),
                 **known,
                 **(scorers or {}),  # the empty lists too: they say that there are none
                 "versions": _versions(),
@@ -134,9 +136,13 @@ class RunManifest:
             session=Session(started_at=now),
         )
 
+    def in_shard(self, shard: Shard) -> "RunManifest":
+        """Return the record of a shard, which has the questions and the limits of the whole run."""
+        return replace(self, described={**self.described, "shard": shard_record(shard, self.described)})
+
     def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
-        described = ("label", "href", "tags")
+        described = ("label", "href", "tags", "merged")
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
         return replace(
             self,
@@ -257,7 +263,7 @@ def begun_record(
         "capture": capture_record(options.capture),
         "judges": judges,
     }
-    return RunManifest.begin(
+    manifest = RunManifest.begin(
         source,
         templates,
         [question for _, question in questions],
@@ -265,6 +271,12 @@ def begun_record(
         scored_with(questions, options.config, options.evaluators),
         **described,
     )
+    return manifest if options.shard is None else manifest.in_shard(options.shard)
+
+
+def new_run_id(now: datetime) -> str:
+    """Return the id of a run that begins now."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def config_record(config: EvaluationConfig) -> dict[str, Any]:
@@ -317,7 +329,8 @@ def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
+def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
+    """Return what run.json says of a dataset: its path, where it has one, its digest, and what is in it."""
     digest = hashlib.sha256()
     questions = 0
     # One question at a time, as the text of a whole dataset may be as large as the dataset.

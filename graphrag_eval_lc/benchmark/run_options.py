@@ -24,6 +24,7 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_mapping,
     checked_path,
     checked_seconds,
+    checked_shard,
     checked_variable,
 )
 from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
@@ -39,6 +40,7 @@ from graphrag_eval_lc.benchmark.option_fields import (
     Recorded,
 )
 from graphrag_eval_lc.benchmark.score_options import Progress, QuestionIds, RunFolderOptions, TemplateIds
+from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.dataset.selection import Selection
     from graphrag_eval_lc.evaluation.events import Observer
     from graphrag_eval_lc.evaluation.limits import FailureLimit
+    from graphrag_eval_lc.evaluation.shards import Shard
     from graphrag_eval_lc.records import Question, Response
     from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
@@ -70,6 +73,22 @@ class QuestionOptions(Options):
         int | None,
         Field(ge=0, description="Makes ``sample`` choose the same questions each time."),
         Cli(help="Makes --sample choose the same questions each time.", panel=SELECTION, least=None),
+    ] = None
+    shard: Annotated[
+        "Shard | str | None",
+        Checked(checked_shard),
+        Field(
+            description="Ask a fixed part of the samples, such as 3/16 of sixteen (the first is 1/16), into a folder "
+            "of its own, with as much of ``requests_per_minute``, ``max_tokens``, ``max_cost`` and ``max_failures``; "
+            "``merge_runs`` puts the parts together."
+        ),
+        Cli(
+            type=str,
+            help="Ask only this part of the questions, such as 3/16 of sixteen (the first is 1/16), into a folder of "
+            "its own, with its part of the limits (requests a minute, tokens, cost, failures); merge joins the parts.",
+            panel=SELECTION,
+            metavar="K/N",
+        ),
     ] = None
     max_concurrency: Annotated[
         int,
@@ -372,22 +391,59 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             return replace(self.selection, seed=drawn["seed"])
         return self.selection
 
+    def in_shard(self) -> Self:
+        """Return the options as this shard has them: with its part of what may be asked in a minute, and spent.
+
+        Those of a whole run are returned as they are. The parts of all shards add up to the whole.
+        """
+        shard = cast("Shard | None", self.shard)
+        if shard is None:
+            return self
+        per_minute, cost, tokens, failures = (
+            self.requests_per_minute,
+            self.max_cost,
+            self.max_tokens,
+            self.failure_limit,
+        )
+        return self.replaced(
+            requests_per_minute=None if per_minute is None else per_minute / shard.of,
+            max_cost=None if cost is None else cost / shard.of,
+            max_tokens=None if tokens is None else shard.part_of(tokens),
+            max_failures=None if failures is None else failures.in_shard(shard),
+        )
+
     @classmethod
     def _types(cls) -> dict[str, Any]:
         from graphrag_eval_lc.capture.handler import CaptureKeywords
         from graphrag_eval_lc.evaluation.events import Observer
+        from graphrag_eval_lc.evaluation.shards import Shard
         from graphrag_eval_lc.records import Question, Response
         from graphrag_eval_lc.retrying import RetryOn
 
         types = {"CaptureKeywords": CaptureKeywords, "Observer": Observer, "RetryOn": RetryOn, "Callable": Callable}
-        return {**super()._types(), **types, "Question": Question, "Response": Response}
+        return {**super()._types(), **types, "Question": Question, "Response": Response, "Shard": Shard}
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         fields = type(self).model_fields
         refuse_conflicts([name for name in fields if not _is_left_out(getattr(self, name))], fields)
         _ = self.retry, self.selection  # which check their values
+        if self.shard is not None:
+            self._refuse_beside_shard()
         return self
+
+    def _refuse_beside_shard(self) -> None:
+        """Refuse what means nothing for a part of a run.
+
+        Raises:
+            OptionError: Each shard would draw a sample of its own, or a gate is given.
+        """
+        if self.sample is not None and self.seed is None:
+            what = "shard beside sample needs seed, so that all shards draw the same questions"
+            raise OptionError(what, hint="Give all of them the same seed, such as 1.")
+        if self.gates:
+            what = "shard and gates exclude each other: a part of the run is not held against the bounds of the whole"
+            raise OptionError(what, hint="Give the gates to merge_runs.")
 
 
 def _is_left_out(value: Any) -> bool:
@@ -402,6 +458,7 @@ class CheckedOptions(RunOptions):
         evaluators: tuple[Callable[..., Any], ...]
         output_dir: Path | None
         tags: tuple[str, ...]
+        shard: Shard | None
         input_fn: Callable[[Question], Any] | None
         answer_fn: Callable[[Any], Any] | None
         agent_config: Mapping[str, Any]

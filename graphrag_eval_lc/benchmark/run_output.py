@@ -16,6 +16,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
     missing_scorers,
     refuse_changes,
     refuse_missing,
+    refuse_other_part,
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
@@ -171,6 +172,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
+            refuse_other_part(earlier, now, self.folder.shown)
             missing = missing_scorers(earlier, self.folder.shown, options)
             if not options.force:
                 refuse_changes(earlier, now, self.folder.shown)
@@ -288,7 +290,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             judges=judges,
             notes=self.notes,
             config=self._options.config,
-            gates=(*self._options.config.gates, *self._options.gates),
+            # A part of a run is not held against the bounds of the whole.
+            gates=() if "shard" in self.record.described else (*self._options.config.gates, *self._options.gates),
         )
 
 

@@ -20,6 +20,7 @@ from graphrag_eval_lc.benchmark.git_state import git_state
 from graphrag_eval_lc.benchmark.judging_plan import planned_judging
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
+from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.score_options import (
@@ -45,8 +46,8 @@ from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.judges.request_plan import RequestPlan
-from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
@@ -249,7 +250,7 @@ def _run_to_score(
         missing = missing_scorers(earlier, folder, scoring)
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
-        source = _dataset_of(earlier, folder) if given.dataset is None else given.dataset
+        source = dataset_of(earlier, folder) if given.dataset is None else given.dataset
         loaded = read_dataset(source)
         templates = loaded.templates
         # With what is missing its metrics go, and gates of the run's own config may name them.
@@ -275,7 +276,7 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
     """Return what scores a run again: with the config that is given, else with that in its run.json."""
     try:
         config = load_config(
-            _config_again(earlier) if given.config is None else given.config,
+            config_again(earlier) if given.config is None else given.config,
             has_llm=given.llm is not None,
             has_embeddings=given.embeddings is not None,
         )
@@ -354,47 +355,9 @@ def _answered(
         return recorded_samples(questions, keys), 0
     asked_repeats = earlier.get("repeats") or 1
     most = max([asked_repeats, *(repeat for _, repeat in keys)])
-    plan = planned(samples_of(questions, most), journal.summary, only_scores=True)
+    samples = samples_of(questions, most, Shard.in_record(earlier))
+    plan = planned(samples, journal.summary, only_scores=True)
     return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)
-
-
-def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the config of a run.json without its plugins: nothing is imported because a folder names it.
-
-    A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself. With any other endpoint it stays
-    masked, and asking a model tells the user to give the config.
-    """
-    config = earlier.get("config")
-    if config:
-        config = {key: value for key, value in config.items() if key != "plugins"}
-        steps = config.get("steps")
-        if isinstance(steps, Mapping) and steps.get("grading") == "graded":  # the record has defaults too
-            config["steps"] = {key: value for key, value in steps.items() if key != "scoring"}
-    sections = (config or {}).get("llm") or {}
-    kept = {
-        name: without_masked(section)
-        if isinstance(section, Mapping) and section.get("provider") == "openai" and not section.get("base_url")
-        else section
-        for name, section in sections.items()
-    }
-    return {**config, "llm": kept} if config and sections else config
-
-
-def _dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
-    path = (earlier.get("dataset") or {}).get("path")
-    if path is None:
-        raise RunFolderError(
-            "run.json names no file of the dataset, as it was made in Python",
-            path=folder,
-            hint="Give it: --dataset FILE (dataset=...).",
-        )
-    if not Path(path).exists():
-        raise RunFolderError(
-            f"the dataset {path} of this run is not there, seen from the current folder",
-            path=folder,
-            hint="Go to the folder where the run was started, or give it: --dataset FILE (dataset=...).",
-        )
-    return str(path)
 
 
 def _scored(

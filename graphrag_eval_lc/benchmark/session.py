@@ -69,7 +69,7 @@ class RunSession:
             questions: Those that are selected, with their templates, in the dataset's order.
         """
         options, output = self._options, self._output
-        samples = samples_of(questions, options.repeats)
+        samples = samples_of(questions, options.repeats, options.shard)
         plan = output.planned(samples, retry_errors=options.retry_errors)
         async with self._asking(agent, is_needed=bool(plan.to_ask)) as call:
             if isinstance(call, WorkerPool):

@@ -21,6 +21,7 @@ from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.import_traces import import_traces
 from graphrag_eval_lc.cli.init import init
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
+from graphrag_eval_lc.cli.merge import merge
 from graphrag_eval_lc.cli.migrate import migrate
 from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
 from graphrag_eval_lc.cli.own_output import fill_closed_output, own_output
@@ -80,6 +81,7 @@ app.command()(doctor)
 app.command()(migrate)
 app.command(cls=ModelCommand)(run)
 app.command(cls=ModelCommand)(score)
+app.command()(merge)
 app.command(cls=ModelCommand)(report)
 app.command()(compare)
 app.command()(runs)

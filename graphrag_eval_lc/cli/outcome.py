@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.merging.missing import MISSING
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.cli.ci_options import NO_FILES, CiFiles
 from graphrag_eval_lc.cli.comparison_tables import tell_gates
@@ -40,7 +41,7 @@ from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
-from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
+from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.texts import counted, listed, visible
 
 _MOST_NAMED = 20
@@ -151,13 +152,19 @@ def show_run(
     if run.stopped is not None:
         _tell_stopped(run, is_scored_again)
     micro = run.aggregates["micro"]
-    if not micro[NUMBER_OF_SUCCESS_SAMPLES]:
+    is_empty = not micro[NUMBER_OF_SUCCESS_SAMPLES] and not micro[NUMBER_OF_ERROR_SAMPLES]
+    if is_empty and run.stopped is None and _is_shard(run):
+        say("No question belongs to this shard.")
+    elif not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the errors stand in the table above" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
         tell(f"Not one question was answered; {why}.")
-    if not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         code = EXIT_FINDINGS
     if code:
         raise typer.Exit(code)
+
+
+def _is_shard(run: BenchmarkRun) -> bool:
+    return run.output_dir is not None and "shard" in (read_run(run.output_dir) or {})
 
 
 def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_report: bool) -> None:
@@ -222,6 +229,11 @@ def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
     is_judging = stopped["reason"] == "judges" or (is_scored_again and stopped["reason"] == "max_cost" and not left_out)
     what = "judging" if is_judging else "run"
     text = f"The {what} was stopped: {stopped['message']}{asked}."
+    if stopped["reason"] == MISSING:
+        text = (
+            f"The run is not complete: {stopped['message']}. Merge again with --overwrite once all is there; or ask "
+            "the rest with the command of the parts, without --shard and with this --output."
+        )
     if is_scored_again:
         tell(text)
         raise typer.Exit(EXIT_FINDINGS)
@@ -240,6 +252,8 @@ def _exit_code_by(name: str = "", *_: object) -> int:
 def show_plan(plan: RunPlan) -> None:
     """Print what a run would ask."""
     by_template = Counter(str(sample.template["template_id"]) for sample in plan.to_ask)
+    for note in plan.notes:
+        say(f"{note}.")
     say(f"{len(plan.to_ask):,} of {plan.total:,} would be asked; {len(plan.done):,} are answered already.")
     if plan.errors:
         say(f"{plan.errors:,} of those failed; --retry-errors asks them again.")

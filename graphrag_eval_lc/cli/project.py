@@ -54,8 +54,10 @@ Config = Annotated[
 ]
 
 
-def new_run_folder(config: Path | None) -> Path:
+def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     """Return a folder that is not there yet, named by the time, in the folder that ``run.output`` of a config names.
+
+    That of a shard such as ``3/16`` is named by it too, as others may begin in the same second.
 
     Raises:
         OptionError: There is no config, or it does not say.
@@ -67,7 +69,8 @@ def new_run_folder(config: Path | None) -> Path:
         raise OptionError(
             "there is no folder to write to", hint="Add --output DIR, or run: {output: runs} to the config."
         )
-    folder = Path(str(parent)) / datetime.now().strftime(_FOLDER_NAME)
+    of_shard = "" if shard is None else f"-{shard.replace('/', '-of-')}"
+    folder = Path(str(parent)) / f"{datetime.now().strftime(_FOLDER_NAME)}{of_shard}"
     taken = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
     return folder if not folder.exists() else next(each for each in taken if not each.exists())
 

@@ -155,6 +155,8 @@ def run(
     `graphrag-eval-lc run qa.yaml -a https://graphs.example/agent -o runs/deployed --agent-key-env MY_KEY`
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
+
+    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/night-3-of-16 --shard 3/16`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
     from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
@@ -165,7 +167,7 @@ def run(
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
-    folder = output if output is not None else new_run_folder(config)
+    folder = output if output is not None else new_run_folder(config, options["shard"])
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(*_models(), options),

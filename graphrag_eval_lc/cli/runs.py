@@ -88,7 +88,8 @@ def _cells(row: dict[str, Any], metrics: Sequence[str], folder: Path) -> Iterato
 
     path = Path(row["path"])
     yield str(path.relative_to(folder) if path != folder else path)
-    yield "" if row["label"] == path.name else row["label"]
+    label = "" if row["label"] == path.name else row["label"]
+    yield label if row["shard"] is None else f"{label} shard {row['shard']}".lstrip()
     yield (row["started"] or "").replace("T", " ")[:16]
     yield (row["commit"] or "")[:_SHORT] + ("*" if row["clean"] is False else "")
     yield (row["dataset_sha256"] or "")[:_SHORT]

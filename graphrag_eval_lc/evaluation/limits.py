@@ -7,6 +7,7 @@ from enum import Enum
 
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.prices import dollars
 
@@ -51,6 +52,10 @@ class FailureLimit:
     def is_passed(self, *, errors: int, total: int) -> bool:
         """Return whether more questions failed than allowed."""
         return errors > (self.value * total if self.is_share else self.value)
+
+    def in_shard(self, shard: Shard) -> "FailureLimit":
+        """Return the limit of one shard: its part of a number; a share stays what it is."""
+        return self if self.is_share else FailureLimit(shard.part_of(int(self.value)), is_share=False)
 
     def __str__(self) -> str:
         return f"{self.value:.10g}" if not self.is_share else f"{100 * self.value:.10g}%"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.dataset.loading import repeats_of
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import Key, Summary
 
@@ -44,6 +45,7 @@ class RunPlan:
         to_ask: The samples to ask, repeat by repeat.
         done: The answered ones, in the order of results.
         errors: How many of those failed.
+        notes: Which part of the run this is, where it is one.
         warnings: What the user should know of the dataset.
         judging: What the judges would ask about all samples; None where no model judges.
         agent_cost: About what the agent will cost in USD, by the answers that are there; None where none has a cost.
@@ -52,6 +54,7 @@ class RunPlan:
     to_ask: Sequence[Sample]
     done: Sequence[Sample]
     errors: int = 0
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     judging: "RequestPlan | None" = None
     agent_cost: float | None = None
@@ -62,12 +65,21 @@ class RunPlan:
         return len(self.to_ask) + len(self.done)
 
 
-def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> list[Sample]:
-    """Return the samples in the order in which they are asked: the first repeat of all questions, then the second."""
+def samples_of(
+    questions: Sequence[tuple[Template, Question]], repeats: int, shard: Shard | None = None
+) -> list[Sample]:
+    """Return the samples in the order in which they are asked: the first repeat of all questions, then the second.
+
+    Args:
+        questions: The questions with their templates, in the dataset's order.
+        repeats: How often each is asked.
+        shard: The part of the samples that is meant, which stand where they would in the whole run; None: all.
+    """
     return [
         Sample(index * repeats + repeat - 1, template, question, repeat)
         for repeat in range(1, repeats + 1)
         for index, (template, question) in enumerate(questions)
+        if shard is None or shard.has((str(question["id"]), repeat))
     ]
 
 

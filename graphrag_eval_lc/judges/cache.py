@@ -4,7 +4,8 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -132,6 +133,45 @@ class JudgeCache:
             return self._reader.readline()
         except OSError as problem:
             raise cannot_read(self._path, problem) from problem
+
+
+def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]:
+    """Yield the lines of several caches as those of one; unreadable ones are left out, and a missing file has none.
+
+    Args:
+        paths: The files. Where they answer a request otherwise, the last one counts.
+        share_lines: Whether they may have lines of the same requests, as where one was made of another: equal lines of
+            two files are one then. Otherwise they are two requests, which were paid both.
+
+    Raises:
+        RunFolderError: A file cannot be read.
+    """
+    known: Counter[bytes] = Counter()
+    for path in paths:
+        own: Counter[bytes] = Counter()
+        for line in _readable_lines(path):
+            if share_lines:
+                digest = hashlib.blake2b(line, digest_size=16).digest()
+                own[digest] += 1
+                if own[digest] <= known[digest]:
+                    continue
+            yield line
+        known |= own
+
+
+def _readable_lines(path: Path) -> Iterator[bytes]:
+    try:
+        with open_to_read(path) as file:
+            for line in file:
+                if _entry_in(line) is not None:
+                    yield line.rstrip(b"\n") + b"\n"
+                else:
+                    parts = ((part, line[part.start : part.end]) for part in pieces(line) if part.is_json)
+                    yield from (text + b"\n" for _, text in parts if _entry_in(text) is not None)
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise cannot_read(path, problem) from problem
 
 
 def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:

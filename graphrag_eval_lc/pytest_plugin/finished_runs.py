@@ -8,10 +8,11 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.score_means import mean_text, score_values, shown_means
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, Session
 from graphrag_eval_lc.compare.gates import GateResult
 from graphrag_eval_lc.compare.runs import run_results
-from graphrag_eval_lc.config import EvaluationConfig, GateConfig, load_config
+from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
 from graphrag_eval_lc.dataset.selection import answered_note
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
@@ -19,15 +20,11 @@ from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, unanswered
-from graphrag_eval_lc.records import Question, Response
-from graphrag_eval_lc.registry.custom_metrics import register_metric
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     MAIN_METRIC,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_SUCCESS_SAMPLES,
-    is_declared,
     own_metrics,
 )
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, registered_only_here
@@ -100,7 +97,7 @@ def finish_run(
     """
     load_installed_plugins()
     with registered_only_here():
-        _register_recorded(run.record or {})
+        register_recorded(run.record or {})
         return _finished(
             run,
             asked,
@@ -125,7 +122,7 @@ def _finished(
     has_report: bool,
 ) -> FinishedRun:
     assert run.record is not None
-    config = _config_of(run.record)
+    config = recorded_config(run.record)
     templates = read_dataset(run.plan["dataset"]).templates
     pairs = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in asked]
     target = RunFolder(folder, is_private=not open_files)
@@ -180,28 +177,6 @@ def _manifest(run: CollectedRun, asked: Mapping[str, Any]) -> RunManifest:
         questions={key: digest for key, digest in run.record["questions"].items() if key in asked},
         session=Session(started_at=datetime.fromisoformat(run.record["times"]["started"])),
     )
-
-
-def _register_recorded(record: Mapping[str, Any]) -> None:
-    """Register the metrics that the processes of the session declared; this one may not have loaded what does so."""
-    for evaluator in record.get("evaluators") or ():
-        key, declares = evaluator["name"], evaluator.get("declares")
-        if declares is not None and not is_declared(key):
-            spec = MetricSpec(**{**declares, "key": key, "range": tuple(declares["range"])})
-            register_metric(spec, _measured_elsewhere)
-
-
-def _measured_elsewhere(question: Question, response: Response) -> None:
-    """Stand for a function that was called where the agent was asked."""
-
-
-def _config_of(record: Mapping[str, Any]) -> EvaluationConfig:
-    """Return the configuration of a run's record: nothing is compared or judged here, so it needs no plugins."""
-    config = {key: value for key, value in record["config"].items() if key != "plugins"}
-    steps = {key: value for key, value in config.get("steps", {}).items() if key != "kinds"}
-    if steps.get("grading") == "graded":  # the record has defaults too
-        steps.pop("scoring", None)
-    return load_config({**config, "steps": steps}, has_llm=True, has_embeddings=True)
 
 
 def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:

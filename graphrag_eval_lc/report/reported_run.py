@@ -18,6 +18,7 @@ from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import (
@@ -294,6 +295,8 @@ def _facts(run: ReportedRun) -> dict[str, Any]:
         "Dataset's digest": dataset.get("sha256"),
         "Selection": _text(record.get("selection")),
         "Selection of the scoring": _text(record.get("scored_selection")),
+        "Shard": Shard.in_record(record),
+        "Merged of": _merged(record.get("merged")),
         "Repeats": record.get("repeats"),
         "Judges": _text(judges),
         "Matchers": _functions(record.get("matchers")),
@@ -309,6 +312,10 @@ def _facts(run: ReportedRun) -> dict[str, Any]:
         "Run": record.get("run_id"),
         "Folder": run.folder,
     }
+
+
+def _merged(origins: object) -> str | None:
+    return counted(len(origins), "run") if isinstance(origins, list) else None
 
 
 def part_of(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:

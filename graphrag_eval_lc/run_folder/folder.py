@@ -1,5 +1,6 @@
 """The folder of a run: its files, and those that an earlier run left."""
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -154,6 +155,14 @@ class RunFolder:
         """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
         self._replace(RESPONSES_FILE, map(json_line, records))
 
+    def write_torn(self, lines: Iterable[bytes]) -> None:
+        """Write as a whole what could not be read of other journals; without lines nothing is written."""
+        self._replace_by(torn_file(self.path / RESPONSES_FILE).name, lines)
+
+    def write_judge_cache(self, lines: Iterable[bytes]) -> None:
+        """Write the judges' answers as a whole, from those of other folders; without lines nothing is written."""
+        self._replace_by(JUDGE_CACHE_FILE, lines)
+
     def write_aggregates(self, aggregates: Mapping[str, Any]) -> None:
         """Write aggregates.yaml."""
         self._replace(AGGREGATES_FILE, [yaml_text(aggregates).encode("utf-8")])
@@ -162,12 +171,18 @@ class RunFolder:
         with self._told_as_given():
             replace_file(self.path / name, parts, is_private=self.is_private)
 
+    def _replace_by(self, name: str, lines: Iterable[bytes]) -> None:
+        left = iter(lines)
+        if (first := next(left, None)) is not None:
+            self._replace(name, itertools.chain([first], left))
+
     def _files(self) -> list[Path]:
         """Return all files that runs write: what is on its way to them first, run.json last."""
         results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
         whole = [self.path / name for name in (exporter(REPORT).file_name, *_FILES)]
         others = [self.path / name for name in (JUDGE_CACHE_FILE, LOCK_FILE)]
-        return [collecting_file(results), torn_file(responses), *map(unfinished, whole), *others, *whole]
+        new = [*whole, torn_file(responses), self.path / JUDGE_CACHE_FILE]
+        return [collecting_file(results), torn_file(responses), *map(unfinished, new), *others, *whole]
 
     def _refuse_files_without_run(self) -> None:
         for name in _FILES:

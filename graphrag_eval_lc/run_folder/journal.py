@@ -207,7 +207,7 @@ class Journal:
             with open_to_read(self.path) as file:
                 for offset in offsets:
                     file.seek(offset)
-                    record = _first_record_in(file.readline())
+                    record = first_record_in(file.readline())
                     if record is None:
                         raise RunFolderError(
                             f"no record can be read at byte {offset}",
@@ -274,8 +274,8 @@ def record_in(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and key_of(value) is not None else None
 
 
-def _first_record_in(line: bytes) -> dict[str, Any] | None:
-    """Return the record with which a line begins."""
+def first_record_in(line: bytes) -> dict[str, Any] | None:
+    """Return the record with which a line begins; None where it begins with none."""
     record = record_in(line)
     if record is None and (first := next(pieces(line), None)) is not None and first.is_json:
         return record_in(line[first.start : first.end])

@@ -86,6 +86,15 @@ class ResultsFile:
         """
         self.close()
         replace_file(self._path, self._lines(), is_private=self._is_private)
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the collected results; results.jsonl stays as it is.
+
+        Raises:
+            RunFolderError: They cannot be removed.
+        """
+        self.close()
         try:
             self._collecting.unlink(missing_ok=True)
         except OSError as problem:

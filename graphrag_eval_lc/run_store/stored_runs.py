@@ -12,6 +12,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation.score_means import ScoreMean, score_values
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import RunFolderError, cannot_read
+from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
@@ -75,6 +76,12 @@ class StoredRun:
         return None if digest is None else str(digest)
 
     @property
+    def shard(self) -> str | None:
+        """Which part of a run it is, such as ``3/16``; None for a whole one."""
+        shard = Shard.in_record(self.record)
+        return None if shard is None else str(shard)
+
+    @property
     def tags(self) -> list[str]:
         """The run's tags."""
         tags = self.record.get("tags")
@@ -126,9 +133,10 @@ class StoredRun:
             metrics: The scores; those that the run does not have are left out of ``scores``.
 
         Returns:
-            ``path``, ``label``, ``tags``, ``started``, ``commit``, ``clean``, ``dataset``, ``dataset_sha256``,
-            ``finished``, ``questions``, ``errors`` (samples that failed), ``scores`` (by metric ``mean``, failed
-            questions as 0, and ``answered``), ``total_tokens`` and ``cost`` in USD, of agent and judges.
+            ``path``, ``label``, ``shard``, ``tags``, ``started``, ``commit``, ``clean``, ``dataset``,
+            ``dataset_sha256``, ``finished``, ``questions``, ``errors`` (samples that failed), ``scores`` (by metric
+            ``mean``, failed questions as 0, and ``answered``), ``total_tokens`` and ``cost`` in USD, of agent and
+            judges.
 
         Raises:
             RunFolderError: A file of the run cannot be read.
@@ -141,6 +149,7 @@ class StoredRun:
         return {
             "path": str(self.path),
             "label": self.label,
+            "shard": self.shard,
             "tags": self.tags,
             "started": None if self.started is None else self.started.isoformat(timespec="seconds"),
             "commit": self.commit,
@@ -157,7 +166,7 @@ class StoredRun:
 
 
 def latest_run(folder: str | PathLike[str], *, but: Iterable[str | PathLike[str]] = ()) -> StoredRun:
-    """Return the run in a folder that began last, of those that came to their end.
+    """Return the run in a folder that began last, of those that came to their end; shards are only parts of runs.
 
     Args:
         folder: A folder of runs, or that of a single run.
@@ -169,7 +178,7 @@ def latest_run(folder: str | PathLike[str], *, but: Iterable[str | PathLike[str]
     others = {Path(path).resolve() for path in but}
     known = list_runs(folder)
     runs = [run for run in known if run.path.resolve() not in others]
-    finished = [run for run in runs if run.is_finished]
+    finished = [run for run in runs if run.is_finished and run.shard is None]
     if not finished:
         none = "the folder holds no other run" if known else "the folder holds no run"
         what = "none of the runs in the folder came to its end" if runs else none

@@ -211,9 +211,13 @@ def trend(
     """
     found = list_runs(folder)
     chosen = [run for run in found if set(tags) <= set(run.tags)]
-    runs = [run for run in chosen if run.is_finished]
-    unfinished = [str(run.path) for run in chosen if not run.is_finished]
+    whole = [run for run in chosen if run.shard is None]
+    runs = [run for run in whole if run.is_finished]
+    unfinished = [str(run.path) for run in whole if not run.is_finished]
     warnings = []
+    if len(whole) < len(chosen):
+        number = len(chosen) - len(whole)
+        warnings.append(f"{counted(number, 'shard')} left out, as merge has to put them together first")
     if unfinished:
         have = (
             "run that did not come to its end is" if len(unfinished) == 1 else "runs that did not come to their end are"
@@ -223,6 +227,7 @@ def trend(
         runs = runs[-last:] if last > 0 else []
     if not runs:
         what = "none of the runs has these tags" if found and not chosen else "no run in the folder came to its end"
+        what = "the folder holds only shards, which merge puts together" if chosen and not whole else what
         raise OptionError(what, path=folder, hint="Give the folder that run, score or demo wrote runs to.")
     wanted = tuple(dict.fromkeys(metrics)) if metrics else (_main_metric(runs),)
     _refuse_unknown(wanted, runs)

@@ -93,6 +93,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "question_ids": (["--question", "q1", "--question", "q2"], ["q1", "q2"]),
     "sample": (["--sample", "2"], 2),
     "seed": (["--seed", "7"], 7),
+    "shard": (["--shard", "3/16"], "3/16"),
     "max_concurrency": (["-j", "3"], 3),
     "requests_per_minute": (["--requests-per-minute", "30"], 30.0),
     "timeout": (["--timeout", "5"], 5.0),
@@ -144,7 +145,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
 
 
 # Some options exclude others.
-APART = {"overwrite", "sample", "seed", "isolate"}
+APART = {"isolate", "overwrite", "sample", "seed", "shard"}
 
 
 def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,6 +210,8 @@ def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command
         (["--max-cost", "0"], "max_cost cannot be 0.0"),
         (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
         (["--seed", "3"], "a seed selects nothing by itself"),
+        (["--shard", "0/4"], "there is no shard 0/4. The first is 1/4"),
+        (["--shard", "1/2", "--sample", "2"], "shard beside sample needs seed"),
         (["--question", "q9"], "there is no question q9. Did you mean"),
         (["--template", "when"], "there is no template when. Did you mean where"),
         (["--log-file", "absent/log.jsonl"], "the log file cannot be opened"),

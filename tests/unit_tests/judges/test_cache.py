@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.judges.cache import JudgeCache
+from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, merged_lines
 
 RECORD = {"values": [{"verdict": 1, "reason": "naïve \ud800 \n text"}], "cost": 0.5, "usages": []}
 
@@ -138,3 +138,25 @@ def test_answers_glued_on_one_line_are_kept_and_the_last_of_a_digest_counts(path
     assert [cache.get(digest) for digest in "abc"] == [{"n": 3}, {"n": 2}, None]
     cache.put("c", {"n": 4})
     assert JudgeCache(path).get("c") == {"n": 4}
+
+
+def test_merged_caches_hold_all_that_was_paid(tmp_path: Path) -> None:
+    first, second, absent = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "c.jsonl"))
+    vain = line_of(PAID_IN_VAIN, cost=0.25)
+    first.write_bytes(b"\n".join([line_of("x", cost=1.0), vain, b'{"digest": "torn', line_of("z", cost=2.0)]))
+    second.write_bytes(b"\n".join([line_of("x", cost=1.0) + vain, vain, line_of("z", cost=3.0), b""]))
+    merged = tmp_path / "merged.jsonl"
+    merged.write_bytes(b"".join(merged_lines([first, second, absent], share_lines=False)))
+    cache = JudgeCache(merged)
+    assert cache.get("z") == {"cost": 3.0}
+    assert cache.spent(lambda usage: None) == 1.0 + 0.25 + 2.0 + 1.0 + 0.25 + 0.25 + 3.0
+
+
+def test_lines_that_caches_share_are_paid_once(tmp_path: Path) -> None:
+    part, merged = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    vain = line_of(PAID_IN_VAIN, cost=0.25) + b"\n"
+    part.write_bytes(vain + line_of("x", cost=1.0) + b"\n" + vain)
+    merged.write_bytes(vain + line_of("x", cost=1.0) + b"\n" + line_of("y", cost=4.0))
+    lines = list(merged_lines([merged, part], share_lines=True))
+    assert len(lines) == 4
+    assert lines.count(vain) == 2

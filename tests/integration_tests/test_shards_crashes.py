@@ -1,0 +1,112 @@
+"""Shards that are killed at any moment and resumed, then merged: nothing is lost, and nothing known is asked again."""
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# The side file is on the disk before the agent does anything else.
+ANSWERING = """
+def surely_note(config):
+    descriptor = os.open(os.environ["ASKED_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, ("/".join(config["metadata"]["attempt_id"].split("/")[2:]) + "\\n").encode())
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+@tool
+async def look_up(number: str) -> str:
+    "Look a value up."
+    await asyncio.sleep(0.02)
+    return f"value of {number}"
+
+async def answer(state, config: RunnableConfig):
+    surely_note(config)
+    number = state["messages"][-1].content.split()[-1].strip("?")
+    text = await look_up.ainvoke({"number": number})
+    if int(number[1:]) % 20 == 7:
+        raise ValueError(f"nothing is known of {number}")
+    return {"messages": [AIMessage(text * (5_000 if int(number[1:]) % 20 == 3 else 1))]}
+
+graph = graph_of(answer)
+"""
+QUESTIONS = 120
+FAILING = QUESTIONS // 20
+OF = 3
+
+Key = tuple[str, int]
+
+
+class ShardsOnDisk:
+    """The shards of a run, each a process of its own that is killed and started again.
+
+    Args:
+        run: The run in whose folder they are; its own output is that of the merge.
+    """
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+        self.folders = [run.folder / f"night-{number}-of-{OF}" for number in range(1, OF + 1)]
+        self._known: list[tuple[int, set[Key]]] = []
+        self.kills = 0
+
+    def start(self, number: int) -> Any:
+        """Start the shard of this number, from 0, or go on with it."""
+        options = ("--output", str(self.folders[number]), "--shard", f"{number + 1}/{OF}", "-j", "4")
+        return self._run.start(self._run.command(*options))
+
+    def kill(self, number: int, process: Any) -> None:
+        """Kill a shard, and note what it had written by then, which may never be asked again."""
+        self.kills += self._run.kill(process)
+        self._known.append((self._run.number_asked, answered_in(self.folders[number])))
+
+    def check_nothing_known_was_asked_again(self) -> None:
+        asked = self._run.asked()
+        for position, known in self._known:
+            assert not known & set(asked[position:])
+
+
+def answered_in(folder: Path) -> set[Key]:
+    path = folder / "responses.jsonl"
+    keys: set[Key] = set()
+    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
+        if line.endswith(b"\n"):
+            record = json.loads(line)
+            keys |= set() if record.get("interrupted") else {(record["question_id"], record.get("repeat", 1))}
+    return keys
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(20))
+def test_shards_that_are_killed_again_and_again_merge_to_the_whole_run(run_on_disk: Any, seed: int) -> None:
+    draw = random.Random(seed)
+    run = run_on_disk(ANSWERING, QUESTIONS)
+    shards = ShardsOnDisk(run)
+    is_merged_early = seed % 2 == 1  # then the merged run goes on, and not the shards
+    for _ in range(2):
+        processes = [shards.start(number) for number in range(OF)]
+        for number in draw.sample(range(OF), OF):
+            wanted = run.number_asked + draw.randint(1, 25)
+            run.wait(processes[number], lambda wanted=wanted: run.number_asked >= wanted)
+            time.sleep(draw.uniform(0.0, 0.02))
+            shards.kill(number, processes[number])
+    assert shards.kills >= 1
+    if not is_merged_early:
+        for process in [shards.start(number) for number in range(OF)]:
+            _, stderr = process.communicate(timeout=90)
+            assert process.returncode == 0, stderr
+    there = [folder for folder in shards.folders if folder.exists()]  # as a pattern of the shell gives them
+    merge = ["merge", *map(str, there), "--output", str(run.output), "--no-report"]
+    answered: set[Key] = set().union(*map(answered_in, shards.folders))
+    outcome = run.run(merge)
+    assert outcome.returncode == (0 if len(answered) == QUESTIONS else 1), outcome.stderr
+    assert answered_in(run.output) == answered
+    if is_merged_early:
+        assert outcome.returncode == 0 or "The run is not complete" in outcome.stderr
+        position = run.number_asked
+        assert run.run(run.command("-j", "8")).returncode == 0
+        assert not answered & set(run.asked()[position:])
+    shards.check_nothing_known_was_asked_again()
+    run.check_complete(errors=FAILING)

@@ -1,0 +1,107 @@
+"""Which response counts where several journals have one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.benchmark.merging.answers import Answers
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Any:
+    """Make journals of lists of records, and read them as one."""
+
+    def made(*journals: list[Any]) -> Answers:
+        paths = [tmp_path / f"{number}.jsonl" for number in range(len(journals))]
+        for path, records in zip(paths, journals, strict=True):
+            path.write_text("".join(each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in records))
+        return Answers(paths)
+
+    return made
+
+
+def answer(text: str = "yes", *, question: str = "q1", at: int = 0, **more: Any) -> dict[str, Any]:
+    return {"question_id": question, "status": "success", "actual_answer": text, "started_at": f"t{at}", **more}
+
+
+def failure(question: str = "q1", *, at: int = 0, **more: Any) -> dict[str, Any]:
+    return {"question_id": question, "status": "error", "error": "away", "started_at": f"t{at}", **more}
+
+
+def test_responses_of_all_journals_are_given_one_after_the_other(answers: Any) -> None:
+    known = answers([answer(question="b"), answer(question="a")], [answer(question="c", repeat=2)])
+    assert [record["question_id"] for record in known] == ["b", "a", "c"]
+    assert [known.journal_of(key) for key in (("a", 1), ("c", 2), ("c", 1))] == [0, 1, None]
+    assert ("c", 2) in known
+    assert known.read(("c", 1)) is None
+
+
+def test_last_record_of_a_journal_counts(answers: Any) -> None:
+    known = answers([failure(), answer("later")])
+    assert [record["actual_answer"] for record in known] == ["later"]
+    assert not known.conflicts
+
+
+def test_same_answer_twice_is_one(answers: Any) -> None:
+    known = answers([answer()], [answer()])
+    assert len(list(known)) == 1
+    assert not known.conflicts
+
+
+def test_two_answers_are_a_conflict_of_which_the_success_counts(answers: Any) -> None:
+    known = answers([failure()], [answer()], [answer("no")])
+    assert known.conflicts == {("q1", 1): (0, 1)}
+    assert known.read(("q1", 1)) == answer()
+    assert known.journal_of(("q1", 1)) == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_answer_that_knows_of_the_other_as_a_failed_attempt_counts(answers: Any, is_first: bool) -> None:
+    earlier = failure(at=1, failed_attempts=[{"error": "busy", "started_at": "t0"}])
+    attempts = [{"error": "busy", "started_at": "t0"}, {"error": "away", "started_at": "t1"}]
+    later = answer(at=2, failed_attempts=attempts)
+    known = answers([later], [earlier]) if is_first else answers([earlier], [later])
+    assert known.read(("q1", 1)) == later
+    assert not known.conflicts
+    assert known.journal_of(("q1", 1)) == (0 if is_first else 1)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_answer_goes_before_one_that_was_cut_off_and_keeps_what_that_spent(answers: Any, is_first: bool) -> None:
+    cut = failure(at=1, interrupted=True, total_tokens=7)
+    known = answers([answer(at=2)], [cut]) if is_first else answers([cut], [answer(at=2)])
+    attempt = {"error": "away", "started_at": "t1", "total_tokens": 7}
+    assert list(known) == [answer(at=2, failed_attempts=[attempt])]
+    assert known.is_answered(("q1", 1))
+    assert known.journal_of(("q1", 1)) is None  # no journal has it as it stands now
+
+
+def test_two_that_were_cut_off_keep_what_both_spent(answers: Any) -> None:
+    known = answers([failure(at=1, interrupted=True)], [failure(at=2, interrupted=True)])
+    (record,) = known
+    assert [each["started_at"] for each in (*record["failed_attempts"], record)] == ["t1", "t2"]
+    assert not known.is_answered(("q1", 1))
+
+
+def test_response_to_another_text_of_the_question_is_none(answers: Any) -> None:
+    superseded = failure(interrupted=True, superseded=True)
+    assert ("q1", 1) not in answers([answer(), superseded])
+    assert answers([superseded], [answer()]).is_answered(("q1", 1))
+
+
+def test_lines_that_cannot_be_read_are_told_and_glued_ones_are_read(answers: Any, tmp_path: Path) -> None:
+    glued = json.dumps(answer(question="a")) + json.dumps(answer(question="b")) + "\n"
+    known = answers([glued, '{"question_id": "c", "st'], [answer()])
+    assert [record["question_id"] for record in known] == ["a", "b", "q1"]
+    ((number, line),) = known.unreadable
+    assert (number, line.number, line.length) == (0, 2, 24)
+    assert Answers([tmp_path / "absent.jsonl"]).unreadable == []
+
+
+def test_journals_are_not_changed(answers: Any, tmp_path: Path) -> None:
+    before = '{"question_id": "c", "st'
+    list(answers([before]))
+    assert (tmp_path / "0.jsonl").read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["0.jsonl"]

@@ -1,0 +1,385 @@
+"""Parts of a run put together: what belongs together, what is kept, and what goes on with it."""
+
+import json
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import load_run, merge_runs, score_run
+from graphrag_eval_lc.benchmark.merging.merge_runs import plan_merge
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.run_folder import RunFolder
+
+Part = Callable[..., Path]
+Shards = Callable[..., list[Path]]
+ALL = [f"q{number}" for number in range(12)]
+
+
+def rate(question: Any, response: Any) -> float:
+    return 1.0
+
+
+def record_of(folder: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(Path(folder, "run.json").read_bytes())
+    return record
+
+
+def journal_of(folder: str) -> dict[str, dict[str, Any]]:
+    lines = Path(folder, "responses.jsonl").read_text().splitlines()
+    return {record["question_id"]: record for record in map(json.loads, lines)}
+
+
+def modes_in(folder: str) -> set[int]:
+    return {stat.S_IMODE(path.stat().st_mode) for path in Path(folder).iterdir()}
+
+
+def write_record(folder: Path, **changes: Any) -> None:
+    record = {**record_of(str(folder)), **changes}
+    (folder / "run.json").write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
+
+
+def test_merged_run_is_a_run_like_any_other(shards: Shards, part: Part) -> None:
+    folders = shards(label="night", tags=["a"], max_cost=5.0)
+    merged = merge_runs(folders, output_dir="night")
+    assert merged.stopped is None
+    assert merged.warnings == []
+    assert [result["question_id"] for result in merged.results] == ALL
+    record = record_of("night")
+    assert (record["label"], record["tags"], record["limits"]["max_cost"]) == ("night", ["a"], 5.0)
+    assert "shard" not in record
+    assert [each["shard"] for each in record["merged"]] == ["1/3", "2/3", "3/3"]
+    assert [each["run_id"] for each in record["merged"]] == [record_of(str(each))["run_id"] for each in folders]
+    assert len(record["times"]["sessions"]) == 3
+    seconds = sum(session["elapsed_sec"] for session in record["times"]["sessions"])
+    assert record["times"]["elapsed_sec"] == pytest.approx(seconds)
+    responses = journal_of("night")
+    part("night", max_cost=5.0)
+    assert journal_of("night") == responses  # nothing was asked again
+    assert record_of("night")["merged"] == record["merged"]
+    assert len(record_of("night")["times"]["sessions"]) == 4
+    assert len(score_run("night").results) == 12
+    assert len(load_run("night").results) == 12
+
+
+def test_run_goes_on_with_what_is_missing(shards: Shards, part: Part) -> None:
+    folders = shards(max_failures=30)
+    some = merge_runs(folders[:2], output_dir="night")
+    left = len(journal_of(str(folders[2])))
+    message = f"{left} samples of 12 are not answered: shard 3/3 is missing"
+    assert some.stopped == {"reason": "missing", "message": message, "left_out": left}
+    assert record_of("night")["stopped"] == some.stopped
+    assert [warning for warning in load_run("night").warnings if warning] == []
+    part("night", max_failures=30)
+    assert set(journal_of("night")) == set(ALL)
+    assert "stopped" not in record_of("night")
+    with pytest.raises(RunFolderError, match=f"the folder has {left} answers that no part has"):
+        merge_runs(folders[:2], output_dir="night", overwrite=True)
+    assert set(journal_of("night")) == set(ALL)
+    assert merge_runs([*folders[:2], "night"], output_dir="all").stopped is None
+
+
+def test_metrics_of_an_evaluator_are_those_that_it_gave_in_any_part(shards: Shards) -> None:
+    def found(question: Any, response: Any) -> dict[str, bool]:
+        return {f"has_{response['actual_answer'][0]}": True}
+
+    folders = shards(evaluators=[found])
+    merge_runs(folders, output_dir="night")
+    (evaluator,) = record_of("night")["evaluators"]
+    given = {name for folder in folders for name in record_of(str(folder))["evaluators"][0]["metrics"]}
+    assert set(evaluator["metrics"]) == given
+
+
+def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards: Shards) -> None:
+    folders = shards()
+    merge_runs(folders, output_dir="a")
+    merge_runs([*folders[::-1], folders[0].absolute()], output_dir="b")
+    assert Path("a/responses.jsonl").read_bytes() == Path("b/responses.jsonl").read_bytes()
+    assert Path("a/results.jsonl").read_bytes() == Path("b/results.jsonl").read_bytes()
+    assert Path("a/aggregates.yaml").read_bytes() == Path("b/aggregates.yaml").read_bytes()
+
+
+def test_merge_of_a_merge_knows_all_shards(shards: Shards) -> None:
+    folders = shards(4)
+    half = merge_runs(folders[:2], output_dir="half")
+    assert "shards 3/4, 4/4 are missing" in str(half.stopped)
+    whole = merge_runs(["half", *folders[1:]], output_dir="night")
+    assert whole.stopped is None
+    assert [each["shard"] for each in record_of("night")["merged"]] == ["1/4", "2/4", "3/4", "4/4"]
+    assert len(record_of("night")["times"]["sessions"]) == 4
+    assert "shard 3/4 is missing" in str(merge_runs(["half", folders[3]], output_dir="most").stopped)
+
+
+def test_runs_of_parts_of_the_questions_are_one_run(part: Part) -> None:
+    part("a", template_ids=["t0"])
+    part("b", template_ids=["t1"])
+    part("c", question_ids=["q7", "q1"])
+    whole = merge_runs(["a", "b"], output_dir="whole")
+    assert whole.stopped is None
+    assert "selection" not in record_of("whole")
+    assert list(record_of("whole")["questions"]) == ALL
+    part("whole")
+    with pytest.raises(RunFolderError, match="2 samples have two different answers: q1 in a and c, q7 in b and c"):
+        merge_runs(["a", "b", "c"], output_dir="three")
+
+
+@pytest.mark.parametrize(
+    ("selections", "expected"),
+    [
+        ([{"template_ids": ["t0"]}, {"question_ids": ["q2"]}], {"template_ids": ["t0"]}),
+        ([{"question_ids": ["q7"]}, {"question_ids": ["q2"]}], {"question_ids": ["q2", "q7"]}),
+        ([{"question_ids": ["q7"]}, {"question_ids": ["q7"]}], {"question_ids": ["q7"]}),
+    ],
+)
+def test_selection_is_that_of_all_parts(part: Part, selections: list[Any], expected: dict[str, Any]) -> None:
+    folders = [part(f"p{number}", **selection) for number, selection in enumerate(selections)]
+    merge_runs(folders, output_dir="merged", force=True)
+    assert record_of("merged")["selection"] == expected
+    part("merged", **expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "part_of_message"),
+    [
+        ({"timeout": 5.0}, "night-2-of-2 differs from night-1-of-2: limits.timeout is 5.0 and not 600.0"),
+        ({"max_cost": 1.0}, "limits.max_cost is 1.0 and not none"),
+        ({"config": {"steps": {"names": {"a": "b"}}}}, "config.steps.names.a is b and not none"),
+        ({"capture": {"keep_messages": True}}, "capture.keep_messages is true and not false"),
+        ({"repeats": 2}, "repeats is 2 and not 1"),
+        ({"limit": 3}, "selection.limit is 3 and not none"),
+        ({"agent_config": {"recursion_limit": 5}}, "agent_config is"),
+        ({"agent": str.upper}, "agent is "),
+        ({"evaluators": [rate]}, "test_merge_runs:rate and not none. Score them with one config"),
+        ({"shard": "2/3"}, "it is one of 3 shards and not of 2"),
+    ],
+)
+def test_what_differs_is_refused_and_named(part: Part, options: dict[str, Any], part_of_message: str) -> None:
+    part("night-1-of-2", shard="1/2")
+    part("night-2-of-2", **{"shard": "2/2", **options})
+    with pytest.raises(RunFolderError) as refused:
+        merge_runs(["night-1-of-2", "night-2-of-2"], output_dir="night")
+    assert part_of_message in str(refused.value)
+    assert not Path("night").exists()
+
+
+def test_fewer_places_on_one_machine_are_no_difference(part: Part) -> None:
+    part("a", shard="1/2", max_concurrency=2)
+    part("b", shard="2/2", max_concurrency=5)
+    merge_runs(["a", "b"], output_dir="night")
+    assert record_of("night")["limits"]["max_concurrency"] == 5
+
+
+def test_other_limits_are_merged_with_force_and_another_dataset_never(part: Part) -> None:
+    part("a", shard="1/2")
+    part("b", shard="2/2", timeout=5.0)
+    merged = merge_runs(["a", "b"], output_dir="night", force=True)
+    assert merged.warnings == ["b differs from a: limits.timeout is 5.0 and not 600.0"]
+    write_record(Path("b"), dataset={**record_of("b")["dataset"], "sha256": "0"})
+    with pytest.raises(RunFolderError, match=r"dataset\.sha256 is 0 and not"):
+        merge_runs(["a", "b"], output_dir="other", force=True)
+
+
+def test_dataset_that_has_changed_since_is_refused(shards: Shards) -> None:
+    folders = shards(2)
+    dataset = json.loads(Path("qa.json").read_text())
+    Path("moved.json").write_text(json.dumps(dataset))
+    dataset[0]["questions"][0]["reference_answer"] = "mended"
+    Path("qa.json").write_text(json.dumps(dataset))
+    with pytest.raises(RunFolderError, match="the dataset is not the one of these runs any more"):
+        merge_runs(folders, output_dir="night")
+    assert merge_runs(folders, output_dir="night", dataset="moved.json").stopped is None
+    for folder in folders:
+        score_run(folder)
+    assert merge_runs(folders, output_dir="mended").stopped is None
+
+
+def test_two_answers_to_one_question_are_refused_and_one_is_kept_with_force(part: Part) -> None:
+    part("a")
+    shutil.copytree("a", "b")
+    lines = Path("b/responses.jsonl").read_text()
+    assert merge_runs(["a", "b"], output_dir="same").stopped is None
+    Path("b/responses.jsonl").write_text(lines.replace('"5"', '"five"'))
+    with pytest.raises(RunFolderError, match="1 sample has two different answers: q5 in a and b"):
+        plan_merge(["a", "b"], output_dir="night")
+    merged = merge_runs(["a", "b"], output_dir="night", force=True)
+    assert merged.warnings == ["1 sample with two different answers, of which one was kept: q5"]
+    assert journal_of("night")["q5"]["actual_answer"] == "5"
+
+
+def test_failed_question_that_was_asked_again_since_is_no_conflict(part: Part) -> None:
+    part("night-1-of-1", shard="1/1")
+    merge_runs(["night-1-of-1"], output_dir="early")
+
+    def mended(question: str) -> str:
+        return "mended"
+
+    part("night-1-of-1", mended, shard="1/1", retry_errors=True, force=True)
+    write_record(Path("early"), agent=record_of("night-1-of-1")["agent"])
+    merged = merge_runs(["early", "night-1-of-1"], output_dir="night")
+    assert merged.aggregates["micro"]["number_of_error_samples"] == 0
+    assert journal_of("night")["q3"]["failed_attempts"][0]["error"]
+
+
+def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards) -> None:
+    folders = shards()
+    journal = folders[1] / "responses.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:-9])
+    write_record(folders[1], totals=None)
+    for name in ("results.jsonl", "aggregates.yaml"):
+        (folders[1] / name).unlink()
+    merged = merge_runs(folders, output_dir="night")
+    assert merged.stopped is not None
+    assert merged.stopped["message"] == "1 sample of 12 is not answered: shard 2/3 (1 left) did not come to its end"
+    assert len(merged.results) == 11
+    (warning,) = merged.warnings
+    assert "night-2-of-3/responses.jsonl holds no response, and is set aside" in warning
+    assert Path("night/responses.jsonl.torn").read_bytes() == lines[-1][:-9] + b"\n"
+    assert journal.read_bytes().endswith(lines[-1][:-9])
+    whole = {result["question_id"]: result for result in merge_runs(shards(1), output_dir="one").results}
+    for result in merged.results:
+        assert result.keys() == whole[result["question_id"]].keys()
+
+
+def test_lines_that_parts_set_aside_are_kept(shards: Shards) -> None:
+    folders = shards(2)
+    for folder in folders:
+        (folder / "responses.jsonl.torn").write_text(f"{folder.name}")
+    merge_runs(folders, output_dir="night")
+    assert Path("night/responses.jsonl.torn").read_text() == "night-1-of-2\nnight-2-of-2\n"
+
+
+def test_what_evaluators_have_not_scored_is_left_to_score(shards: Shards) -> None:
+    def length(question: Any, response: Any) -> int:
+        return len(response["actual_answer"])
+
+    folders = shards(evaluators=[length])
+    scored = merge_runs(folders, output_dir="scored")
+    assert scored.stopped is None
+    assert dict(scored.result("q11"))["length"] == 2
+    write_record(folders[1], totals=None)
+    merged = merge_runs(folders, output_dir="night")
+    assert merged.stopped is not None
+    assert merged.stopped["reason"] == "not scored"
+    assert "graphrag-eval-lc score night does it" in merged.stopped["message"]
+    assert merged.results == []
+    assert sorted(path.name for path in Path("night").iterdir()) == [".lock", "responses.jsonl", "run.json"]
+    assert dict(score_run("night", evaluators=[length]).result("q11"))["length"] == 2
+
+
+def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: Part) -> None:
+    tries: dict[str, int] = {}
+
+    def busy(question: str) -> str:
+        tries[question] = tries.get(question, 0) + 1
+        if tries[question] == 1:
+            raise ValueError("busy")
+        return "yes"
+
+    shards(agent=busy)
+    folders = shards(agent=busy, retry_errors=True)
+    merged = merge_runs(folders, output_dir="night")
+    assert all(len(response["failed_attempts"]) == 1 for response in journal_of("night").values())
+    totals = [record_of(str(folder))["totals"] for folder in folders]
+    assert merged.aggregates["totals"].keys() == totals[0].keys()
+
+
+def test_files_are_for_their_owner_alone_unless_they_are_to_be_open(shards: Shards) -> None:
+    folders = shards(2)
+    (folders[0] / "responses.jsonl.torn").write_text("torn")
+    merge_runs(folders, output_dir="private")
+    merge_runs(folders, output_dir="open", open_files=True)
+    private, opened = (modes_in(name) for name in ("private", "open"))
+    assert private == {0o600}
+    assert stat.S_IMODE(Path("private").stat().st_mode) == 0o700
+    assert 0o600 not in opened
+
+
+def test_links_in_a_part_are_not_followed(shards: Shards) -> None:
+    folders = shards(2)
+    (folders[0] / "responses.jsonl").rename("elsewhere.jsonl")
+    (folders[0] / "responses.jsonl").symlink_to(Path("elsewhere.jsonl").absolute())
+    with pytest.raises(RunFolderError, match="this is a symbolic link"):
+        merge_runs(folders, output_dir="night")
+    assert not Path("night").exists()
+
+
+def test_shard_that_still_runs_is_refused(shards: Shards) -> None:
+    folders = shards(2)
+    with RunFolder(folders[1]).lock(), pytest.raises(RunFolderError, match="works in this folder"):
+        merge_runs(folders, output_dir="night")
+    assert merge_runs(folders, output_dir="night").stopped is None
+
+
+def test_shard_that_was_killed_before_it_wrote_anything_is_left_out(shards: Shards) -> None:
+    folders = shards(2)
+    for path in folders[1].iterdir():
+        if path.name != ".lock":
+            path.unlink()
+    merged = merge_runs(folders, output_dir="night")
+    assert merged.warnings == ["night-2-of-2 is left out, as the run there was killed before it asked anything"]
+    assert "shard 2/2 is missing" in str(merged.stopped)
+    with pytest.raises(RunFolderError, match="night-2-of-2: no folder holds a run"):
+        merge_runs(folders[1:], output_dir="none")
+
+
+def test_output_holds_no_other_run_and_is_none_of_the_parts(shards: Shards) -> None:
+    folders = shards(2)
+    with pytest.raises(RunFolderError, match="the folder is one of those that are merged"):
+        merge_runs(folders, output_dir=folders[0], overwrite=True)
+    merge_runs(folders[:1], output_dir="night")
+    with pytest.raises(RunFolderError, match="the folder holds a run already"):
+        merge_runs(folders, output_dir="night")
+    assert merge_runs(folders, output_dir="night", overwrite=True).stopped is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "what"),
+    [
+        ([], "there is no run to merge"),
+        ("night-1-of-2", "the runs cannot be 'night-1-of-2'"),
+        (["absent"], "absent: there is no such folder"),
+        (["qa.json"], "this is a file, not the folder of a run"),
+        (["."], "the folder holds no run.json"),
+    ],
+)
+def test_what_is_no_run_is_refused(part: Part, runs: Any, what: str) -> None:
+    with pytest.raises((OptionError, RunFolderError), match=what):
+        merge_runs(runs, output_dir="night")
+
+
+def test_label_of_the_merged_run_is_that_of_all_or_a_new_one(part: Part) -> None:
+    folders = [part("a", shard="1/2", label="one"), part("b", shard="2/2", label="two")]
+    merge_runs(folders, output_dir="night")
+    assert "label" not in record_of("night")
+    merge_runs(folders, output_dir="named", label="both")
+    assert record_of("named")["label"] == "both"
+
+
+def test_gates_of_the_config_are_checked_on_the_merged_run(shards: Shards) -> None:
+    folders = shards(2, config={"gates": [{"metric": "elapsed_sec", "over": 100}]})
+    merged = merge_runs(folders, output_dir="night", gates=["total_tokens.max=1"])
+    assert len(merged.gates) == 2
+
+
+def test_plan_counts_and_writes_nothing(shards: Shards) -> None:
+    folders = shards()
+    plan = plan_merge(folders, output_dir="night")
+    assert (plan.runs, plan.samples, plan.answered, plan.errors, plan.missing) == (3, 12, 12, 2, "")
+    assert "shard 1/3 is missing" in plan_merge(folders[1:], output_dir="night").missing
+    assert not Path("night").exists()
+
+
+def test_other_commits_and_versions_are_told(shards: Shards) -> None:
+    folders = shards(2)
+    versions = {**record_of("night-2-of-2")["versions"], "langgraph": "9"}
+    write_record(folders[1], versions=versions, git={"commit": "b" * 40})
+    write_record(folders[0], git={"commit": "a" * 40})
+    warnings = merge_runs(folders, output_dir="night").warnings
+    assert warnings[0] == "the parts were asked at 2 commits: aaaaaaaaaaaa, bbbbbbbbbbbb"
+    assert warnings[1].startswith("the parts were asked with langgraph ")
+    sessions = record_of("night")["times"]["sessions"]
+    assert [session.get("git") for session in sessions] == [None, {"commit": "b" * 40}]

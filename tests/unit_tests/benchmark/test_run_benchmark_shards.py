@@ -1,0 +1,132 @@
+"""A run in shards: each asks its part, into a folder of its own that knows the whole run."""
+
+import json
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark, score_run
+from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+
+QUESTIONS = [{"id": f"q{number}", "question_text": f"{number}?"} for number in range(12)]
+DATASET: list[Any] = [{"template_id": "t", "questions": QUESTIONS}]
+
+
+def answer(question: str) -> str:
+    return "fine"
+
+
+def asked(dataset: list[Any] = DATASET, **options: Any) -> list[tuple[str, int]]:
+    return [sample.key for sample in plan_benchmark(answer, dataset, **options).to_ask]
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((folder / "run.json").read_bytes())
+    return record
+
+
+def test_shards_ask_every_sample_once() -> None:
+    parts = [asked(shard=f"{number}/5", repeats=2) for number in range(1, 6)]
+    assert sorted(chain(*parts)) == sorted(asked(repeats=2))
+    assert any(
+        {repeat for key, repeat in part if key == "q0"} == {1} for part in parts
+    )  # repeats go to other shards too
+
+
+def test_shard_is_the_same_in_any_order_and_beside_other_questions() -> None:
+    fewer: list[Any] = [{"template_id": "t", "questions": QUESTIONS[:6][::-1]}]
+    all_of_them, some = asked(shard="2/3"), asked(fewer, shard="2/3")
+    assert some
+    assert set(some) == {key for key in all_of_them if key in asked(fewer)}
+
+
+def test_record_has_the_identity_of_the_whole_run(tmp_path: Path) -> None:
+    for number in (1, 2):
+        options: dict[str, Any] = {"shard": f"{number}/2", "max_tokens": 1_001, "requests_per_minute": 6e4}
+        run_benchmark(answer, DATASET, output_dir=tmp_path / str(number), progress="off", **options)
+    first, second = (record_of(tmp_path / number) for number in ("1", "2"))
+    assert first["shard"] == {"number": 1, "of": 2, "run": second["shard"]["run"]}
+    assert list(first["questions"]) == [question["id"] for question in QUESTIONS]
+    assert first["limits"]["max_tokens"] == 1_001
+    assert first["limits"]["requests_per_minute"] == 6e4
+    assert first["run_id"] != second["run_id"]
+    run_benchmark(answer, DATASET, output_dir=tmp_path / "3", shard="1/2", timeout=3.0, progress="off")
+    assert record_of(tmp_path / "3")["shard"]["run"] != first["shard"]["run"]
+
+
+def test_shard_has_its_part_of_the_limits() -> None:
+    limits: dict[str, Any] = {"requests_per_minute": 80, "max_tokens": 10, "max_cost": 2.0, "max_failures": 9}
+    part = checked_options({"shard": "1/8", "max_time": 60, "max_concurrency": 7, **limits}).in_shard()
+    assert (part.requests_per_minute, part.max_tokens, part.max_cost) == (10, 2, 0.25)
+    assert str(part.failure_limit) == "2"
+    assert (part.max_time, part.max_concurrency) == (60, 7)
+    whole = checked_options(limits)
+    assert whole.in_shard() is whole
+
+
+def test_note_says_which_part_it_is(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"shard": "2/3", "max_cost": 3.0, "max_failures": 5, "progress": "off"}
+    config = {"gates": [{"metric": "steps_score", "under": 0.5}]}
+    run = run_benchmark(answer, DATASET, config=config, **options)
+    part = (
+        f"this is shard 2/3 of a run: {len(run.results)} questions of 12, with $1.00 of its $3.00, 2 of its 5 failures"
+    )
+    assert run.notes == [f"{part}; the gates are checked where the shards are merged"]
+    assert run.gate_results() == []
+    assert plan_benchmark(answer, DATASET, **options).notes == (part,)
+
+
+def test_another_shard_in_the_folder_is_refused_also_with_force(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run_benchmark(answer, DATASET, output_dir=folder, shard="1/2", progress="off")
+    for shard, force, part in (
+        ("2/2", False, "shard 1/2 of a run, and shard 2/2 was to be asked"),
+        ("1/3", True, "shard 1/2 of a run, and shard 1/3 was to be asked"),
+        (None, True, "shard 1/2 of a run, and the whole run was to be asked"),
+    ):
+        with pytest.raises(RunFolderError, match=part):
+            run_benchmark(answer, DATASET, output_dir=folder, shard=shard, force=force, progress="off")
+    run_benchmark(answer, DATASET, output_dir=tmp_path / "whole", progress="off")
+    with pytest.raises(RunFolderError, match="holds a whole run, and shard 1/2 was"):
+        run_benchmark(answer, DATASET, output_dir=tmp_path / "whole", shard="1/2", progress="off")
+
+
+def test_shard_goes_on_and_is_scored_again_alone(tmp_path: Path) -> None:
+    (tmp_path / "qa.json").write_text(json.dumps(DATASET))
+    calls: list[str] = []
+
+    def noted(question: str) -> str:
+        calls.append(question)
+        return "fine"
+
+    options: dict[str, Any] = {"output_dir": tmp_path / "run", "shard": "1/2", "progress": "off"}
+    first = run_benchmark(noted, tmp_path / "qa.json", **options)
+    again = run_benchmark(noted, tmp_path / "qa.json", **options)
+    assert len(calls) == len(again.results) == len(first.results) > 0
+    scored = score_run(tmp_path / "run")
+    assert scored.warnings == []
+    assert [result["question_id"] for result in scored.results] == [each["question_id"] for each in first.results]
+
+
+def test_sample_needs_a_seed_that_all_shards_share() -> None:
+    with pytest.raises(OptionError, match="shard beside sample needs seed"):
+        checked_options({"shard": "1/2", "sample": 3})
+    parts = [asked(shard=f"{number}/2", sample=5, seed=1) for number in (1, 2)]
+    assert sorted(chain(*parts)) == sorted(asked(sample=5, seed=1))
+
+
+def test_gates_of_the_whole_run_are_refused() -> None:
+    with pytest.raises(OptionError, match="Give the gates to merge_runs"):
+        checked_options({"shard": "1/2", "gates": ["steps_score=0.9"]})
+
+
+def test_shard_without_questions_is_a_run(tmp_path: Path) -> None:
+    one: list[Any] = [{"template_id": "t", "questions": QUESTIONS[:1]}]
+    sizes = [
+        len(run_benchmark(answer, one, output_dir=tmp_path / n, shard=f"{n}/2", progress="off").results) for n in "12"
+    ]
+    assert sorted(sizes) == [0, 1]

@@ -1,0 +1,61 @@
+"""Shards: which samples belong to which part."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.evaluation.limits import FailureLimit
+from graphrag_eval_lc.evaluation.shards import Shard, shard_number
+
+KEYS = st.tuples(st.text(), st.integers(1, 50))
+
+
+@given(KEYS, st.integers(1, 40))
+def test_each_sample_belongs_to_one_shard(key: tuple[str, int], of: int) -> None:
+    assert sum(Shard(number, of).has(key) for number in range(1, of + 1)) == 1
+
+
+@given(st.integers(0, 10**12), st.integers(1, 40))
+def test_parts_of_a_number_add_up_to_it(whole: int, of: int) -> None:
+    parts = [Shard(number, of).part_of(whole) for number in range(1, of + 1)]
+    assert sum(parts) == whole
+    assert max(parts) - min(parts) <= 1
+
+
+def test_part_of_a_sample_is_the_same_in_all_versions() -> None:
+    keys = [("q1", 1), ("q1", 2), ("q2", 1), ("Größe", 1), ("\ud800", 1)]
+    assert [shard_number(key, 16) for key in keys] == [14, 6, 5, 1, 8]
+
+
+def test_samples_are_spread_evenly() -> None:
+    sizes = [sum(Shard(number, 8).has((f"question {each}", 1)) for each in range(8_000)) for number in range(1, 9)]
+    assert all(900 < size < 1_100 for size in sizes)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("3", "cannot be '3'. Write it as 3/16"),
+        ("0/16", "there is no shard 0/16. The first is 1/16: where parts are counted from 0, add 1"),
+        ("17/16", "there is no shard 17/16"),
+        ("0/0", "there is no shard 0/0"),
+        ("-1/16", "cannot be '-1/16'"),
+        (3, "cannot be 3"),
+    ],
+)
+def test_what_is_no_shard_is_refused(text: object, part: str) -> None:
+    with pytest.raises(OptionError, match=part):
+        Shard.read(text)
+
+
+def test_record_changed_by_hand_is_of_no_shard() -> None:
+    assert Shard.in_record({"shard": {"number": 3, "of": 16}}) == Shard(3, 16)
+    assert Shard.in_record({"shard": {"number": "x"}}) is None
+    assert Shard.in_record({"shard": "3/16"}) is None
+
+
+def test_limit_of_failures_is_divided_as_a_number_and_stays_as_a_share() -> None:
+    assert str(FailureLimit.read(20).in_shard(Shard(1, 16))) == "2"
+    assert str(FailureLimit.read(20).in_shard(Shard(5, 16))) == "1"
+    assert str(FailureLimit.read("5%").in_shard(Shard(5, 16))) == "5%"
