@@ -1,0 +1,54 @@
+"""What can be sent to another process, and the one sentence for what cannot."""
+
+import pickle
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.benchmark.workers.messages import Job
+from graphrag_eval_lc.benchmark.workers.shipping import packed
+from graphrag_eval_lc.errors import AgentError
+
+
+def answer(question: str) -> str:
+    return question
+
+
+def unpacked(agent: Any, **options: Any) -> Any:
+    return pickle.loads(packed(Job(agent=agent, **options)))
+
+
+def test_a_spec_goes_as_it_is() -> None:
+    assert unpacked("my_agent.py:agent").agent == "my_agent.py:agent"
+
+
+def test_a_function_of_a_module_goes_by_its_name() -> None:
+    assert unpacked(answer).agent is answer
+
+
+def test_what_cannot_be_pickled_goes_by_the_name_that_a_module_has_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("my_agents")
+    module.__file__ = "my_agents.py"
+    module.graph = threading.Lock()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "my_agents", module)
+    assert unpacked(module.graph).agent == "my_agents:graph"
+
+
+def test_what_only_the_program_has_is_pickled_by_value_where_something_can() -> None:
+    local = lambda question: question  # noqa: E731
+    assert packed(Job(agent=local), lambda job: f"value of {job.agent.__name__}".encode()) == b"value of <lambda>"
+
+
+def test_the_sentence_names_the_part_that_cannot_be_sent() -> None:
+    lock = threading.Lock()
+    with pytest.raises(AgentError, match=r"input_fn cannot be sent to another process \(.+\)\. Put it into a file"):
+        packed(Job(agent=answer, input_fn=lambda question: lock), lambda job: pickle.dumps(job))
+
+
+def test_functions_of_the_running_program_are_not_taken_for_those_of_another() -> None:
+    program: dict[str, Any] = {"__name__": "__main__"}
+    exec("def answer(question): return question", program)
+    assert packed(Job(agent=program["answer"]), lambda job: b"by value") == b"by value"
