@@ -214,7 +214,7 @@ class RunManifest:
             record["stopped"] = dict(self.session.stopped)
         if self.totals is not None:
             record["totals"] = dict(self.totals)
-        record["questions"] = dict(self.questions)
+        record["questions"] = self.questions
         if self.earlier_questions:
             record["earlier_questions"] = dict(self.earlier_questions)
         return record

@@ -77,6 +77,7 @@ class RunSession:
                     plan = output.planned(samples, retry_errors=options.retry_errors)
                 await call.abegin(self._stop)
             pipeline, left_out = await self._ask_and_score(plan, call, templates)
+        del samples, plan  # the end takes the most memory
         aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
         stopped = None
         if self._stop.reason is not None:

@@ -3,6 +3,7 @@
 import codecs
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 
 from graphrag_eval_lc.errors import GraphRAGEvalError, no_path
 from graphrag_eval_lc.files.opening import is_of_run, open_to_read
+from graphrag_eval_lc.files.yaml_parts import list_in_parts
 from graphrag_eval_lc.json_values import parse_json
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
@@ -137,6 +139,7 @@ MAX_DEPTH = 200
 # A dataset of 100,000 questions has some ten million values; aliases of aliases soon reach billions.
 MAX_EXPANDED_VALUES = 50_000_000
 MAX_MERGED_KEYS = 100_000
+_LONGEST_KEY = 40
 
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 # A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. Each of
@@ -165,6 +168,15 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
             )
 
 
+def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
+    """Return a text; one that is short, such as a key, is kept once for all places."""
+    value = str(loader.construct_scalar(node))
+    return sys.intern(value) if len(value) <= _LONGEST_KEY else value
+
+
+_RecordLoader.add_constructor("tag:yaml.org,2002:str", _text)
+
+
 def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> Any:
     """Parse YAML into dicts, lists, strings, numbers, booleans and None.
 
@@ -179,7 +191,9 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
     """
     try:
         _check_depth(file, error, what)
-        value = yaml.load(file.text if file.raw is None else file.raw, Loader=_RecordLoader)
+        value = list_in_parts(file.text, _RecordLoader)
+        if value is None:
+            value = yaml.load(file.text if file.raw is None else file.raw, Loader=_RecordLoader)
     except GraphRAGEvalError:
         raise
     except yaml.YAMLError as problem:

@@ -1,0 +1,54 @@
+"""A long list in YAML is read a part at a time: PyYAML's nodes take many times the memory of what they describe."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+PART_CHARACTERS = 200_000
+
+# Marks of documents and directives. The first line may begin the only document.
+_MARK = re.compile(r"^(?:---|\.\.\.|%)", re.MULTILINE)
+_ITEM = "\n- "
+
+
+def list_in_parts(text: str, loader: type[yaml.SafeLoader]) -> list[Any] | None:
+    r"""Read a YAML list whose items begin at the start of a line, a part at a time.
+
+    Each part is some items of the list. A part breaks the format where an item goes on over what looks like the next,
+    as a text in quotes can, or names an anchor of an earlier part.
+
+    Args:
+        text: The text of the file.
+        loader: Reads the parts.
+
+    Returns:
+        The list; None where the text is short or no such list, or a part breaks the format: it must be read as a whole.
+
+    Example:
+        >>> list_in_parts("- a: 1\n" * 100_000, yaml.SafeLoader)[-1]
+        {'a': 1}
+        >>> list_in_parts("a: 1\n" * 100_000, yaml.SafeLoader) is None
+        True
+    """
+    if len(text) <= PART_CHARACTERS or _MARK.search(text, 1) is not None:
+        return None
+    items: list[Any] = []
+    try:
+        for part in _parts_of(text):
+            read = yaml.load(part, Loader=loader)
+            if read is not None and not isinstance(read, list):
+                return None
+            items += read or ()  # there are only comments in it
+    except Exception:  # PyYAML raises anything; whoever reads the whole text is told it with its line
+        return None
+    return items or None
+
+
+def _parts_of(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = text.find(_ITEM, start + PART_CHARACTERS) + 1 or len(text)
+        yield text[start:end]
+        start = end
