@@ -12,7 +12,7 @@ from graphrag_eval_lc.registry import registered_only_here
 
 # On a busy machine an example may take longer than hypothesis allows by default.
 # `make test` tries fewer; --hypothesis-profile=thorough tries as many as hypothesis does by default.
-settings.register_profile("daily", deadline=None, max_examples=40)
+settings.register_profile("daily", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("daily")
 

@@ -106,6 +106,7 @@ def test_a_run_with_repeats_goes_on_within_the_repeat_in_which_it_was_killed(run
     assert run.asked()[:8] == [(identifier, 1) for identifier in run.ids[:8]]
 
 
+@pytest.mark.full
 def test_a_line_that_a_crash_of_the_machine_tore_is_told_and_its_question_asked_again(run_on_disk) -> None:
     run = run_on_disk(ANSWERING, 40)
     process = run.start(run.command())

@@ -484,6 +484,7 @@ def test_a_full_disk_is_one_clear_error_and_the_same_command_completes_the_run(
     run.check_complete()
 
 
+@pytest.mark.full
 def test_a_file_in_the_place_of_the_folder_is_a_clear_error(run_on_disk) -> None:
     run = run_on_disk(_NOTING, 3)
     run.output.write_text("a file", encoding="utf-8")

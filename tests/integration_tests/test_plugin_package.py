@@ -110,6 +110,7 @@ def check_run(folder: str) -> None:
     assert "extra_wait" in Path(folder, "report.html").read_text()
 
 
+@pytest.mark.full
 def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
     shown = done("plugins", path=site)
     assert "entry point acme" in shown
@@ -192,6 +193,7 @@ def test_plugin_that_is_named_does_the_same_without_being_installed(is_config: b
     assert results_in("runs/a") == before
 
 
+@pytest.mark.full
 def test_broken_installed_plugin_is_one_sentence(tmp_path: Path) -> None:
     info = tmp_path / "site" / "acme_checks-2.0.dist-info"
     info.mkdir(parents=True)

@@ -51,6 +51,7 @@ def test_edges_are_as_in_json_itself(text: str) -> None:
     assert outcome(read_json, text) == outcome(json.loads, text)
 
 
+@pytest.mark.full
 def test_what_ends_too_early_at_any_depth_is_refused_with_its_place() -> None:
     with pytest.raises(json.JSONDecodeError) as refused:
         parse_deep_json("[\n" * 100_000)
@@ -67,6 +68,7 @@ def test_deep_texts_are_read_where_the_parsers_give_up() -> None:
     assert depth == 100_000
 
 
+@pytest.mark.full
 def test_time_grows_with_the_length_alone() -> None:
     def seconds(depth: int) -> float:
         started = time.process_time()

@@ -123,6 +123,7 @@ def test_what_is_no_sensible_number_measures_nothing(value: Any) -> None:
     assert aggregates["totals"]["unmeasured_samples"] == {"elapsed_sec": 1}
 
 
+@pytest.mark.full
 def test_results_are_not_kept() -> None:
     class Result(dict[str, Any]):
         pass

@@ -476,6 +476,7 @@ async def test_steps_are_left_as_they_are() -> None:
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 async def test_agent_that_takes_too_long_is_cancelled_and_its_steps_stay() -> None:
     cancelled = asyncio.Event()
 

@@ -68,6 +68,7 @@ def after_bar(output: str) -> str:
     return left[left.rindex("\x1b[2K") + len("\x1b[2K") :]
 
 
+@pytest.mark.full
 def test_in_a_terminal_a_bar_is_painted_and_gone_at_the_end() -> None:
     output = terminal_output()
     assert after_bar(output) == "after the run\n"
@@ -76,10 +77,12 @@ def test_in_a_terminal_a_bar_is_painted_and_gone_at_the_end() -> None:
         assert re.search(rf"(^|\n|\x1b\[2K){line}\n", output), line
 
 
+@pytest.mark.full
 def test_an_exception_on_the_way_leaves_a_clean_terminal() -> None:
     assert after_bar(terminal_output("fail")) == "failed on the way\n"
 
 
+@pytest.mark.full
 def test_standard_output_that_goes_to_a_file_stays_there(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     with path.open("wb") as file:
@@ -88,6 +91,7 @@ def test_standard_output_that_goes_to_a_file_stays_there(tmp_path: Path) -> None
     assert "the agent prints" not in output
 
 
+@pytest.mark.full
 def test_a_terminal_that_cannot_repaint_gets_lines() -> None:
     assert terminal_output(term="dumb") == (
         "the agent prints\nthe agent complains\nWarning: The disk is nearly full.\nafter the run\n"

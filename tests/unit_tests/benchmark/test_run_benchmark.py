@@ -511,6 +511,7 @@ def test_share_of_failures_is_of_all_questions(agent: Agent) -> None:
     assert run.aggregates["micro"]["number_of_error_samples"] == 4
 
 
+@pytest.mark.full
 def test_time_that_is_over_ends_the_run(tmp_path: Path) -> None:
     async def agent(question: str) -> str:
         await asyncio.sleep(0 if question == "a" else 3600)

@@ -34,6 +34,7 @@ def texts_of(folder: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.full
 def test_secrets_in_errors_of_an_agent_reach_no_file_and_no_console(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def graph() -> Any:
     return builder.compile()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("from_config", [False, True])
 def test_redact_secrets_masks_all_that_a_run_keeps_and_leaves_the_rest(tmp_path: Path, from_config: bool) -> None:
     names = list(BY_QUESTION)[:: 3 if from_config else 1]

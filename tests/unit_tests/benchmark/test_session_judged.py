@@ -132,6 +132,7 @@ def test_each_repeat_is_judged(judge: OpenAIStub, tmp_path: Path) -> None:
     assert [dict(result)["repeat"] for result in run.results] == [1, 2, 3, 1, 2, 3]
 
 
+@pytest.mark.full
 def test_config_says_how_many_requests_are_under_way_at_once(judge: OpenAIStub) -> None:
     judge.latency_sec = 0.05
     run_of(judge, questions=6, config={"judges": {"max_concurrency": 3}})
@@ -319,6 +320,7 @@ def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) 
     assert all("Lyon" in request.user for request in judge.requests)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["option", "config"])
 def test_without_the_cache_all_is_asked_again(judge: OpenAIStub, tmp_path: Path, how: str) -> None:
     config = config_of(judge, judges={"cache": False} if how == "config" else {})
@@ -490,6 +492,7 @@ def test_first_request_that_does_not_fit_is_not_sent(judge: OpenAIStub) -> None:
     assert not any("answer_correctness_error" in result for result in run.results)
 
 
+@pytest.mark.full
 def test_requests_without_an_answer_count_with_the_most_that_they_can_have_cost(judge: OpenAIStub) -> None:
     judge.chat_faults += [Fault(is_reset=True)] * 1000
     config = bounded(judge, prices=PRICES)
@@ -638,6 +641,7 @@ def test_endpoint_that_is_gone_leaves_the_results_and_the_responses(judge: OpenA
     assert not any(key in result for result in mended.results for key in ERRORS)
 
 
+@pytest.mark.full
 def test_wrong_key_is_told_in_the_results_without_the_key(judge: OpenAIStub, tmp_path: Path) -> None:
     config = config_of(judge)
     for model in config["llm"].values():

@@ -327,6 +327,7 @@ def test_an_agent_asked_twice_in_a_block_has_each_step_once(make_agent, ai, chat
     assert (response["question_text"], response["actual_answer"], response["input_tokens"]) == ("one", "second", 40)
 
 
+@pytest.mark.full
 def test_a_conversation_that_is_handed_on_counts_once(make_agent, ai, chat_model, search) -> None:
     first = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("draft")], [search])
     second = make_agent([], [search], model=chat_model(script=[ai("final")], by_turn=False))

@@ -248,6 +248,7 @@ def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> 
         assert gave["content"] == f"answer {call['node']}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["threads", "gather"])
 async def test_runs_at_once_keep_their_messages_apart(way: str, chat_model, ai, search, keeper) -> None:
     class Echo(chat_model):

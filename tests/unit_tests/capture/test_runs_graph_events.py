@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.callbacks import GraphCallbackHandler
 from langgraph.errors import GraphInterrupt, ParentCommand
@@ -33,6 +34,7 @@ def test_interrupts_and_handoffs_are_known_by_their_class() -> None:
     assert not is_handoff(type("ParentCommand", (Exception,), {})())
 
 
+@pytest.mark.full
 def test_the_import_leaves_langgraph_alone() -> None:
     program = "import sys, graphrag_eval_lc.capture; print('langgraph' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

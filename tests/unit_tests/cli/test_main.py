@@ -123,6 +123,7 @@ def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files:
     assert "Written to run: run.json" in done.stdout
 
 
+@pytest.mark.full
 def test_python_runs_the_package_as_the_command(files: Path) -> None:
     command = [sys.executable, "-m", "graphrag_eval_lc"]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)

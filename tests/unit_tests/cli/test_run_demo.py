@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pyoxigraph")
 
 
+@pytest.mark.full
 def test_demo_runs_without_a_key_and_replaces_its_folder(
     tmp_path: Path, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

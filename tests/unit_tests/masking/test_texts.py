@@ -217,6 +217,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.full
 @given(json_values)
 def test_what_is_passed_in_stays_as_it_was(values: Any) -> None:
     before = copy.deepcopy(values)

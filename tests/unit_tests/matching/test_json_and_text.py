@@ -49,6 +49,7 @@ def test_actual_output_that_is_no_json_is_unreadable_and_a_bad_reference_is_blam
     assert bad_reference.reason().startswith("the reference cannot be compared")
 
 
+@pytest.mark.full
 @given(values)
 def test_every_json_value_equals_itself_after_a_round_trip(value: Any) -> None:
     assert are_json_equal(value, json.loads(json.dumps(value)))

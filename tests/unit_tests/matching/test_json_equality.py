@@ -82,6 +82,7 @@ def evaluated(reference: Any, actual: Any, args: Any = None) -> dict[str, Any]:
 DEEPEST = pytest.param(100_000, marks=pytest.mark.full)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [150, 300, 500, 990, 5_000, 12_000, DEEPEST])
 def test_tool_outputs_of_any_depth_are_compared(depth: int) -> None:
     reference = text_of_depth(depth)
@@ -94,6 +95,7 @@ def test_tool_outputs_of_any_depth_are_compared(depth: int) -> None:
     assert len(reason) < 300
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [500, 100_000])
 def test_a_deep_value_beside_a_flat_one_differs(depth: int) -> None:
     for reference, actual in ((text_of_depth(depth), "[]"), ("[]", text_of_depth(depth))):

@@ -92,6 +92,7 @@ def test_calls_before_the_last_one_that_fits_in_full_are_not_compared() -> None:
     assert compared == [("b", "c3"), ("a", "c3"), ("a", "c2")]
 
 
+@pytest.mark.full
 def test_hundreds_of_steps_in_the_wrong_order_are_assigned_in_time() -> None:
     letters = [chr(0x4E00 + at) for at in range(150)]
     match = graded(letters, *reversed(letters), *letters[:75])

@@ -121,6 +121,7 @@ def test_folder_in_which_nothing_can_be_written_is_an_error(folder: Path) -> Non
     assert check.level == "error"
 
 
+@pytest.mark.full
 def test_agent_is_asked_only_on_demand() -> None:
     assert found("answer") == []
     checks = found("answer", asks_agent=True)

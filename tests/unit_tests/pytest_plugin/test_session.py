@@ -120,6 +120,7 @@ def test_the_run_can_be_compared_and_scored_again(ended: Ended) -> None:
     assert score_run(folder).aggregates == before
 
 
+@pytest.mark.full
 def test_a_folder_with_a_run_is_refused_before_anything_is_asked(ended: Ended) -> None:
     again = run_in(ended.folder, "--graphrag-output=runs/ci")
     assert again.returncode == 4

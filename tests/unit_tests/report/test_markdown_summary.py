@@ -148,6 +148,7 @@ def test_comparison_without_gates_begins_with_what_can_be_said() -> None:
     assert "(3 of 20)" in summary_text(worse, most_questions=3)
 
 
+@pytest.mark.full
 def test_hostile_texts_change_no_structure(tmp_path: Path) -> None:
     hostile_run(tmp_path / "a")
     run = hostile_run(tmp_path / "b", is_better=True)
@@ -159,6 +160,7 @@ def test_hostile_texts_change_no_structure(tmp_path: Path) -> None:
         assert len(text.encode()) < MOST_BYTES
 
 
+@pytest.mark.full
 def test_file_is_written_into_the_runs_folder_or_where_it_is_told(tmp_path: Path) -> None:
     run = hostile_run(tmp_path / "run")
     assert write_summary(tmp_path / "run") == tmp_path / "run" / "summary.md"

@@ -157,6 +157,7 @@ whole_lines = st.lists(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=2, deadline=None)  # each syncs the disk for each of its bytes
 @given(whole_lines)
 def test_file_cut_anywhere_keeps_its_whole_lines(

@@ -84,6 +84,7 @@ def many(number: int, templates: int) -> Iterator[dict[str, Any]]:
         yield result(f"t{n % templates}{attack}", f"q{n}{attack}", n % 3 / 2, question_text=attack, error=None)
 
 
+@pytest.mark.full
 def test_ten_thousand_questions_in_a_thousand_templates_stay_small() -> None:
     short: Any = [
         {**each, "question_id": each["question_id"][:99], "template_id": each["template_id"][:99]}

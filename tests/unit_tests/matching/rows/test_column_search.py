@@ -38,6 +38,7 @@ def found_columns(mine: Rows, others: Rows) -> tuple[int, ...] | None:
     return search.mapping(actual, candidates, {}, lambda _: True)
 
 
+@pytest.mark.full
 @settings(max_examples=600)
 @given(pair=tables(), as_set=st.booleans())
 def test_columns_are_found_if_some_order_of_columns_has_the_rows(pair: tuple[Rows, Rows], as_set: bool) -> None:

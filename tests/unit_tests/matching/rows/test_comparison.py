@@ -478,6 +478,7 @@ def cycle(size: int, start: int = 0) -> list[tuple[object, object]]:
     return [*pairwise(nodes), (nodes[-1], nodes[0])]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("mine", "others", "expected"),
     [

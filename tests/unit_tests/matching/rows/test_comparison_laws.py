@@ -164,6 +164,7 @@ def pairs_of_tables(draw: st.DrawFn) -> tuple[Rows, Rows]:
     return mine, others
 
 
+@pytest.mark.full
 @settings(max_examples=800)
 @given(pair=pairs_of_tables(), mode=st.sampled_from(MODES))
 def test_the_score_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: dict[str, Any]) -> None:
@@ -253,6 +254,7 @@ def test_what_matches_matches_within_a_larger_tolerance_too(
     assert tight <= loose
 
 
+@pytest.mark.full
 @settings(max_examples=200)
 @given(pair=pairs_of_tables(), mode=st.sampled_from(MODES), tolerance=st.sampled_from([0, 7e-6, 1e-5, 2e-5]))
 def test_the_score_within_a_tolerance_for_all_numbers_is_that_of_trying_everything(

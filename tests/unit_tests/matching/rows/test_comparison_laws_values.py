@@ -371,6 +371,7 @@ def agree(rng: random.Random) -> float:
     return found.score
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(6))
 def test_the_score_is_that_of_trying_everything(seed: int) -> None:
     rng = random.Random(seed)
@@ -386,6 +387,7 @@ def test_the_score_is_that_of_trying_everything_at_length(seed: int) -> None:
     assert 1_000 < sum(scores) < 4_000
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(2))
 def test_strict_comparisons_ignore_the_rules_of_values(seed: int) -> None:
     rng = random.Random(seed)

@@ -210,6 +210,7 @@ def assert_scores_are_those_of_trying_everything(seeds: range) -> None:
     assert 0.2 < sum(scores) / len(scores) < 0.8  # both outcomes are common
 
 
+@pytest.mark.full
 def test_the_score_of_triple_terms_is_that_of_trying_everything() -> None:
     assert_scores_are_those_of_trying_everything(range(1_500))
 

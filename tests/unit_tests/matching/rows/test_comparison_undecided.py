@@ -145,6 +145,7 @@ def short_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphrag_eval_lc.matching.rows.coded_rows.MAX_STEPS", 300_000)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("short_search")
 @pytest.mark.parametrize("shape", HARD)
 def test_what_is_not_decided_is_never_called_a_mismatch(shape: str) -> None:

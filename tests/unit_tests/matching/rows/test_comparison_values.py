@@ -133,6 +133,7 @@ def test_steps_take_the_rules_of_the_config() -> None:
     assert match_row_steps(switched_off, actual).score == 0.0
 
 
+@pytest.mark.full
 def test_polygons_of_thousands_of_corners_are_compared_quickly() -> None:
     corners = [[(at * 0.001, row + at * 0.002) for at in range(5_000)] for row in range(10)]
 

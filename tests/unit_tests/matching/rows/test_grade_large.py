@@ -49,6 +49,7 @@ def test_columns_of_the_same_contents_are_told_apart_by_their_rows(width: int) -
     assert found.grade == pytest.approx(right / (200 * width))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_wide_rows_without_a_rare_cell_are_paired_by_several(share: float) -> None:
     rng = random.Random(4)

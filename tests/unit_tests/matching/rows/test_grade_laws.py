@@ -121,6 +121,7 @@ def test_the_grade_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: d
     assert found.grade == pytest.approx(oracle(*pair, **mode))
 
 
+@pytest.mark.full
 @settings(max_examples=200)
 @given(pair=pairs_of_tables(values=[*VALUES, None]), mode=st.sampled_from(MODES), prefix=st.sampled_from("cd"))
 def test_grades_lie_between_0_and_1_and_are_1_for_a_match_without_surplus(
@@ -141,6 +142,7 @@ TERMS: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.full
 @settings(max_examples=150)
 @given(data=st.data(), mode=st.sampled_from(MODES))
 def test_cells_that_are_near_several_others_and_blank_nodes_keep_that_law(

@@ -27,6 +27,7 @@ VALUES = st.recursive(
 ROWS = st.lists(st.fixed_dictionaries({"v": VALUES, "w": VALUES}), min_size=1, max_size=4)
 
 
+@pytest.mark.full
 @given(ROWS, ROWS, st.booleans(), st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_nothing_raises(one: Any, other: Any, list_order: bool, strict: bool) -> None:

@@ -312,6 +312,7 @@ def _rows(table: list[tuple[Any, ...]], names: str) -> list[dict[str, Any]]:
     return [{name: cell for name, cell in zip(names, row, strict=False) if cell is not None} for row in table]
 
 
+@pytest.mark.full
 @given(TABLES, TABLES, st.lists(JSON, min_size=3, max_size=3), st.integers(0, 2), st.sampled_from(MODES))
 def test_a_free_column_of_anything_never_turns_a_match_into_a_mismatch_nor_raises(
     mine: list[tuple[Any, ...]], others: list[tuple[Any, ...]], junk: list[Any], at: int, mode: dict[str, Any]
