@@ -47,11 +47,11 @@ _ANEW: Final = "{one} replaces the run in the folder, and {other} goes on with i
 _OF_WHOLE: Final = "{one} asks a part of the run, and {other} bounds the whole; merge takes it"
 
 EXCLUDING: Final = (
-    Excludes("shard", "fail_under", _OF_WHOLE),
-    Excludes("shard", "fail_over", _OF_WHOLE),
     Excludes("overwrite", "retry_errors", _ANEW),
     Excludes("overwrite", "force", _ANEW),
     Excludes("limit", "sample", "{one} takes the first questions, and {other} some at random"),
+    Excludes("shard", "fail_under", _OF_WHOLE),
+    Excludes("shard", "fail_over", _OF_WHOLE),
     Excludes("as_json", "dry_run", "{one} prints a run, and {other} makes none"),
 )
 NEEDING: Final = (
