@@ -139,6 +139,9 @@ def _merge(
         digests = merged_questions(parts, templates)
         parts = [part.without_questions() for part in parts]  # those are kept once
         questions = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in digests]
+        if not questions:
+            what = "run.json names no question that the dataset has"
+            raise RunFolderError(what, path=parts[0].path, hint="Put its questions back, or leave this run out.")
         samples = samples_of(questions, repeats)
         del questions
         ids = (sample.question["id"] for sample in samples if sample.repeat == 1)

@@ -366,6 +366,14 @@ def test_gates_of_the_config_are_checked_on_the_merged_run(shards: Shards) -> No
     assert len(merged.gates) == 2
 
 
+def test_record_without_questions_is_refused(shards: Shards) -> None:
+    folders = shards(2)
+    for folder in folders:
+        write_record(folder, questions={})
+    with pytest.raises(RunFolderError, match=r"run\.json names no question that the dataset has"):
+        merge_runs(folders, output_dir="night")
+
+
 def test_plan_counts_and_writes_nothing(shards: Shards) -> None:
     folders = shards()
     plan = plan_merge(folders, output_dir="night")
