@@ -15,8 +15,8 @@ from graphrag_eval_lc.registry.metrics import is_declared
 
 def recorded_config(record: Mapping[str, Any]) -> EvaluationConfig:
     """Return the configuration of a run.json: nothing is compared or judged by it, so that it needs no plugins."""
-    config = {key: value for key, value in (record.get("config") or {}).items() if key != "plugins"}
-    steps = {key: value for key, value in config.get("steps", {}).items() if key != "kinds"}
+    config = {key: value for key, value in _mapping(record.get("config")).items() if key != "plugins"}
+    steps = {key: value for key, value in _mapping(config.get("steps")).items() if key != "kinds"}
     if steps.get("grading") == "graded":  # the record has defaults too
         steps.pop("scoring", None)
     return load_config({**config, "steps": steps}, has_llm=True, has_embeddings=True)
@@ -28,20 +28,20 @@ def config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
     A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself. With any other endpoint it stays
     masked, and asking a model tells the user to give the config.
     """
-    config = earlier.get("config")
+    config: Any = _mapping(earlier.get("config"))
     if config:
         config = {key: value for key, value in config.items() if key != "plugins"}
         steps = config.get("steps")
         if isinstance(steps, Mapping) and steps.get("grading") == "graded":  # the record has defaults too
             config["steps"] = {key: value for key, value in steps.items() if key != "scoring"}
-    sections = (config or {}).get("llm") or {}
+    sections = _mapping(config.get("llm"))
     kept = {
         name: without_masked(section)
         if isinstance(section, Mapping) and section.get("provider") == "openai" and not section.get("base_url")
         else section
         for name, section in sections.items()
     }
-    return {**config, "llm": kept} if config and sections else config
+    return {**config, "llm": kept} if sections else config or None
 
 
 def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
@@ -50,7 +50,7 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
     Raises:
         RunFolderError: Its run.json names none, or it is not there.
     """
-    path = (earlier.get("dataset") or {}).get("path")
+    path = _mapping(earlier.get("dataset")).get("path")
     if path is None:
         raise RunFolderError(
             "run.json names no file of the dataset, as it was made in Python",
@@ -68,12 +68,17 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
 
 def register_recorded(record: Mapping[str, Any]) -> None:
     """Register the metrics that a run.json declares, in ``registered_only_here``, as their plugin may be missing."""
-    for evaluator in record.get("evaluators") or ():
-        key, declares = evaluator["name"], evaluator.get("declares")
-        if declares is not None and not is_declared(key):
+    evaluators = record.get("evaluators")
+    for evaluator in evaluators if isinstance(evaluators, list) else ():
+        key, declares = _mapping(evaluator).get("name"), _mapping(evaluator).get("declares")
+        if isinstance(key, str) and isinstance(declares, Mapping) and not is_declared(key):
             spec = MetricSpec(**{**declares, "key": key, "range": tuple(declares["range"])})
             register_metric(spec, _measured_elsewhere)
 
 
 def _measured_elsewhere(question: Question, response: Response) -> None:
     """Stand for a function that was called where the agent was asked."""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

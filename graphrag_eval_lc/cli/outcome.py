@@ -154,7 +154,7 @@ def show_run(
     micro = run.aggregates["micro"]
     is_empty = not micro[NUMBER_OF_SUCCESS_SAMPLES] and not micro[NUMBER_OF_ERROR_SAMPLES]
     if is_empty and run.stopped is None and _is_shard(run):
-        say("No question belongs to this shard.")
+        say("No question belongs to this shard.", err=as_json)
     elif not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the errors stand in the table above" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
         tell(f"Not one question was answered; {why}.")

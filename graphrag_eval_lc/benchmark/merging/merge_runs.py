@@ -15,7 +15,9 @@ from graphrag_eval_lc.benchmark.merging.missing import NOT_SCORED, Missing, miss
 from graphrag_eval_lc.benchmark.merging.parts import Part, open_parts, refuse_strangers
 from graphrag_eval_lc.benchmark.merging.record import merged_questions, merged_record
 from graphrag_eval_lc.benchmark.merging.scoring import MergedScoring
+from graphrag_eval_lc.benchmark.merging.values import mapping_of, number_of
 from graphrag_eval_lc.benchmark.recorded_scoring import dataset_of
+from graphrag_eval_lc.benchmark.run_identity import DATASET, REPEATS
 from graphrag_eval_lc.benchmark.run_manifest import dataset_record
 from graphrag_eval_lc.compare import read_gates
 from graphrag_eval_lc.compare.gates import Gates
@@ -133,10 +135,13 @@ def _merge(
         _refuse_as_output(parts, Path(output_dir))
         told = refuse_strangers(parts, force=force)
         templates, notes = _dataset(parts, dataset)
-        repeats = parts[0].record.get("repeats") or 1
+        repeats = number_of(parts[0].record.get(REPEATS), 1)
         digests = merged_questions(parts, templates)
         parts = [part.without_questions() for part in parts]  # those are kept once
         questions = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in digests]
+        if not questions:
+            what = "run.json names no question that the dataset has"
+            raise RunFolderError(what, path=parts[0].path, hint="Put its questions back, or leave this run out.")
         samples = samples_of(questions, repeats)
         del questions
         ids = (sample.question["id"] for sample in samples if sample.repeat == 1)
@@ -183,7 +188,7 @@ class _Merge:
             results=[] if aggregates is None else None,
             stopped=stopped,
             warnings=[*self.warnings, *scoring.warnings],
-            judges=record.get("judges"),
+            judges=mapping_of(record.get("judges")) or None,
             notes=[self._note()],
             gates=[*scoring.config.gates, *gates],
         )
@@ -244,7 +249,7 @@ def _dataset(parts: Sequence[Part], given: DatasetSource | None) -> tuple[Sequen
     first = parts[0]
     source = dataset_of(first.record, first.path) if given is None else given
     loaded = read_dataset(source)
-    known = (first.record.get("dataset") or {}).get("sha256")
+    known = mapping_of(first.record.get(DATASET)).get("sha256")
     if dataset_record(source, loaded.templates)["sha256"] != known:
         what = "the dataset is not the one of these runs any more" if given is None else "this is not their dataset"
         hint = (
@@ -279,13 +284,13 @@ def _conflict_warnings(answers: Answers) -> Iterator[str]:
 def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
     """Say where the code or the packages of the parts differ, which may change answers."""
     first = parts[0]
-    commits = {str((part.record.get("git") or {}).get("commit")): part.record for part in parts}
+    commits = {str(mapping_of(part.record.get("git")).get("commit")): part.record for part in parts}
     if any(commit_warnings(first.record, record) for record in commits.values()):
         names = [commit[:12] for commit in commits]
         yield f"the parts were asked at {counted(len(names), 'commit')}: {listed(names)}"
-    packages = dict.fromkeys(chain.from_iterable(part.record.get("versions") or {} for part in parts))
+    packages = dict.fromkeys(chain.from_iterable(mapping_of(part.record.get("versions")) for part in parts))
     for package in packages:
-        versions = dict.fromkeys(str((part.record.get("versions") or {}).get(package)) for part in parts)
+        versions = dict.fromkeys(str(mapping_of(part.record.get("versions")).get(package)) for part in parts)
         if len(versions) > 1:
             yield f"the parts were asked with {package} {listed(list(versions))}"
     yield from dict.fromkeys(text for part in parts[1:] for text in plugin_warnings(first.record, part.record))

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from graphrag_eval_lc.benchmark.merging.values import mapping_of, records_of
 from graphrag_eval_lc.benchmark.run_identity import (
     CONFIG,
     DATASET,
@@ -79,9 +80,8 @@ class Part:
     @property
     def origins(self) -> list[dict[str, Any]]:
         """Return what run.json says of the runs that it consists of: itself, or those that were merged before."""
-        earlier = self.record.get("merged")
-        if isinstance(earlier, list) and earlier:
-            return [dict(each) for each in earlier if isinstance(each, Mapping)]
+        if earlier := records_of(self.record.get("merged")):
+            return [dict(each) for each in earlier]
         shard = {} if self.shard is None else {"shard": str(self.shard)}
         return [{"run_id": self.record.get("run_id"), **shard, "path": str(self.path)}]
 
@@ -160,8 +160,7 @@ def _refuse_no_folder(path: Path) -> None:
 
 
 def _place(part: Part) -> tuple[int, str, str]:
-    times = part.record.get("times")
-    started = times.get("started") if isinstance(times, Mapping) else None
+    started = mapping_of(part.record.get("times")).get("started")
     return 0 if part.shard is None else part.shard.number, str(started), str(part.path)
 
 
@@ -215,20 +214,20 @@ def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple
 def _scorer_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the evaluators, matchers and models that scored two parts otherwise."""
     functions_before, functions_after = (
-        {str(each.get("name")): each.get("function") for each in _records(run.get("evaluators"))}
+        {str(each.get("name")): each.get("function") for each in records_of(run.get("evaluators"))}
         for run in (before, after)
     )
     for name, was, now in differences(functions_before, functions_after):
         yield CONFIG, f"the evaluator {name} is {_value(now)} and not {_value(was)}"
     matchers = [
-        {json_text([each.get("name"), each.get("media_type")]): each.get("function") for each in _records(known)}
+        {json_text([each.get("name"), each.get("media_type")]): each.get("function") for each in records_of(known)}
         for known in (before.get("matchers"), after.get("matchers"))
     ]
     for key in matchers[0].keys() & matchers[1].keys():  # a part has those of its own questions
         if matchers[0][key] != matchers[1][key]:
             yield CONFIG, f"the matcher for {key} is {_value(matchers[1][key])} and not {_value(matchers[0][key])}"
-    judges = [run.get("judges") for run in (before, after)]
-    if isinstance(judges[0], Mapping) and isinstance(judges[1], Mapping):
+    judges = [mapping_of(run.get("judges")) for run in (before, after)]
+    if all(judges):
         for key in ("engine", "generation", "embedding", "metrics"):
             for name, was, now in differences(judges[0].get(key), judges[1].get(key), f"judges.{key}"):
                 yield CONFIG, f"{name} is {_value(now)} and not {_value(was)}"
@@ -242,7 +241,3 @@ def _told(found: Iterable[tuple[str, str]]) -> str:
 
 def _value(value: object) -> str:
     return "none" if value is None else shortened(value if isinstance(value, str) else json_text(value), _LONGEST_VALUE)
-
-
-def _records(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from graphrag_eval_lc.benchmark.merging.parts import Part
+from graphrag_eval_lc.benchmark.merging.values import mapping_of, records_of, texts_of
 from graphrag_eval_lc.benchmark.run_manifest import new_run_id
 from graphrag_eval_lc.dataset.loading import questions_of
 from graphrag_eval_lc.json_values import json_text
@@ -38,7 +39,7 @@ def merged_record(
     first = parts[0].record
     records = [part.record for part in parts]
     label = _common(records, "label") if label is None else label
-    tags = list(dict.fromkeys(str(tag) for record in records for tag in record.get("tags") or ()))
+    tags = list(dict.fromkeys(tag for record in records for tag in texts_of(record.get("tags"))))
     named = {"label": label, "href": _common(records, "href"), "tags": tags or None}
     judges = next((record["judges"] for record in reversed(records) if "judges" in record), None)
     origins = {str(each.get("run_id")): each for part in parts for each in part.origins}
@@ -64,7 +65,7 @@ def merged_questions(parts: Sequence[Part], templates: Sequence[Template]) -> di
     """Return the digests of the questions that any part selects, by their ids, in the dataset's order."""
     known: dict[str, Any] = {}
     for part in parts:
-        known.update(_mapping(part.record.get("questions")))
+        known.update(mapping_of(part.record.get("questions")))
     ids = (str(question["id"]) for _, question in questions_of(templates))
     return {each: known[each] for each in ids if each in known}
 
@@ -73,7 +74,7 @@ def _selection(
     parts: Sequence[Part], templates: Sequence[Template], questions: Mapping[str, Any]
 ) -> dict[str, Mapping[str, Any]]:
     """Return the selection of all parts together; nothing where it is the whole dataset."""
-    selections = [_mapping(part.record.get("selection")) for part in parts]
+    selections = [mapping_of(part.record.get("selection")) for part in parts]
     if all(each == selections[0] for each in selections):
         return {"selection": selections[0]} if selections[0] else {}
     templates_of = {str(question["id"]): str(template["template_id"]) for template, question in questions_of(templates)}
@@ -88,8 +89,8 @@ def _selection(
 
 def _limits(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the limits; of the places of several machines the most."""
-    limits = dict(_mapping(records[0].get("limits")))
-    places = [_mapping(record.get("limits")).get("max_concurrency") for record in records]
+    limits = dict(mapping_of(records[0].get("limits")))
+    places = [mapping_of(record.get("limits")).get("max_concurrency") for record in records]
     known = [each for each in places if isinstance(each, int)]
     return {"limits": {**limits, **({"max_concurrency": max(known)} if known else {})}} if limits else {}
 
@@ -97,10 +98,10 @@ def _limits(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _scorers(records: Sequence[Mapping[str, Any]], key: str) -> list[Any] | None:
     """Return the matchers, evaluators or plugins of all parts; of one the record that says most."""
     known: dict[str, Any] = {}
-    for each in (each for record in records for each in record.get(key) or ()):
+    for each in (each for record in records for each in records_of(record.get(key))):
         name = json_text([each.get("name"), each.get("media_type"), each.get("sha256")])
         before = known.get(name, {})
-        metrics = list(dict.fromkeys((*(before.get("metrics") or ()), *(each.get("metrics") or ()))))
+        metrics = list(dict.fromkeys((*texts_of(before.get("metrics")), *texts_of(each.get("metrics")))))
         more = {"metrics": metrics} if "metrics" in before or "metrics" in each else {}
         known[name] = {**(each if len(each) > len(before) else before), **more}
     return list(known.values()) if any(key in record for record in records) else None
@@ -123,15 +124,15 @@ def _sessions(part: Part, first: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     record = part.record
     own: dict[str, Any] = {} if part.shard is None else {"shard": str(part.shard)}
     own |= {key: record[key] for key in _OF_SESSION if key in record and record[key] != first.get(key)}
-    sessions = _mapping(record.get("times")).get("sessions")
-    for session in sessions if isinstance(sessions, list) else ():
-        yield {**own, **_mapping(session)}
+    sessions = mapping_of(record.get("times")).get("sessions")
+    for session in records_of(sessions):
+        yield {**own, **session}
 
 
 def _earlier_questions(records: Iterable[Mapping[str, Any]], questions: Mapping[str, Any]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for record in records:
-        known.update(_mapping(record.get("earlier_questions")))
+        known.update(mapping_of(record.get("earlier_questions")))
     gone = {key: digest for key, digest in known.items() if key not in questions}
     return {"earlier_questions": gone} if gone else {}
 
@@ -140,7 +141,3 @@ def _common(records: Sequence[Mapping[str, Any]], key: str) -> Any:
     """Return a value that all records have; None where it differs."""
     first = records[0].get(key)
     return first if all(record.get(key) == first for record in records) else None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

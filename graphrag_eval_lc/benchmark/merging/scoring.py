@@ -6,7 +6,9 @@ from typing import Any, cast
 from graphrag_eval_lc.benchmark.earlier_run import missing_functions
 from graphrag_eval_lc.benchmark.merging.answers import Answers
 from graphrag_eval_lc.benchmark.merging.parts import Part
+from graphrag_eval_lc.benchmark.merging.values import mapping_of
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, recorded_config, register_recorded
+from graphrag_eval_lc.benchmark.run_identity import LIMITS
 from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.loading import response_key
 from graphrag_eval_lc.errors import ConfigError
@@ -72,7 +74,8 @@ class MergedScoring:
                 for sample in lacking:
                     pipeline.add(sample, cast("Response | None", self._answers.read(sample.key)))
                 aggregates = pipeline.finish()
-            self.warnings += pipeline.warnings()
+            has_budget = mapping_of(self._parts[0].record.get(LIMITS)).get("max_cost") is not None
+            self.warnings += pipeline.warnings(wants_costs=has_budget)
             return aggregates
 
     def nothing(self) -> dict[str, Any]:
