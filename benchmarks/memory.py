@@ -79,7 +79,7 @@ def loaded_mb(path: str) -> float:
 
 def run_kb(path: str, output_dir: str, what: str) -> float:
     """Give the KB a question that a run, its resumption or its scoring takes at most above the loaded dataset."""
-    one = dataset_of(1)
+    one: Any = dataset_of(1)
     run_benchmark(agent, one, progress="off")  # what it imports is not counted
     dataset: Any = load_dataset(path)
     before = _now_mb()
