@@ -543,6 +543,7 @@ def test_a_folder_that_vanishes_in_the_middle_is_a_clear_error(fate: str, tmp_pa
 # --- what agents do besides ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("saver", [InMemorySaver, SyncOnlySaver])
 def test_each_attempt_at_an_agent_with_a_checkpointer_has_a_thread_of_its_own(saver: type[InMemorySaver]) -> None:
     threads: list[str] = []

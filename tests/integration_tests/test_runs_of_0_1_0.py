@@ -86,6 +86,7 @@ def test_a_run_opens(folder: Path, name: str) -> None:
     assert len(run.to_pandas()) == len(run.results)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", RUNS)
 def test_scored_again_it_has_the_same_scores_and_asks_only_what_failed(
     folder: Path, command: Command, stub: OpenAIStub, name: str
@@ -118,6 +119,7 @@ def test_its_runs_are_compared(folder: Path, command: Command) -> None:
     assert command("compare", "first", "second", "--html", "comparison.html") == 0
 
 
+@pytest.mark.full
 def test_a_run_that_was_stopped_goes_on_with_what_is_missing(folder: Path, command: Command, stub: OpenAIStub) -> None:
     before = records(folder / "stopped" / "responses.jsonl")
     run = ("run", "dataset.yaml", "--agent", "agent.py:make_agent", "-o", "stopped", "-c", "config.yaml")

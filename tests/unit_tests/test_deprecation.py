@@ -46,6 +46,7 @@ def test_an_old_public_name_works_with_a_warning_that_names_the_new_one(module: 
         assert getattr(importlib.import_module(module), name) is new
 
 
+@pytest.mark.full
 def test_the_warning_names_the_users_line() -> None:
     code = "from graphrag_eval_lc import Comparison\nfrom graphrag_eval_lc.comparison import gate_results"
     done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)

@@ -68,6 +68,7 @@ def test_config_is_one() -> None:
     assert (config.repeats.metric, config.repeats.threshold) == ("answer_f1", 0.5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("given", "baseline"),
     [(github_commands(), "runs/main"), (commands(GITLAB["evaluate"]["script"]), "baseline/runs/branch")],

@@ -83,6 +83,7 @@ def test_names_of_metrics_load_nothing_else() -> None:
     assert modules_after("from graphrag_eval_lc.registry.metrics import MAIN_METRIC").isdisjoint(HEAVY)
 
 
+@pytest.mark.full
 def test_plugins_of_installed_packages_are_not_looked_for_by_an_import(tmp_path: Path) -> None:
     info = tmp_path / "acme-1.0.dist-info"
     info.mkdir()

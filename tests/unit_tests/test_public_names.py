@@ -39,6 +39,7 @@ def test_dir_has_what_python_gives_each_module() -> None:
     assert {"__doc__", "__file__", "__name__", "__version__"} <= set(dir(graphrag_eval_lc))
 
 
+@pytest.mark.full
 def test_packages_are_shown_once_they_are_loaded() -> None:
     code = (
         "import graphrag_eval_lc\nprint('compare' in dir(graphrag_eval_lc))\n"

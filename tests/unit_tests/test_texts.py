@@ -136,6 +136,7 @@ def test_a_text_for_a_page_is_visible_and_no_markup() -> None:
     assert shown_html("<b>\x1b\u202e") == "&lt;b&gt;␛⟨U+202E⟩"
 
 
+@pytest.mark.full
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner) | st.lists(inner)))
 def test_escapes_of_json_change_no_value(value: object) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=2)

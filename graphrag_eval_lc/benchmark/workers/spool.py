@@ -3,6 +3,7 @@
 import contextlib
 import getpass
 import os
+import stat
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.attempts import repeat_of
+from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.run_folder import Journal
@@ -24,12 +26,17 @@ class Spool:
 
     Args:
         run_id: The run.
+
+    Raises:
+        RunFolderError: The folder cannot be made, or belongs to somebody else.
     """
 
     def __init__(self, run_id: str) -> None:
         folder = _folder(run_id)
         for each in (folder.parent, folder):
             make_folder(each, is_private=True)
+            if not _is_own(each):
+                raise RunFolderError("the folder belongs to somebody else", path=each, hint="Set TMPDIR to your own.")
         self._journal = Journal(folder / f"{uuid.uuid4().hex}{_SUFFIX}")
 
     def add(self, attempt_id: str, response: Response) -> None:
@@ -51,6 +58,8 @@ def left_behind(run_id: str) -> Iterator[dict[str, Any]]:
         run_id: The run.
     """
     folder = _folder(run_id)
+    if not (_is_own(folder.parent) and _is_own(folder)):  # what others put there is no answer of ours
+        return
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         taken = path.with_suffix(f".{os.getpid()}")
         try:
@@ -64,6 +73,15 @@ def left_behind(run_id: str) -> Iterator[dict[str, Any]]:
 
 def _folder(run_id: str) -> Path:
     return Path(tempfile.gettempdir(), f"{_FOLDER}-{getpass.getuser()}", run_id)
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder is there, is no link, and belongs to this user."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and (not hasattr(os, "getuid") or found.st_uid == os.getuid())
 
 
 def _remove_empty(folder: Path) -> None:

@@ -85,7 +85,11 @@ class Worker:
 
     def run(self) -> None:
         """Load the agent and work until the driver says ``Close``; whatever the agent raises."""
-        run_sync(self._arun, survives=lambda _: True)
+        try:
+            run_sync(self._arun, survives=lambda _: True)
+        except Exception as problem:  # else the driver would wait for ever
+            self._send(Unusable(masked_error_text(problem)))
+            raise
 
     async def _arun(self) -> None:
         loop = asyncio.get_running_loop()
@@ -101,13 +105,20 @@ class Worker:
             return
         stalls = RunStalls(lambda text: self._send(Told(warning=text)), self._tell, self._job.repeats)
         self._send(Ready())
-        self._spool = Spool(self._job.run_id) if self._job.spool else None
+        self._spool = self._opened_spool()
         with stalls.watch if self._job.places > 1 else contextlib.nullcontext():
             await self._awork(self._call_of(agent), stalls, some_came)
         if self._spool is not None:
             self._spool.close(is_confirmed=True)
         not_closed = await agent.aclose()
         self._send(Closed(None if not_closed is None else masked_text(not_closed)))
+
+    def _opened_spool(self) -> Spool | None:
+        try:
+            return Spool(self._job.run_id) if self._job.spool else None
+        except GraphRAGEvalError as problem:
+            self._send(Told(warning=f"a worker keeps no responses of its own: {problem}"))
+            return None
 
     async def _aload(self) -> Agent:
         job = self._job

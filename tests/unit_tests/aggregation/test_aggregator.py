@@ -161,6 +161,7 @@ results = st.lists(
 )
 
 
+@pytest.mark.full
 @given(results, st.randoms(), st.sampled_from(["exclude", "include"]))
 def test_order_of_the_results_does_not_matter(samples: list[Any], random: Any, errors: str) -> None:
     def text() -> str:

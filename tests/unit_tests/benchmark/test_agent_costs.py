@@ -97,6 +97,7 @@ def test_agent_with_max_tokens_never_passes_the_budget(stub: OpenAIStub, tmp_pat
         most *= 2
 
 
+@pytest.mark.full
 def test_question_whose_call_was_not_sent_is_asked_again_with_more_money(stub: OpenAIStub, tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": {"prices": PRICES}, "progress": "off", "output_dir": tmp_path}
     agent, dataset = agent_of(stub, max_tokens=100), dataset_of(3)
@@ -138,6 +139,7 @@ def test_without_a_budget_nothing_is_reserved_and_no_bound_is_needed(stub: OpenA
     assert run.aggregates["totals"]["agent_cost"] == pytest.approx(2 * 0.0028)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("in_threads", [False, True])
 def test_calls_wait_for_those_in_flight_and_the_money_is_used(stub: OpenAIStub, in_threads: bool) -> None:
     stub.latency_sec = 0.01

@@ -124,6 +124,7 @@ def test_redact_secrets_masks_all_that_a_run_keeps_and_leaves_the_rest(tmp_path:
     run_benchmark(graph(), dataset(names), output_dir=tmp_path / "run", progress="off", **options)
 
 
+@pytest.mark.full
 def test_errors_of_steps_are_masked_without_an_option(tmp_path: Path) -> None:
     run_benchmark(graph(), dataset(), output_dir=tmp_path / "run", progress="off")
     for response in map(json.loads, (tmp_path / "run" / "responses.jsonl").read_text().splitlines()):

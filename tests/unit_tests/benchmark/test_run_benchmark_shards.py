@@ -80,6 +80,7 @@ def test_note_says_which_part_it_is(tmp_path: Path) -> None:
     assert plan_benchmark(answer, DATASET, **options).notes == (part,)
 
 
+@pytest.mark.full
 def test_another_shard_in_the_folder_is_refused_also_with_force(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     run_benchmark(answer, DATASET, output_dir=folder, shard="1/2", progress="off")
@@ -95,6 +96,7 @@ def test_another_shard_in_the_folder_is_refused_also_with_force(tmp_path: Path) 
         run_benchmark(answer, DATASET, output_dir=tmp_path / "whole", shard="1/2", progress="off")
 
 
+@pytest.mark.full
 def test_shard_goes_on_and_is_scored_again_alone(tmp_path: Path) -> None:
     (tmp_path / "qa.json").write_text(json.dumps(DATASET))
     calls: list[str] = []

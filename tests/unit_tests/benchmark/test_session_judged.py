@@ -93,6 +93,7 @@ def check_judged(run: BenchmarkRun, samples: int = 2) -> None:
     assert totals["judges_cost"] == pytest.approx(paid)
 
 
+@pytest.mark.full
 def test_run_has_judged_keys_in_its_results_and_aggregates(judge: OpenAIStub, tmp_path: Path) -> None:
     run = run_of(judge, tmp_path, config={"custom_evaluations": [TONE]})
     check_judged(run)
@@ -104,6 +105,7 @@ def test_run_without_a_folder_is_judged_too(judge: OpenAIStub) -> None:
     check_judged(run_of(judge, config={"custom_evaluations": [TONE]}))
 
 
+@pytest.mark.full
 async def test_run_in_an_event_loop_is_judged(judge: OpenAIStub) -> None:
     config = {**config_of(judge), "custom_evaluations": [TONE]}
     check_judged(await arun_benchmark(agent, judged_dataset(), config=config, progress="off"))
@@ -339,6 +341,7 @@ def test_cache_stays_where_a_run_is_overwritten(judge: OpenAIStub, tmp_path: Pat
     assert len(judge.requests) == asked
 
 
+@pytest.mark.full
 def test_resumed_run_judges_what_was_done_from_the_cache(judge: OpenAIStub, tmp_path: Path) -> None:
     run_of(judge, tmp_path, questions=2)
     asked = len(judge.requests)
@@ -347,6 +350,7 @@ def test_resumed_run_judges_what_was_done_from_the_cache(judge: OpenAIStub, tmp_
     assert all(dict(result)["answer_f1"] == pytest.approx(2 / 3) for result in run.results)
 
 
+@pytest.mark.full
 def test_run_that_goes_on_with_judges_judges_what_was_answered_before(judge: OpenAIStub, tmp_path: Path) -> None:
     run_benchmark(agent, judged_dataset(), output_dir=tmp_path, progress="off")
     assert "judges" not in record_in(tmp_path)
@@ -398,6 +402,7 @@ def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_p
     assert all(dict(result)["answer_f1"] == pytest.approx(2 / 3) for result in run.results)
 
 
+@pytest.mark.full
 def test_interrupted_run_judges_what_was_answered(judge: OpenAIStub, tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -417,6 +422,7 @@ def test_interrupted_run_judges_what_was_answered(judge: OpenAIStub, tmp_path: P
     assert len(judge.requests) == 9 * REQUESTS
 
 
+@pytest.mark.full
 def test_second_interrupt_does_not_wait_for_judges(judge: OpenAIStub, tmp_path: Path) -> None:
     judge.latency_sec = 60
     pid = os.getpid()
@@ -623,6 +629,7 @@ def check_unjudged(run: BenchmarkRun, text: str) -> None:
         assert "answer_f1" not in result
 
 
+@pytest.mark.full
 def test_endpoint_that_is_gone_leaves_the_results_and_the_responses(judge: OpenAIStub, tmp_path: Path) -> None:
     config = config_of(judge)
     for model in config["llm"].values():

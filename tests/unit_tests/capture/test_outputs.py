@@ -78,6 +78,7 @@ class HostileModel(BaseModel):
         raise RuntimeError("no text")
 
 
+@pytest.mark.full
 @given(JSON)
 def test_json_values_stay_as_they_are(value: Any) -> None:
     assert to_plain(value) == value

@@ -35,6 +35,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=50)
 @given(st.lists(VALUES))
 def test_a_list_that_fastmcp_wrapped_is_its_json(value: list[Any]) -> None:
@@ -43,6 +44,7 @@ def test_a_list_that_fastmcp_wrapped_is_its_json(value: list[Any]) -> None:
     assert json.loads(text) == value
 
 
+@pytest.mark.full
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(), VALUES))
 def test_an_object_is_its_own_json(value: dict[str, Any]) -> None:
@@ -104,6 +106,7 @@ def test_an_error_stays_the_text_of_its_blocks() -> None:
     assert message_outcome(message)[:2] == ("error", '{"code": 1}{"code": 2}')
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [500, 5_000, 100_000])
 def test_deep_lists_of_a_server_leave_the_text_as_it_is(depth: int) -> None:
     tower: Any = ["a"]

@@ -41,6 +41,7 @@ def test_a_step_that_a_resumed_run_takes_again_stands_once(ai, ask) -> None:
     assert [(step["id"], step["output"]) for step in steps] == [("call_1", "a 2"), ("call_2", "yes")]
 
 
+@pytest.mark.full
 def test_time_spent_waiting_for_the_resume_does_not_count(ai, ask) -> None:
     graph = StateGraph(MessagesState)
     graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("sure?"))]})

@@ -130,6 +130,7 @@ def ask(shape: Any, agent: Any, question: str, handler: GraphRAGEvalCallbackHand
     return steps, response["actual_answer"], response["input_tokens"], len(response["llm_calls"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=6, deadline=None)
 @given(

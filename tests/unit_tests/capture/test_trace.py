@@ -364,6 +364,7 @@ def test_the_recursion_limit_keeps_the_steps(make_agent, ai, ask, search) -> Non
     assert len(response["actual_steps"]) == 2
 
 
+@pytest.mark.full
 async def test_a_cancelled_run_closes_what_is_open(make_agent, ai, handler, search) -> None:
     @tool
     async def sleep() -> str:
@@ -381,6 +382,7 @@ async def test_a_cancelled_run_closes_what_is_open(make_agent, ai, handler, sear
     assert response["actual_steps"][1]["error"] == "CancelledError"
 
 
+@pytest.mark.full
 async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> None:
     model = chat_model(script=[ai("done")], delay=30)
     agent = create_agent(model, [])

@@ -217,6 +217,7 @@ def test_runs_without_a_common_question_are_nothing_to_compare(exit_code: Comman
     assert output.out == ""
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(
     ("arguments", "complaint"),

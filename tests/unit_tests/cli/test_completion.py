@@ -25,6 +25,7 @@ def completed(*words: str) -> list[str]:
     return subprocess.run(python, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

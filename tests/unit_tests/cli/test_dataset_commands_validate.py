@@ -151,6 +151,7 @@ def test_key_that_stands_twice_in_a_json_dataset_is_a_problem(
 CHANGED = "Warning: qa.yaml: YAML reads the id 0123 as 83 (line 3). To keep what is written, put it in quotes: '0123'."
 
 
+@pytest.mark.full
 def test_run_score_plan_and_draft_name_the_ids_that_yaml_changes(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

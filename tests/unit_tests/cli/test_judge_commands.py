@@ -71,6 +71,7 @@ def test_judged_metrics_and_their_costs_are_shown(
     assert all(result["answer_f1"] == pytest.approx(2 / 3) for result in results())
 
 
+@pytest.mark.full
 def test_scoring_a_folder_again_asks_nothing_unless_told_to(
     with_judges: tuple[str, ...], exit_code: Command, judge: OpenAIStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +103,7 @@ def test_run_ends_at_its_budget_of_money_and_says_how_to_go_on(
     assert all("answer_f1" in result for result in results())
 
 
+@pytest.mark.full
 def test_scoring_at_its_budget_of_money_says_how_many_were_not_judged(
     with_correctness: tuple[str, ...], exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

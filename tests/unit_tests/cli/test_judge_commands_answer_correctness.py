@@ -119,6 +119,7 @@ def test_errors_are_counted_and_where_there_is_nothing_else_it_is_a_finding(
     assert "Check the API key." in column("Error")[1]
 
 
+@pytest.mark.full
 def test_model_that_refuses_everything_is_one_sentence_and_each_row_says_so(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

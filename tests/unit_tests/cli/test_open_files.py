@@ -74,6 +74,7 @@ def test_folder_of_the_user_keeps_its_mode(files: Path, exit_code: Command, umas
     assert not {name for name, mode in found.items() if mode & 0o077}
 
 
+@pytest.mark.full
 def test_score_of_recorded_responses_and_its_torn_lines(files: Path, exit_code: Command) -> None:
     assert exit_code("score", "qa.yaml", "responses.jsonl", "--output", "run") == 0
     with (files / "run" / "responses.jsonl").open("ab") as file:

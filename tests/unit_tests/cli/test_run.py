@@ -194,6 +194,7 @@ def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command
     assert answers() == {"q3": "made of yes"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -134,6 +134,7 @@ def agent(question):
     assert "Bound it from above: --fail-over detour=10." in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_name_that_only_an_evaluator_can_give_is_allowed_and_told(
     files: Path, exit_code: Command, capsys: Output
 ) -> None:

@@ -21,6 +21,7 @@ def test_shard_is_asked_into_its_folder_and_told(exit_code: Command, files: Path
     assert "--shard and --fail-under exclude each other" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_shard_without_a_question_is_no_failure(exit_code: Command, files: Path, capsys: Output) -> None:
     outcomes = [
         exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", f"p{number}", "--no-report", "--shard", f"{number}/9")

@@ -69,6 +69,7 @@ def test_folder_of_a_run_has_no_other_output(
     assert "run: the folder of a run is scored in place. Leave --output out" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_folder_may_be_scored_with_another_dataset(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,6 +256,7 @@ def deep_files(reference: str, output: str, args: str = "{}") -> None:
     Path("deep.jsonl").write_text(f'{{"question_id": "q", "actual_answer": "", "actual_steps": [{taken}]}}\n')
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [500, 20_000])
 def test_deep_texts_of_tools_are_scored_and_reported(files: Path, exit_code: Command, depth: int) -> None:
     deep_files(json.dumps(deep(depth)), json.dumps(deep(depth).replace(" ", "")))

@@ -89,6 +89,7 @@ def test_id_that_is_not_there_is_wrong_usage_with_the_nearest(
     assert not Path("run").exists()
 
 
+@pytest.mark.full
 def test_part_of_a_folder_is_scored_and_the_whole_again(dev_split: None, exit_code: Command, capsys: Output) -> None:
     assert exit_code(*SCORE, "--answered-only") == 0
     capsys.readouterr()

@@ -84,6 +84,7 @@ def steps_score() -> float:
     return sum(result["steps_score"] for result in results) / len(results)
 
 
+@pytest.mark.full
 def test_run_and_score_tell_it_until_the_config_names_the_tool(
     agent: None, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,6 +78,7 @@ def test_runs_whose_records_declare_a_metric_otherwise_are_warned_of(runs: tuple
     ]
 
 
+@pytest.mark.full
 def test_reading_a_folder_changes_nothing_that_is_evaluated_afterwards(runs: tuple[Path, Path]) -> None:
     def evaluated() -> Any:
         def evaluator(question: Any, response: Any) -> dict[str, float | None]:

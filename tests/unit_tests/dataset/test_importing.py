@@ -301,6 +301,7 @@ ANSWERS = st.lists(
 NEARLY = st.fixed_dictionaries({"id": JSON, "question": TEXTS, "query": JSON, "answers": ANSWERS})
 
 
+@pytest.mark.full
 @settings(max_examples=150, deadline=None)
 @given(questions=st.lists(RECORDS | NEARLY | JSON, max_size=4), is_qald=st.booleans())
 def test_whatever_a_file_holds_the_dataset_can_be_used_or_one_error_says_why(

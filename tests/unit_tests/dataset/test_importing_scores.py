@@ -67,6 +67,7 @@ def test_all_score_one_with_columns_renamed_rows_shuffled_and_a_column_added(dat
     assert [name for name, (_, score) in found.items() if score != 1.0] == []
 
 
+@pytest.mark.full
 def test_none_but_a_yes_or_no_scores_one_with_a_row_removed(dataset: Path) -> None:
     found = scores(dataset, without_a_row)
     assert len(found) == QUESTIONS

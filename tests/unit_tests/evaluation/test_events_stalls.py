@@ -93,6 +93,7 @@ def test_who_blocks_within_its_timeout_is_answered() -> None:
     assert (errors(run), len(run.response("q2")["capture_warnings"])) == ([], 1)
 
 
+@pytest.mark.full
 def test_functions_of_the_caller_that_block_are_told_with_the_question() -> None:
     def block(given: Any) -> str:
         time.sleep(0.7)

@@ -77,6 +77,7 @@ def test_each_of_five_benchmarks_in_a_script_is_answered(stub: OpenAIStub, is_ne
         count.check_run(run_benchmark(agent_of(model_of(stub)) if is_new_model else agent, DATASET, progress="off"))
 
 
+@pytest.mark.full
 async def test_each_of_five_is_answered_in_a_running_loop_that_asks_the_agent_too(stub: OpenAIStub) -> None:
     count, agent = Count(stub), agent_of(model_of(stub))
     for _ in range(5):
@@ -161,6 +162,7 @@ print(run_benchmark(agent, dataset, progress="off").response("q").get("error"))
     assert (done.stdout, done.stderr) == ("None\n", "")
 
 
+@pytest.mark.full
 def test_agent_and_judge_may_share_a_client(stub: OpenAIStub) -> None:
     agent = agent_of(model_of(stub))
     runs = [run_benchmark(agent, DATASET, progress="off", llm=model_of(stub)) for _ in range(2)]

@@ -171,6 +171,7 @@ def test_what_a_call_gave_is_not_kept() -> None:
     assert not is_kept
 
 
+@pytest.mark.full
 def test_a_loop_that_a_stuck_task_ends_serves_all_calls_until_the_last_is_over() -> None:
     code = """
 import asyncio, os, threading
@@ -293,6 +294,7 @@ def test_tasks_that_are_left_are_cancelled() -> None:
     assert cancelled == ["yes"]
 
 
+@pytest.mark.full
 def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
     code = (
         "import asyncio\n"
@@ -317,6 +319,7 @@ def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
     assert (done.stdout, done.stderr) == ("False end True 1\n", "")  # the next call's loop has only its own task
 
 
+@pytest.mark.full
 def test_task_that_goes_on_after_it_was_cancelled_is_stopped_with_its_loop() -> None:
     code = """
 import asyncio, os

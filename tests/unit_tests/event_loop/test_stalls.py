@@ -49,6 +49,7 @@ async def spanned(watch: StallWatch, subject: str, *seconds: float) -> Span:
         return span
 
 
+@pytest.mark.full
 async def test_who_blocks_is_told_while_it_lasts_with_the_place_in_the_code() -> None:
     told = Told()
     lasted: list[float] = []

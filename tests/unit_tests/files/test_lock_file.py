@@ -134,6 +134,7 @@ def test_process_of_another_host_is_refused_with_how_to_mend(tmp_path: Path, mac
     assert (tmp_path / STAND_IN).exists()
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_locks")
 def test_lock_file_that_says_nothing_is_refused_with_how_to_mend(tmp_path: Path) -> None:
     (tmp_path / STAND_IN).write_bytes(b"")

@@ -106,6 +106,7 @@ def test_answers_that_were_lost_count_for_the_budget_of_later_sessions(openai_st
         assert bill.usd <= 0.5
 
 
+@pytest.mark.full
 def test_kept_answers_of_unknown_cost_do_not_end_the_judging(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     openai_stub.lacks.add("usage")
     openai_stub.answer = judgement

@@ -285,6 +285,7 @@ async def test_no_request_is_sent_before_the_time_that_the_server_names(openai_s
     assert len(openai_stub.requests) == 4  # those that waited for the place have not run into the limit too
 
 
+@pytest.mark.full
 async def test_a_request_that_waits_holds_no_place(openai_stub: OpenAIStub) -> None:
     pool = CallPool(1)
     openai_stub.chat_faults.append(rate_limit(retry_after="1"))

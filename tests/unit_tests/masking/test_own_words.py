@@ -34,6 +34,7 @@ def texts_in(path: Path) -> Iterator[str]:
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "value" for part in node.values)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_texts_of_the_package_stay(path: Path) -> None:
     for text in texts_in(path):

@@ -158,6 +158,7 @@ def test_text_without_a_trigger_is_unchanged(text: str) -> None:
     assert masked_text(text) == text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "unit",
     ["plain words of a long message ", "sk-", "token=", 'token="', "password=\\", "eyJaaaaaaaa.", "://a:", "Basic "],

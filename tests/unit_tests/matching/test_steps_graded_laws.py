@@ -44,6 +44,7 @@ def test_score_is_1_just_where_all_is_fulfilled_in_full_without_a_surplus(
     assert (match.steps_score == 1.0) == (is_full and len(calls) == len(match.matches))
 
 
+@pytest.mark.full
 @given(GROUPS, CALLS, st.data())
 @LAWS
 def test_call_that_fulfils_one_more_reference_step_never_lowers_the_score(
@@ -61,6 +62,7 @@ def test_call_that_fulfils_one_more_reference_step_never_lowers_the_score(
         assert score(groups, [*calls[:at], more, *calls[at:]]) >= match.steps_score - 1e-12
 
 
+@pytest.mark.full
 @given(GROUPS, CALLS, st.data())
 @LAWS
 def test_wrong_call_never_raises_the_score(groups: list[str], calls: list[dict[str, float]], data: Any) -> None:
@@ -70,6 +72,7 @@ def test_wrong_call_never_raises_the_score(groups: list[str], calls: list[dict[s
     assert after < before or before == after == 0.0
 
 
+@pytest.mark.full
 @given(GROUPS, CALLS, st.data())
 @LAWS
 def test_better_call_never_lowers_the_score(groups: list[str], calls: list[dict[str, float]], data: Any) -> None:
@@ -80,6 +83,7 @@ def test_better_call_never_lowers_the_score(groups: list[str], calls: list[dict[
         assert score(groups, changed) >= score(groups, calls) - 1e-12
 
 
+@pytest.mark.full
 @given(GROUPS, CALLS, st.randoms())
 @LAWS
 def test_order_of_calls_and_groups_changes_nothing_but_steps_order(

@@ -56,6 +56,7 @@ def found(area: str, **examined: object) -> list[Check]:
     return [check for check in checks if check.area == area]
 
 
+@pytest.mark.full
 def test_what_is_good_has_no_error_and_no_warning_of_its_own() -> None:
     for area in ("config", "agent", "steps", "gates", "output"):
         checks = found(area)

@@ -138,6 +138,7 @@ def folder_of(place: Path, results: list[dict[str, Any]], *, has_report: bool = 
     return place
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["b", "run:1", "javascript:alert(1)", 'a "b" <c> #?&%20', "ø ü"])
 def test_links_lead_from_the_page_to_the_reports_that_are_there(name: str, tmp_path: Path) -> None:
     a = folder_of(tmp_path / "runs" / "a", run(q=1.0), has_report=False)

@@ -50,6 +50,7 @@ def test_texts_of_runs_are_shown_as_texts(store: Path, tmp_path: Path) -> None:
     assert "<third>" not in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seconds", [60, -3600], ids=["later", "after the clock was set back"])
 def test_comparisons_are_written_again_only_where_a_run_was_scored_again(
     store: Path, tmp_path: Path, seconds: int

@@ -36,6 +36,7 @@ def test_p_is_below_the_level_exactly_where_0_lies_outside_the_interval(
         assert interval.low <= found.difference <= interval.high
 
 
+@pytest.mark.full
 @settings(deadline=None, max_examples=100)
 @given(clusters=CLUSTERS, step=st.sampled_from((1e-2, 1e-4)))
 def test_interval_at_the_level_of_p_ends_at_0(clusters: list[list[float]], step: float) -> None:
@@ -58,6 +59,7 @@ def test_intervals_of_more_confidence_hold_those_of_less(clusters: list[list[flo
         assert outer.low <= inner.low <= inner.high <= outer.high
 
 
+@pytest.mark.full
 @settings(deadline=None, max_examples=60)
 @given(clusters=CLUSTERS)
 def test_it_does_not_matter_which_run_is_called_a(clusters: list[list[float]]) -> None:

@@ -78,6 +78,7 @@ def test_plot_is_of_the_scores(results: Results) -> None:
     assert ax.get_title() == "steps_score by template"
 
 
+@pytest.mark.full
 def test_notebooks_keep_a_line_and_a_table_and_not_the_whole_list(results: Results) -> None:
     formatter: Any = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
     data, _ = formatter.format(Results(list(results) * 5000))

@@ -38,6 +38,7 @@ def first_start(calls: list[TracedCall], trace: str) -> tuple[float, int]:
     return min(calls[place].started for place in places), places[0]
 
 
+@pytest.mark.full
 def test_values_that_are_nested_too_deeply_for_the_spool_stay_as_json() -> None:
     deep: Any = []
     for _ in range(100_000):

@@ -103,6 +103,7 @@ def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards:
     assert Path("a/aggregates.yaml").read_bytes() == Path("b/aggregates.yaml").read_bytes()
 
 
+@pytest.mark.full
 def test_merge_of_a_merge_knows_all_shards(shards: Shards) -> None:
     folders = shards(4)
     half = merge_runs(folders[:2], output_dir="half")
@@ -183,6 +184,7 @@ def test_other_limits_are_merged_with_force_and_another_dataset_never(part: Part
         merge_runs(["a", "b"], output_dir="other", force=True)
 
 
+@pytest.mark.full
 def test_dataset_that_has_changed_since_is_refused(shards: Shards) -> None:
     folders = shards(2)
     dataset = json.loads(Path("qa.json").read_text())

@@ -52,6 +52,7 @@ def test_verdicts_and_their_costs_are_taken_over(parts: Any, openai_stub: OpenAI
     assert spent_in(Path("again")) == pytest.approx(spent_in(Path("night")))
 
 
+@pytest.mark.full
 def test_killed_part_is_judged_by_score_and_pays_for_nothing_twice(parts: Any, openai_stub: OpenAIStub) -> None:
     folders, config = parts
     whole = merge_runs(folders, output_dir="whole")

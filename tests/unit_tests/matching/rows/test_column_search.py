@@ -59,6 +59,7 @@ def test_columns_are_found_if_some_order_of_columns_has_the_rows(pair: tuple[Row
     assert found is None or fits(found)
 
 
+@pytest.mark.full
 @settings(max_examples=200)
 @given(pair=tables())
 def test_the_right_columns_are_among_the_choices_that_leave_as_many_rows(pair: tuple[Rows, Rows]) -> None:

@@ -267,6 +267,7 @@ def test_columns_are_found_by_near_numbers() -> None:
     assert compare_sparql_results(reference, actual).columns == {"n": "o", "a": "p", "b": "q"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", [{}, {"ignore_duplicates": False}])
 def test_numbers_so_dense_that_all_are_linked_do_not_hide_the_columns(mode: dict[str, Any]) -> None:
     rng = random.Random(5)
@@ -284,6 +285,7 @@ def test_numbers_so_dense_that_all_are_linked_do_not_hide_the_columns(mode: dict
     assert (found.score, found.missing_row_count) == (0.0, 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", [{}, {"ignore_duplicates": False}])
 def test_a_column_of_numbers_that_are_nearly_all_alike(mode: dict[str, Any]) -> None:
     rng = random.Random(3)

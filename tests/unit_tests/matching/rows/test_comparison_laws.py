@@ -303,6 +303,7 @@ def most_pairs(mine: Rows, others: Rows, rules: Rules) -> int:
     return best
 
 
+@pytest.mark.full
 @settings(max_examples=250)
 @given(
     rows=st.lists(st.sampled_from(STEPS) | st.sampled_from(OTHER_KINDS), min_size=1, max_size=6),

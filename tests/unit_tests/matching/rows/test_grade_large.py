@@ -34,6 +34,7 @@ def spoilt(rows: Rows, share: float, rng: random.Random) -> Rows:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [6, 20])
 def test_columns_of_the_same_contents_are_told_apart_by_their_rows(width: int) -> None:
     rng = random.Random(3)

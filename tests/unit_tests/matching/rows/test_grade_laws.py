@@ -114,6 +114,7 @@ def credit(mine: Rows, row: tuple[Any, ...], other: tuple[Any, ...]) -> float:
     return len(shared) * (1.0 if alike == 1 else (1 / alike - 1 / len(distinct)) / (1 - 1 / len(distinct)))
 
 
+@pytest.mark.full
 @settings(max_examples=EXAMPLES)
 @given(pair=pairs_of_tables(), mode=st.sampled_from(UNORDERED))
 def test_the_grade_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: dict[str, Any]) -> None:
@@ -164,6 +165,7 @@ def test_cells_that_are_near_several_others_and_blank_nodes_keep_that_law(
     assert (found.grade == 1.0) == (found.score == 1.0 and not surplus)
 
 
+@pytest.mark.full
 @settings(max_examples=100)
 @given(rows=tables(max_width=4), seed=st.integers(0, 1_000), mode=st.sampled_from(MODES), surplus=st.booleans())
 def test_each_right_row_makes_the_grade_higher(rows: Rows, seed: int, mode: dict[str, Any], surplus: bool) -> None:
@@ -178,6 +180,7 @@ def test_each_right_row_makes_the_grade_higher(rows: Rows, seed: int, mode: dict
     assert (last == 1.0) is not surplus
 
 
+@pytest.mark.full
 @settings(max_examples=150)
 @given(pair=pairs_of_tables(values=[*VALUES, "5", "true", None]), mode=st.sampled_from(MODES), place=st.integers(0, 5))
 def test_a_wrong_row_never_makes_the_grade_higher(pair: tuple[Rows, Rows], mode: dict[str, Any], place: int) -> None:
@@ -187,6 +190,7 @@ def test_a_wrong_row_never_makes_the_grade_higher(pair: tuple[Rows, Rows], mode:
     assert compared(mine, more, **mode).grade <= compared(mine, others, **mode).grade + 1e-12
 
 
+@pytest.mark.full
 @settings(max_examples=150)
 @given(
     pair=pairs_of_tables(values=[*VALUES, "5", "true", None]),
@@ -229,6 +233,7 @@ def test_the_order_of_many_rows_does_not_matter_either(mode: dict[str, Any]) -> 
         assert compared(mine, others, **mode).grade == pytest.approx(grade)
 
 
+@pytest.mark.full
 @settings(max_examples=100)
 @given(st.lists(st.integers(0, 9), max_size=30))
 def test_inversions_are_the_pairs_in_falling_order(numbers: list[int]) -> None:

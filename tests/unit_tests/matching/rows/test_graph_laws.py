@@ -36,6 +36,7 @@ def test_nothing_raises(one: Any, other: Any, list_order: bool, strict: bool) ->
     assert compared.reason
 
 
+@pytest.mark.full
 @given(ROWS, st.randoms())
 @settings(max_examples=100, deadline=None)
 def test_rows_equal_themselves_in_another_order_and_as_python_shows_them(rows: Any, shuffle: random.Random) -> None:
@@ -51,6 +52,7 @@ def test_rows_equal_themselves_in_another_order_and_as_python_shows_them(rows: A
     assert compared.score == 1.0, compared.reason
 
 
+@pytest.mark.full
 @given(st.text(alphabet="<>[](){}'\",:= NodeRelationshipPathlabels0123frozenset.neo4jtimeDate", max_size=80))
 @settings(max_examples=500, deadline=None)
 def test_texts_like_a_drivers_objects_are_read_or_refused(text: str) -> None:
