@@ -186,7 +186,7 @@ def message_of(event: RunEvent) -> str | None:
     """Return what an event tells people at once, visibly; None for those that only change the values."""
     if event.kind == "warning":
         return visible(f"Warning: {event.fields['message']}")
-    return visible(event.fields["message"]) if event.kind == "run_stopping" else None
+    return visible(event.fields["message"]) if event.kind in ("run_stopping", "workers_starting") else None
 
 
 def amount_text(number: int) -> str:

@@ -18,6 +18,7 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import listed, visible
 
 EventKind = Literal[
+    "workers_starting",
     "run_started",
     "attempt_started",
     "attempt_failed",
@@ -40,6 +41,7 @@ class RunEvent:
 
     Kinds, each with its fields:
 
+    - `workers_starting`: `message`. It comes where workers of a cluster are started, which takes some seconds.
     - `run_started`: `total` (samples of the run), `done` (samples that an earlier session answered), `errors` (of
       those), `max_concurrency`, `run_id`, `label`, `output_dir`.
     - `attempt_started`: `question_id`, `repeat`, `attempt`.

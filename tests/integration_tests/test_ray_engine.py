@@ -129,6 +129,17 @@ def test_a_cluster_of_its_own_ends_with_the_run_and_leaves_nothing(
     assert dict(os.environ) == before
 
 
+def test_ctrl_c_in_a_terminal_reaches_a_cluster_of_its_own_too(run_on_disk: Any) -> None:
+    run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+    process = run.start(run.command("-j", "4", "--engine", "ray", "--workers", "2"), before=os.setsid)
+    run.wait(process, lambda: run.number_asked >= 6)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert set(run.asked()) == run.answered()
+    assert "Traceback" not in stderr
+
+
 class TestOnACluster:
     """The cluster has two nodes and three processors."""
 

@@ -32,6 +32,9 @@ async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) 
         warn=output.warn,
     )
     is_whole = False
+    if options.engine == RAY:
+        where = "a Ray cluster" if options.ray_address is None else f"the Ray cluster {options.ray_address}"
+        output.event("workers_starting", message=f"Starting workers on {where}.")
     try:
         await pool.aopen()
         yield pool
