@@ -72,7 +72,8 @@ def left_behind(run_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _folder(run_id: str) -> Path:
-    return Path(tempfile.gettempdir(), f"{_FOLDER}-{getpass.getuser()}", run_id)
+    user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()  # in a container a user may have no name
+    return Path(tempfile.gettempdir(), f"{_FOLDER}-{user}", run_id)
 
 
 def _is_own(folder: Path) -> bool:
