@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.benchmark.attempts import Attempt, WorkerLostError
-from graphrag_eval_lc.benchmark.workers.messages import FromWorker, Job, ToWorker
+from graphrag_eval_lc.benchmark.workers.messages import Close, FromWorker, Job, ToWorker
 from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
 from graphrag_eval_lc.benchmark.workers.worker import Worker
 from graphrag_eval_lc.cost_limit import CostLimit
@@ -26,7 +26,6 @@ class ThreadLink:
 
     def __init__(self, job: Job, hear: Callable[[FromWorker], None]) -> None:
         loop = asyncio.get_running_loop()
-        self.is_ended = False
         self._worker = Worker(job, lambda message: loop.call_soon_threadsafe(hear, message))
         threading.Thread(target=self._worker.run, daemon=True).start()
 
@@ -34,7 +33,7 @@ class ThreadLink:
         self._worker.post(message)
 
     def end(self) -> None:
-        self.is_ended = True
+        self._worker.post(Close())  # a thread cannot be ended at once
 
 
 class Threads:
