@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NoReturn
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from graphrag_eval_lc.deep_json import read_json
 
@@ -34,22 +35,42 @@ def json_text(
     """
     options: dict[str, Any] = {"indent": indent, "separators": (",", ":") if is_compact else None}
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=to_plain or _text_of, **options)
+        text = _encoder(indent, is_compact, to_plain or _text_of).encode(value)
     except Exception:  # NaN, a key that is no text, a value without an end, or one that changes meanwhile
         value = _plain(value if to_plain is None else to_plain(value))
         text = json.dumps(value, ensure_ascii=False, default=_text_of, **options)
     try:
-        text.encode("utf-8")
+        if not text.isascii():
+            text.encode("utf-8")
     except UnicodeEncodeError:
         return json.dumps(_plain(value), default=to_plain or _text_of, **options)
     return text
 
 
-def parse_json(text: str, *, allow_nan: bool = True) -> Any:
+@lru_cache(maxsize=16)
+def _encoder(indent: int | None, is_compact: bool, default: Callable[[Any], Any]) -> json.JSONEncoder:
+    separators = (",", ":") if is_compact else None
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent, separators=separators, default=default)
+
+
+def json_bytes(value: Any) -> bytes:
+    """Write plain values as compact JSON, several times as fast as ``json_text``, which writes what is not plain.
+
+    Example:
+        >>> json_bytes({"ratio": float("nan"), "rows": [1, 2]})
+        b'{"ratio":"NaN","rows":[1,2]}'
+    """
+    try:
+        return to_json(value, inf_nan_mode="strings")
+    except Exception:  # a lone surrogate, a value that JSON has no type for or that holds itself
+        return json_text(value, is_compact=True).encode("utf-8")
+
+
+def parse_json(text: str | bytes, *, allow_nan: bool = True) -> Any:
     """Parse JSON with pydantic's fast parser, and what it refuses with Python's, which says what is wrong.
 
     Args:
-        text: The text.
+        text: The text, or its bytes in UTF-8.
         allow_nan: Whether NaN, Infinity and -Infinity are numbers.
 
     Raises:

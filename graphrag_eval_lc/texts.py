@@ -80,6 +80,7 @@ _UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _PICTURES = 0x2400  # of control characters, in their order
+_SEEN_ASCII = bytes(range(0x20, 0x7F)) + b"\t\n"
 
 
 def visible(text: object, *, keeps_lines: bool = True) -> str:
@@ -97,6 +98,8 @@ def visible(text: object, *, keeps_lines: bool = True) -> str:
     """
     shown = str(text)
     if shown.isprintable():  # as nearly all are
+        return shown
+    if keeps_lines and shown.isascii() and not shown.encode().translate(None, _SEEN_ASCII):
         return shown
     shown = _UNSEEN.sub(_shown_character, shown.replace("\r\n", "\n"))
     return shown if keeps_lines else shown.replace("\n", "␊").replace("\t", "␉")

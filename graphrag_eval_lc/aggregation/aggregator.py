@@ -100,7 +100,8 @@ class Aggregator:
             "totals": self._totals.summary(),
         }
         if self._samples.repeats > 1:
-            aggregates["repeats"] = repeats_summary(self._samples, statistics, self._repeats)
+            outcomes = self._samples.outcomes(self._repeats.metric, self._repeats.threshold)
+            aggregates["repeats"] = repeats_summary(outcomes, self._samples.repeats, statistics, self._repeats)
         return aggregates
 
     def _statistics(self) -> dict[str, MetricStatistics]:
@@ -201,12 +202,16 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
 
 
 def repeats_summary(
-    samples: Samples, statistics: Mapping[str, MetricStatistics], config: RepeatsConfig
+    outcomes: Mapping[Any, Sequence[bool | None]],
+    count: int,
+    statistics: Mapping[str, MetricStatistics],
+    config: RepeatsConfig,
 ) -> dict[str, Any]:
     """Return the section ``repeats`` of the aggregates.
 
     Args:
-        samples: Results of which some are repeats.
+        outcomes: For each question which of its samples passed; None stands for one that succeeded unmeasured.
+        count: The highest repeat.
         statistics: The metrics' statistics over the questions' means.
         config: The metric and threshold that say whether a sample passed.
 
@@ -218,10 +223,9 @@ def repeats_summary(
         measured), ``metrics`` (each metric's ``mean`` over the questions' means, and from 2 templates its
         ``standard_error``, clustered by template).
     """
-    outcomes = samples.outcomes(config.metric, config.threshold)
     measured = [passed for passed in outcomes.values() if None not in passed]
     summary: dict[str, Any] = {
-        "count": samples.repeats,
+        "count": count,
         "metric": config.metric,
         "threshold": config.threshold,
         NUMBER_OF_QUESTIONS: len(outcomes),

@@ -1,11 +1,13 @@
 """Each question's values for gates and comparisons, where failed questions count as the worst score."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from math import fsum
 
-from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number, steps_of, with_upper_bounds
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import Need
@@ -18,27 +20,48 @@ from graphrag_eval_lc.registry.metrics import (
 )
 
 
-@dataclass(slots=True)
 class QuestionValues:
-    """The values of one question, summed over its samples.
+    """The values of one question, summed over its samples: a view of what ``RunValues`` keeps.
 
     Attributes:
         question_id: The question.
-        template_id: Its template.
-        text_digest: A digest of its text but for white space; None where the text is not known.
-        samples: The number of its samples.
-        errors: The number of those that failed.
-        sums: The sum and the number of the values of each metric.
-        failures: For each failed sample which of the metrics' needs it meets.
     """
 
-    question_id: str
-    template_id: str
-    text_digest: bytes | None = None
-    samples: int = 0
-    errors: int = 0
-    sums: dict[str, tuple[float, int]] = field(default_factory=dict)
-    failures: list[frozenset[Need]] = field(default_factory=list)
+    __slots__ = ("_kept", "_number", "question_id")
+
+    def __init__(self, question_id: str, number: int, kept: "_Kept") -> None:
+        self.question_id = question_id
+        self._number = number
+        self._kept = kept
+
+    @property
+    def template_id(self) -> str:
+        """Its template."""
+        return self._kept.template_ids[self._number]
+
+    @property
+    def text_digest(self) -> int | None:
+        """A digest of its text but for white space; None where the text is not known."""
+        return self._kept.text_digests[self._number] or None
+
+    @property
+    def samples(self) -> int:
+        """The number of its samples."""
+        return self._kept.samples[self._number]
+
+    @property
+    def errors(self) -> int:
+        """The number of those that failed."""
+        return self._kept.errors[self._number]
+
+    def has(self, metric: str) -> bool:
+        """Return whether a sample has a metric; of a score, one that did not fail."""
+        return self._kept.sum_of(metric, self._number)[1] > 0
+
+    def mean(self, metric: str) -> float | None:
+        """Return the mean of a metric over the samples that have it, of a score those that did not fail; else None."""
+        total, count = self._kept.sum_of(metric, self._number)
+        return total / count if count else None
 
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
         """Return the mean of a score over the question's samples; None where it has none.
@@ -50,19 +73,92 @@ class QuestionValues:
             has_elsewhere: Whether the question has this score in another run, so that a failed sample would have had
                 it too.
         """
-        total, count = self.sums.get(metric, (0.0, 0))
+        total, count = self._kept.sum_of(metric, self._number)
         has_score = count > 0 or has_elsewhere
-        spec = metric_spec(metric) if self.failures else None
-        if spec is not None and spec.value_of_failure is not None:
-            failed = sum(1 for has in self.failures if has_score or spec.needs is None or spec.needs in has)
+        failures = self._kept.failures.get(self._number)
+        spec = metric_spec(metric) if failures else None
+        if failures and spec is not None and spec.value_of_failure is not None:
+            failed = sum(1 for has in failures if has_score or spec.needs is None or spec.needs in has)
             total += failed * spec.value_of_failure
             count += failed
         return total / count if count else None
 
-    def spent(self, metric: str) -> float | None:
-        """Return the mean of what the samples spent, failed ones included; None where it is not known."""
-        total, count = self.sums.get(metric, (0.0, 0))
-        return total / count if count else None
+
+class _Kept:
+    """What is kept of the questions, by their numbers: in arrays, as there may be many.
+
+    Attributes:
+        template_ids: Their templates.
+        text_digests: Digests of their texts; 0 where a text is not known.
+        samples: The numbers of their samples.
+        errors: The numbers of those that failed.
+        failures: For each failed sample which of the metrics' needs it meets.
+    """
+
+    def __init__(self) -> None:
+        self.template_ids: list[str] = []
+        self.text_digests = array("Q")
+        self.samples = array("I")
+        self.errors = array("I")
+        self.failures: dict[int, list[frozenset[Need]]] = {}
+        self._sums: dict[str, tuple[array[float], array[int]]] = {}
+
+    def add(self, template_id: str, text_digest: int) -> int:
+        """Add a question, and return its number."""
+        self.template_ids.append(template_id)
+        self.text_digests.append(text_digest)
+        self.samples.append(0)
+        self.errors.append(0)
+        return len(self.template_ids) - 1
+
+    def add_value(self, metric: str, number: int, value: float) -> None:
+        """Add a sample's value of a metric."""
+        kept = self._sums.get(metric)
+        if kept is None:
+            kept = self._sums[metric] = (array("d"), array("I"))
+        totals, counts = kept
+        if number >= len(counts):
+            missing = number + 1 - len(counts)
+            totals.extend([0.0] * missing)
+            counts.extend([0] * missing)
+        totals[number] += value
+        counts[number] += 1
+
+    def sum_of(self, metric: str, number: int) -> tuple[float, int]:
+        """Return the sum of a metric's values, and their number."""
+        kept = self._sums.get(metric)
+        if kept is None or number >= len(kept[1]):
+            return 0.0, 0
+        return kept[0][number], kept[1][number]
+
+
+class _Questions(Mapping[str, QuestionValues]):
+    """The questions by id, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self.kept = _Kept()
+        self._numbers: dict[str, int] = {}
+
+    def __getitem__(self, question_id: str) -> QuestionValues:
+        return QuestionValues(question_id, self._numbers[question_id], self.kept)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, question_id: object) -> bool:
+        return question_id in self._numbers
+
+    def number_of(self, question_id: str, result: Sample) -> int:
+        """Return the number of a question; one that is not known is added."""
+        number = self._numbers.get(question_id)
+        if number is None:
+            template_id = sys.intern(str(result.get("template_id")))
+            number = self.kept.add(template_id, _text_digest(result.get("question_text")))
+            self._numbers[question_id] = number
+        return number
 
 
 class RunValues:
@@ -89,28 +185,36 @@ class RunValues:
         self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
         self._measured: dict[str, None] = {}
         self._failures: dict[frozenset[Need], frozenset[Need]] = {}
-        self.questions: dict[str, QuestionValues] = {}
+        self._questions = _Questions()
 
-    def add(self, result: Sample) -> None:
-        """Add a result, which has ``question_id`` and ``template_id``."""
-        identifier = str(result["question_id"])
-        question = self.questions.get(identifier)
-        if question is None:
-            question = self.questions[identifier] = QuestionValues(
-                identifier, str(result.get("template_id")), _text_digest(result.get("question_text"))
-            )
-        question.samples += 1
-        if is_error(result):
-            question.errors += 1
-            question.failures.append(self._failure(result))
-        values_by_metric = self._values(result)
-        self._measured.update(dict.fromkeys(values_by_metric))
-        bounds = with_upper_bounds({metric: sum(values) for metric, values in values_by_metric.items()})
-        values_by_metric |= {metric: [bounds[metric]] for metric in UPPER_BOUNDS if metric in bounds}
-        for metric, values in values_by_metric.items():
-            if not is_error(result) or metric_spec(metric).kind != "score":
-                total, count = question.sums.get(metric, (0.0, 0))
-                question.sums[metric] = (total + sum(values) / len(values), count + 1)
+    @property
+    def questions(self) -> Mapping[str, QuestionValues]:
+        """The questions by id, in the order of the results."""
+        return self._questions
+
+    def add(self, result: Sample, values: "Mapping[str, Sequence[float]] | None" = None) -> None:
+        """Add a result, which has ``question_id`` and ``template_id``.
+
+        Args:
+            result: The result.
+            values: What ``values_by_metric`` of this configuration gave for it; None where that is not known yet.
+        """
+        kept = self._questions.kept
+        number = self._questions.number_of(str(result["question_id"]), result)
+        kept.samples[number] += 1
+        has_failed = is_error(result)
+        if has_failed:
+            kept.errors[number] += 1
+            kept.failures.setdefault(number, []).append(self._failure(result))
+        by_metric = dict(self._metrics.values_by_metric(result) if values is None else values)
+        self._measured.update(dict.fromkeys(by_metric))
+        for upper, bounded in UPPER_BOUNDS.items():
+            if upper not in by_metric and bounded in by_metric:  # what is not uncertain bounds itself
+                by_metric[upper] = [sum(by_metric[bounded])]
+        for metric, of_metric in by_metric.items():
+            if not has_failed or metric_spec(metric).kind != "score":
+                mean = of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric)
+                kept.add_value(metric, number, mean)
 
     def measured(self) -> Sequence[str]:
         """Return the metrics that some sample has, the first seen first."""
@@ -125,12 +229,6 @@ class RunValues:
         upper = next((key for key, bounded in UPPER_BOUNDS.items() if bounded == metric and key in self._measured), "")
         scores = [score for question in self.questions.values() if (score := question.score(upper)) is not None]
         return fsum(scores) / len(scores) if upper and scores else None
-
-    def _values(self, result: Sample) -> dict[str, list[float]]:
-        values: dict[str, list[float]] = {}
-        for metric, value in self._metrics.sample_values(result):
-            values.setdefault(metric, []).append(value)
-        return values | self._metrics.step_values_by_metric(result)
 
     def _failure(self, result: Sample) -> frozenset[Need]:
         """Return which of the metrics' needs a failed sample meets."""
@@ -147,7 +245,8 @@ class RunValues:
         return self._failures.setdefault(has, has)  # one for all that have the same
 
 
-def _text_digest(text: object) -> bytes | None:
+def _text_digest(text: object) -> int:
     if text is None:
-        return None
-    return blake2b(" ".join(str(text).split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return 0
+    digest = blake2b(" ".join(str(text).split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") or 1

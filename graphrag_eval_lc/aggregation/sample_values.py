@@ -162,6 +162,11 @@ class Metrics:
             if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                 yield metric, value
 
+    def values_by_metric(self, sample: Sample) -> dict[str, list[float]]:
+        """Return all values of a result by metric: one of each metric of results, several of a metric of steps."""
+        values = {metric: [value] for metric, value in self.sample_values(sample)}
+        return values | self.step_values_by_metric(sample)
+
     def step_values(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Yield the metrics of each retrieval step with their values; those of a failed question as they count."""
         has_failed = is_error(sample)

@@ -1,5 +1,7 @@
 """The means of scores as people are shown them: over all questions first, those of the answered ones beside it."""
 
+from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -121,13 +123,18 @@ def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
 
 
 def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
-    answered: dict[str, list[float]] = {}
-    every: dict[str, list[float]] = {}
+    answered: defaultdict[str, array[float]] = defaultdict(_no_values)
+    every: defaultdict[str, array[float]] = defaultdict(_no_values)
     for question in questions:
-        total, count = question.sums.get(metric, (0.0, 0))
-        if count:
-            answered.setdefault(question.template_id, []).append(total / count)
-        value = question.score(metric)
+        value = question.mean(metric)
         if value is not None:
-            every.setdefault(question.template_id, []).append(value)
-    return ScoreValues(answered, every)
+            answered[question.template_id].append(value)
+        if question.errors:
+            value = question.score(metric)
+        if value is not None:
+            every[question.template_id].append(value)
+    return ScoreValues(dict(answered), dict(every))
+
+
+def _no_values() -> "array[float]":
+    return array("d")

@@ -282,7 +282,7 @@ class BenchmarkRun:
         numbers = run_results(self, self._config).numbers([metric])
         values: dict[str, list[float]] = {}
         for question in numbers.questions.values() if numbers.has(metric) else ():
-            value = question.spent(metric) if metric_spec(metric).is_spent else question.score(metric)
+            value = question.mean(metric) if metric_spec(metric).is_spent else question.score(metric)
             if value is not None:
                 values.setdefault(question.template_id, []).append(value)
         return plot_templates(values, metric, ax=ax)

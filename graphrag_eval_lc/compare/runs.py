@@ -168,7 +168,7 @@ def _of_folder(folder: Path) -> RunResults:
 def _is_nested(value: object, depth: int) -> bool:
     """Return whether a value is a list of mappings, nested ``depth`` deep."""
     if depth == 0:
-        return isinstance(value, Mapping)
+        return isinstance(value, dict | Mapping)
     return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1) for each in value)
 
 
@@ -256,10 +256,10 @@ class Pairing:
         is_spent = metric_spec(metric).is_spent
         for a, b in self.questions():
             if is_spent:
-                yield a.question_id, a.spent(metric), b.spent(metric)
+                yield a.question_id, a.mean(metric), b.mean(metric)
             else:
-                score_a = a.score(metric, has_elsewhere=metric in b.sums)
-                yield a.question_id, score_a, b.score(metric, has_elsewhere=metric in a.sums)
+                score_a = a.score(metric, has_elsewhere=b.has(metric))
+                yield a.question_id, score_a, b.score(metric, has_elsewhere=a.has(metric))
 
     def _in_both(self) -> list[str]:
         in_a, in_b = self.a.numbers.measured(), self.b.numbers.measured()

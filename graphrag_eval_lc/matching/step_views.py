@@ -99,8 +99,10 @@ class StepViews:
 
     def shown_as(self, reference: StepView) -> ShownAs:
         """Return how reports treat a reference step: as a query with rows, an IRI, or a text."""
-        kind = self.own_kind_of(reference)
-        name = str(reference.get("name"))
+        return self.shown_as_of(str(reference.get("name")), self.own_kind_of(reference))
+
+    def shown_as_of(self, name: str, kind: StepKind) -> ShownAs:
+        """Return how reports treat reference steps of a name, whose own kind is known."""
         return kind.shown_as if name in self._kinds else shown_as(name, kind)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:

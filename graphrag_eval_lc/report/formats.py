@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from graphrag_eval_lc.compare.metric_comparison import value_text
@@ -120,6 +121,11 @@ def one_line(text: object, length: int) -> str:
 
 def shown_name(name: object) -> str:
     """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
+    return _shown_text(name) if isinstance(name, str) and len(name) <= _LONGEST_NAME else one_line(name, _LONGEST_NAME)
+
+
+@lru_cache(maxsize=1024)
+def _shown_text(name: str) -> str:
     return one_line(name, _LONGEST_NAME)
 
 
@@ -161,6 +167,7 @@ def shown_value(value: Any) -> str:
     return without_middle(_laid_out(value) if is_short_json else value)
 
 
+@lru_cache(maxsize=32)  # what an agent got is often what was expected
 def _laid_out(text: str) -> str:
     try:
         value = parse_json(text)

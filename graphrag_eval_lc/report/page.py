@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ _REPORT_SCRIPTS = (
     "report.js",
 )
 _STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "trend.css", "print.css")
+_PIECES_AT_A_TIME = 100
 _MATRIX_LABELS = {
     "right_right": "Steps right, answer right",
     "right_wrong": "Steps right, answer wrong",
@@ -44,8 +45,8 @@ _MATRIX_LABELS = {
 }
 
 
-def render_report(context: Mapping[str, Any]) -> str:
-    """Return the report of a run as one HTML page.
+def render_report(context: Mapping[str, Any]) -> Iterator[str]:
+    """Return the report of a run as one HTML page, in pieces.
 
     Args:
         context: The ``ReportData`` that the page shows.
@@ -63,13 +64,13 @@ def render_report(context: Mapping[str, Any]) -> str:
         "hasRepeats": context["has_repeats"],
         **({"displays": displays} if displays else {}),
     }
-    return render_page(
+    return _rendered(
         "report.html.j2",
         _REPORT_SCRIPTS,
         report=context,
         ranges=ranges,
         displays=displays,
-        index_json=inert_json(context["index_json"]),
+        index_json=map(inert_json, context["index_json"]),
         lists_json=inert_json(json_text(lists, is_compact=True)),
         sets_json=inert_json(json_text(_sets(context), is_compact=True)),
     )
@@ -86,6 +87,10 @@ def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
+    return "".join(_rendered(template, scripts, **context))
+
+
+def _rendered(template: str, scripts: Sequence[str], **context: Any) -> Iterator[str]:
     environment = _environment()
     head_script, script = _joined(_HEAD_SCRIPTS), _joined(scripts)
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in (head_script, script))
@@ -93,13 +98,15 @@ def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return environment.get_template(template).render(
+    pieces = environment.get_template(template).stream(
         policy=policy,
         styles="\n".join(_source(name) for name in _STYLES),
         head_script=head_script,
         script=script,
         **context,
     )
+    pieces.enable_buffering(_PIECES_AT_A_TIME)
+    return pieces
 
 
 def relative_address(file: Path, folder: Path) -> str:

@@ -12,13 +12,14 @@ from graphrag_eval_lc.matching import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.rows import SparqlResults
 from graphrag_eval_lc.matching.rows.media_types import actual_results, reference_results
+from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, registered_metrics
 from graphrag_eval_lc.report.formats import args_text, one_line
 from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
-from graphrag_eval_lc.report.steps import is_iri, is_query, step_name, step_views
+from graphrag_eval_lc.report.steps import SampleSteps
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
@@ -28,32 +29,33 @@ Outcomes = Sequence[bool | None]
 
 
 class Funnel:
-    """Counts at which stage questions with a reference query fail.
+    """Counts at which stage questions with a reference query fail."""
 
-    Args:
-        config: The configuration, for the names of tools and for which groups of steps are scored.
-    """
-
-    def __init__(self, config: EvaluationConfig) -> None:
-        self._config = config
-        self._outcomes: dict[str, Outcomes] = {}
-        self._not_judged: set[str] = set()
-        self._undecided: set[str] = set()
-        self._outside = 0
+    def __init__(self) -> None:
+        self._stages = [_Stage(name) for name in STAGES]
+        self._inside = self._outside = 0
         self._is_judged = False
 
-    def add(self, sample: ReportedSample) -> None:
-        """Add a sample."""
+    def add(self, sample: ReportedSample, steps: SampleSteps) -> None:
+        """Add a sample with its steps."""
         self._is_judged = self._is_judged or sample.is_judged
-        outcomes = _outcomes(sample, self._config)
+        outcomes = _outcomes(sample, steps)
         if outcomes is None:
             self._outside += 1
-        else:
-            self._outcomes[sample.key] = outcomes
-            if outcomes[_ROWS] is None and dict(counts_of(sample.result)).get(UNDECIDED):
-                self._undecided.add(sample.key)
-            if sample.answer_right is None and sample.result.get("reference_answer") is not None:
-                self._not_judged.add(sample.key)
+            return
+        self._inside += 1
+        is_in = True
+        for at, (stage, outcome) in enumerate(zip(self._stages, outcomes, strict=True)):
+            stage.is_known = stage.is_known or outcome is not None
+            if is_in:
+                stage.entered += 1
+                if outcome is None:
+                    stage.passed_over += 1
+                    stage.not_judged += at == _ANSWER and sample.result.get("reference_answer") is not None
+                    stage.undecided += at == _ROWS and bool(dict(counts_of(sample.result)).get(UNDECIDED))
+                elif not outcome:
+                    stage.fell_out.append(sample.key)
+                    is_in = False
 
     def record(self) -> dict[str, Any] | None:
         """Return the section ``funnel``; None where no question has a reference query.
@@ -62,71 +64,85 @@ class Funnel:
         not need it), at the rows is undecided or, at the answer, is not judged (there is a reference, but no judge gave
         a score).
         """
-        if not self._outcomes:
+        if not self._inside:
             return None
-        stages: list[dict[str, Any]] = []
-        left = dict(self._outcomes)
-        for at, name in enumerate(STAGES):
-            is_known = any(outcomes[at] is not None for outcomes in self._outcomes.values())
-            if not is_known or (at == _ANSWER and not self._is_judged):
-                continue
-            passed_over = {key for key, outcomes in left.items() if outcomes[at] is None}
-            not_judged = len(passed_over & self._not_judged) if at == _ANSWER else 0
-            undecided = len(passed_over & self._undecided) if at == _ROWS else 0
-            fell_out = [key for key, outcomes in left.items() if outcomes[at] is False]
-            stages.append(
-                {
-                    "name": name,
-                    "entered": len(left),
-                    "passed": len(left) - len(passed_over) - len(fell_out),
-                    "passed_over": len(passed_over) - not_judged - undecided,
-                    "not_judged": not_judged,
-                    **({"undecided": undecided} if undecided else {}),
-                    "fell_out": fell_out,
-                }
-            )
-            for key in fell_out:
-                del left[key]
-        return {"stages": stages, "questions": len(self._outcomes), "outside": self._outside}
+        known = [stage for stage in self._stages if stage.is_known]
+        if known and known[-1].name == STAGES[_ANSWER] and not self._is_judged:
+            known.pop()
+        stages = [stage.record() for stage in known]
+        return {"stages": stages, "questions": self._inside, "outside": self._outside}
 
 
-def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | None:
+@dataclass(slots=True)
+class _Stage:
+    """A stage of the funnel: how many samples came to it, and what became of them."""
+
+    name: str
+    is_known: bool = False
+    entered: int = 0
+    passed_over: int = 0
+    not_judged: int = 0
+    undecided: int = 0
+    fell_out: list[str] = field(default_factory=list)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "entered": self.entered,
+            "passed": self.entered - self.passed_over - len(self.fell_out),
+            "passed_over": self.passed_over - self.not_judged - self.undecided,
+            "not_judged": self.not_judged,
+            **({"undecided": self.undecided} if self.undecided else {}),
+            "fell_out": self.fell_out,
+        }
+
+
+def _outcomes(sample: ReportedSample, steps: SampleSteps) -> Outcomes | None:
     """Return which stages a sample passes; None where it has no reference query."""
-    groups = sample.result.get("reference_steps") or ()
-    diagnoses = sample.result.get("steps_diagnosis") or ()
-    scored = scored_groups(groups, config.steps.counted)
-    steps = [
-        (step, diagnosis, at in scored)
-        for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False))
-        for step, diagnosis in zip(group, diagnosed, strict=False)
+    places = [
+        (group, place, diagnosis)
+        for group, (references, diagnosed) in enumerate(zip(steps.groups, steps.diagnoses, strict=False))
+        for place, (_, diagnosis) in enumerate(zip(references, diagnosed, strict=False))
     ]
-    views = step_views(config)
-    queries = [each for each in steps if is_query(each[0], views)]
+    queries = [each for each in places if steps.shown_as(*each[:2]) == "rows"]
     if not queries:
         return None
-    names = {str(step.get("name")) for step, _, _ in queries}
-    asked = [step for step in sample.result.get("actual_steps") or () if step_name(step, config) in names]
-    valid = [step for step in asked if step.get("status") == "success"]
-    counted = [diagnosis for _, diagnosis, counts in queries if counts]
+    names = {str(steps.groups[group][place].get("name")) for group, place, _ in queries}
+    asked = [at for at, step in enumerate(steps.actual) if steps.name_of(step) in names]
+    valid = [at for at in asked if steps.actual[at].get("status") == "success"]
+    counted = [diagnosis for group, _, diagnosis in queries if group in steps.scored]
     certain = [each for each in counted if each.get("outcome") != "undecided"]
     is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
     is_open = is_right is not False and len(certain) < len(counted)
     has_found = _all(
         # Where steps are graded, one that was found far down is worth less.
-        diagnosis["score"] > 0 or _is_used(step.get("output"), asked)
-        for step, diagnosis, _ in steps
-        if is_iri(step, views)
+        diagnosis["score"] > 0 or _is_used(steps.groups[group][place].get("output"), (steps.actual[at] for at in asked))
+        for group, place, diagnosis in places
+        if steps.shown_as(group, place) == "iri"
     )
-    references = [views.reference_view(step) for step, _, _ in queries]
     return (
         # A right query did not need the IRI that was not found.
         None if (is_right or is_open) and not has_found else has_found,
         bool(valid),
-        any("output_cut" in step or _gives_answer(views.actual_view(step), references) for step in reversed(valid))
-        if any(_has_answer(reference_results, reference) for reference in references)
-        else None,
+        _is_answered(steps, queries, valid),
         None if is_open else is_right,
         sample.answer_right,
+    )
+
+
+def _is_answered(
+    steps: SampleSteps, queries: Sequence[tuple[int, int, Mapping[str, Any]]], valid: Sequence[int]
+) -> bool | None:
+    """Return whether a query that succeeded gave rows or an answer; None where no reference query does."""
+    answering = [each for each in queries if _has_answer(reference_results, steps.reference(*each[:2]))]
+    if not answering:
+        return None
+    # What has all rows of a reference query has rows.
+    if any(each["score"] == 1.0 and steps.kind_of(group, place) is ROWS for group, place, each in answering):
+        return True
+    references = [steps.reference(group, place) for group, place, _ in queries]
+    return any(
+        "output_cut" in steps.actual[at] or _gives_answer(steps.actual_view(at), references) for at in reversed(valid)
     )
 
 
@@ -193,14 +209,15 @@ _PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*\d\S*""")
 class _Group:
     example: str
     count: int = 0
-    questions: dict[str, None] = field(default_factory=dict)
+    questions: list[str] = field(default_factory=list)
 
     def add(self, key: str) -> None:
         self.count += 1
-        self.questions[key] = None
+        if not self.questions or self.questions[-1] != key:  # samples come one after the other
+            self.questions.append(key)
 
     def record(self) -> dict[str, Any]:
-        return {"count": self.count, "example": self.example, "questions": list(self.questions)}
+        return {"count": self.count, "example": self.example, "questions": self.questions}
 
 
 class Problems:
@@ -230,14 +247,12 @@ class Problems:
             error = sample.result.get("error") or "failed without a message"
             self._add("question", kind_of(error), error, sample.key)
         for step in sample.result.get("actual_steps") or ():
-            name = one_line(step.get("name"), _KIND)
             if step.get("status") == "error":
-                self._add("call", f"{name}: {kind_of(step.get('error'))}", step.get("error"), sample.key)
+                self._add_call(step, kind_of(step.get("error")), step.get("error"), sample.key)
             elif step.get("comparison_error") is not None:
-                why = step["comparison_error"]
-                self._add("call", f"{name}: output that cannot be compared", why, sample.key)
+                self._add_call(step, "output that cannot be compared", step["comparison_error"], sample.key)
             elif step.get("output_cut") is not None:
-                self._add("call", f"{name}: output that ends before its end", step["output_cut"], sample.key)
+                self._add_call(step, "output that ends before its end", step["output_cut"], sample.key)
         for name, why in _undecided(sample.result, self._scoring):
             self._add("undecided", f"{one_line(name, _KIND)}: not known whether it fits", why, sample.key)
         for judge, error in _judge_errors(sample.result, self._error_keys):
@@ -274,10 +289,13 @@ class Problems:
 
     def _tools(self) -> Iterator[dict[str, Any]]:
         for unknown in self._unknown_tools.found():
-            keys = dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool].questions)
+            keys = list(dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool].questions))
             group = _Group(one_line(str(unknown), _EXAMPLE), len(keys), keys)
             kind = f"{', '.join(unknown.tools)}: no reference step has that name"
             yield {"where": "name", "kind": one_line(kind, _KIND), **group.record()}
+
+    def _add_call(self, step: Mapping[str, Any], kind: str, example: Any, key: str) -> None:
+        self._add("call", f"{one_line(step.get('name'), _KIND)}: {kind}", example, key)
 
     def _add(self, where: str, kind: str, example: Any, key: str) -> None:
         self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))).add(key)

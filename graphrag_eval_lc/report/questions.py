@@ -2,14 +2,15 @@
 
 import base64
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.files.spilled_texts import SpilledTexts
+from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
@@ -33,7 +34,7 @@ from graphrag_eval_lc.report.formats import (
     without_middle,
 )
 from graphrag_eval_lc.report.reported_run import ReportedSample
-from graphrag_eval_lc.report.steps import extra_steps, step_groups, uses_of
+from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import model_rows, timeline, transcript
 
 _QUESTION, _REASON = 160, 300
@@ -49,10 +50,18 @@ class IndexRows:
 
     def __init__(self) -> None:
         self.tools: dict[str, int] = {}
-        self._rows: list[str] = []
+        self._rows = SpilledTexts()
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all rows as a JSON array, in pieces."""
+        before = "["
+        for row in self._rows:
+            yield before + row
+            before = ",\n"
+        yield "]" if len(self) else "[]"
 
     def add(self, sample: ReportedSample, chunk: int) -> None:
         """Add a sample whose detail is in the chunk with this number."""
@@ -71,11 +80,7 @@ class IndexRows:
             "c": chunk,
             "r": "" if sample.steps_right and not sample.has_failed else _reason(result),
         }
-        self._rows.append(json_text(row))
-
-    def json(self) -> str:
-        """Return all rows as a JSON array."""
-        return "[" + ",\n".join(self._rows) + "]"
+        self._rows.add(json_bytes(row))
 
     def _tool_indices(self, result: Mapping[str, Any]) -> set[int]:
         names = {shown_name(step.get("name")) for step in result.get("actual_steps") or ()}
@@ -104,26 +109,33 @@ class MeasuredKeys:
     def __init__(self, config: EvaluationConfig, metrics: Metrics) -> None:
         self.metrics = metrics
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
-        self._known: dict[str, tuple[str, str, str] | None] = {}
+        self._names: tuple[str, ...] = ()
+        self._keys: list[tuple[str, str, str, str]] = []
 
-    def of(self, metric: str) -> tuple[str, str, str] | None:
-        """Return the keys of a metric's error, reason and cost; None for one that says what was spent."""
-        if metric not in self._known:
+    def __iter__(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield each metric that does not say what was spent, with the keys of its error, its reason and its cost."""
+        names = self.metrics.names()
+        if names != self._names:
+            self._names = names
+            self._keys = list(self._looked_up(dict.fromkeys((STEPS_SCORE, *names))))
+        return iter(self._keys)
+
+    def _looked_up(self, metrics: Iterable[str]) -> Iterator[tuple[str, str, str, str]]:
+        for metric in metrics:
             spec, evaluation = metric_spec(metric), self._evaluations.get(metric, metric)
-            keys = (spec.error_key or error_key(evaluation), reason_key(metric), spec.cost_key or cost_key(evaluation))
-            self._known[metric] = None if spec.is_spent else keys
-        return self._known[metric]
+            if not spec.is_spent:
+                error = spec.error_key or error_key(evaluation)
+                yield metric, error, reason_key(metric), spec.cost_key or cost_key(evaluation)
 
 
 _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
-def detail_of(sample: ReportedSample, config: EvaluationConfig, measured: MeasuredKeys) -> dict[str, Any]:
+def detail_of(sample: ReportedSample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
-    groups = step_groups(result, config)
-    steps = result.get("actual_steps") or []
-    events = timeline(steps)
+    groups = step_groups(steps)
+    events = timeline(steps.actual)
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
     detail = {
@@ -144,7 +156,7 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, measured: Measur
         "transcript": transcript(result),
         **{key: if_known(shown_name, result.get(key)) for key in ("run_id", "started_at")},
         "groups": groups,
-        "extra_steps": extra_steps(groups, steps) if groups else [],
+        "extra_steps": extra_steps(groups, steps.actual) if groups else [],
         "counts": result.get("steps_counts"),
     }
     return known_only(detail)
@@ -163,12 +175,10 @@ def _values(sample: ReportedSample, measured: MeasuredKeys) -> Iterator[dict[str
     """Yield the values of a question's metrics, and the errors of those without one."""
     result, names = sample.result, measured.metrics.names()
     told: set[str] = set()
-    for metric in dict.fromkeys((STEPS_SCORE, *names)):
-        found = measured.of(metric)
+    for metric, error, reason, usd in measured:
         value = result.get(metric)
-        if found is None or (value is None and result.get(found[0]) is None):
+        if value is None and result.get(error) is None:
             continue
-        error, reason, usd = found
         keys = {"reason": reason}  # one that several metrics share is told with the claims
         if error not in told:  # an error or cost that several metrics share stands beside the first
             keys |= {"error": error, "usd": usd}
@@ -208,32 +218,32 @@ class DetailChunks:
         >>> chunks = DetailChunks()
         >>> chunks.add("q1", {"key": "q1"}), chunks.add("q2", {"key": "q2"})
         (0, 0)
-        >>> gzip.decompress(base64.b64decode(chunks.packed()[0]))
-        b'{"q1": {"key": "q1"},\n"q2": {"key": "q2"}}'
+        >>> [gzip.decompress(base64.b64decode(chunk)) for chunk in chunks.packed()]
+        [b'{"q1":{"key":"q1"},\n"q2":{"key":"q2"}}']
     """
 
     def __init__(self) -> None:
-        self._packed: list[str] = []
-        self._open: list[str] = []
+        self._packed = SpilledTexts()
+        self._open: list[bytes] = []
         self._size = 0
 
     def add(self, key: str, detail: Mapping[str, Any]) -> int:
         """Add a question's detail, and return the number of its chunk."""
-        item = f"{json_text(key)}: {json_text(detail)}"
+        item = json_bytes(key) + b":" + json_bytes(detail)
         if self._open and self._size + len(item) > _CHUNK_SIZE:
             self._pack()
         self._open.append(item)
         self._size += len(item)
         return len(self._packed)
 
-    def packed(self) -> list[str]:
-        """Return all chunks; nothing may be added afterwards."""
+    def packed(self) -> Iterable[str]:
+        """Return all chunks, which are not in memory; nothing may be added afterwards."""
         if self._open:
             self._pack()
         return self._packed
 
     def _pack(self) -> None:
         # Without a time, so that the same results make the same file.
-        raw = gzip.compress(("{" + ",\n".join(self._open) + "}").encode(), compresslevel=6, mtime=0)
-        self._packed.append(base64.b64encode(raw).decode("ascii"))
+        raw = gzip.compress(b"{" + b",\n".join(self._open) + b"}", compresslevel=6, mtime=0)
+        self._packed.add(base64.b64encode(raw))
         self._open, self._size = [], 0

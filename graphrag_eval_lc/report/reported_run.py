@@ -182,14 +182,15 @@ class ReportedSample:
         key: Its question's id, with the repeat from the second on; unique.
         template_id: Its template's name as it is shown.
         result: The result.
-        scores: Its scores by the metric's name as it is shown: of metrics of steps the mean, of a failed sample what
-            it counts as.
+        values: Its values by metric, several of a metric of steps; of a failed sample what it counts as.
+        scores: Those of scores by the metric's name as it is shown: of metrics of steps the mean.
         has_failed: Whether the agent gave no answer.
     """
 
     key: str
     template_id: str
     result: Mapping[str, Any]
+    values: Mapping[str, Sequence[float]]
     scores: Mapping[str, float]
     has_failed: bool
 
@@ -217,12 +218,21 @@ class ReportedSample:
 def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[ReportedSample]:
     """Yield the results one at a time as samples with unique keys."""
     taken: set[str] = set()
+    shown: dict[str, str | None] = {}  # the names of scores
     for result in results:
+        values = metrics.values_by_metric(result)
+        for metric in values.keys() - shown.keys():
+            shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
         yield ReportedSample(
             key=sample_key(result, taken),
             template_id=shown_name(result.get("template_id")),
             result=result,
-            scores=_scores(result, metrics),
+            values=values,
+            scores={
+                name: of_metric[0] if len(of_metric) == 1 else fmean(of_metric)
+                for metric, of_metric in values.items()
+                if (name := shown[metric]) is not None
+            },
             has_failed=is_error(result),
         )
 
@@ -235,7 +245,10 @@ def sample_key(result: Mapping[str, Any], taken: set[str]) -> str:
         taken: The keys of the samples before it.
     """
     repeat = result.get("repeat")
-    name = shown_name(result.get("question_id"))
+    given = result.get("question_id")
+    name = shown_name(given)
+    if name == given:  # one object for all who keep it
+        name = given
     key = wanted = f"{name} #{repeat}" if isinstance(repeat, int) and repeat > 1 else name
     count = 1
     while key in taken:
@@ -243,12 +256,6 @@ def sample_key(result: Mapping[str, Any], taken: set[str]) -> str:
         key = f"{wanted} ({count})"
     taken.add(key)
     return key
-
-
-def _scores(result: Mapping[str, Any], metrics: Metrics) -> dict[str, float]:
-    values = dict(metrics.sample_values(result))
-    values |= {metric: fmean(of_steps) for metric, of_steps in metrics.step_values_by_metric(result).items()}
-    return {shown_name(metric): value for metric, value in values.items() if not metric_spec(metric).is_spent}
 
 
 _VALUE = 400

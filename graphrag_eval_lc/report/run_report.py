@@ -1,7 +1,7 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from os import PathLike
@@ -35,6 +35,7 @@ from graphrag_eval_lc.report.reported_run import (
 )
 from graphrag_eval_lc.report.scores import Repeats, score_records, shown_scores, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Extremes, Spent
+from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.stats import FEWEST_TEMPLATES
 from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import plural
@@ -76,7 +77,7 @@ def write_report(
         raise OptionError(what, hint="Give it a file of its own: --output FILE (path=...).")
     reported = reported_run(run, selection)
     target = Path(path) if path is not None else reported.file_of(REPORT)
-    replace_file(target, [_page(reported).encode("utf-8")])
+    replace_file(target, (piece.encode("utf-8") for piece in _page(reported)))
     return target
 
 
@@ -102,7 +103,7 @@ def report_html(
         OptionError: The run has none of the questions.
     """
     selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
-    return _page(reported_run(run, selection))
+    return "".join(_page(reported_run(run, selection)))
 
 
 def _check_writable(path: Path) -> None:
@@ -114,7 +115,7 @@ def _check_writable(path: Path) -> None:
         raise OptionError("the report's folder is not there", path=path.parent, hint=hint)
 
 
-def _page(run: ReportedRun) -> str:
+def _page(run: ReportedRun) -> Iterator[str]:
     if find_spec("jinja2") is None:  # said before the results are read, which may take long
         raise MissingExtraError("A report", "report", "jinja2")
     return render_report(report_data(run, __version__))
@@ -174,7 +175,7 @@ class ReportData(TypedDict):
         tools: The names of the tools that were called.
         has_repeats: Whether questions were asked several times.
         samples_word: What funnel, matrix and list count: "questions", or "samples" where there are repeats.
-        index_json: The rows of the list of questions, as JSON.
+        index_json: The rows of the list of questions, as JSON in pieces.
         chunks: The questions' details, packed.
     """
 
@@ -201,18 +202,18 @@ class ReportData(TypedDict):
     tools: list[str]
     has_repeats: bool
     samples_word: str
-    index_json: str
-    chunks: list[str]
+    index_json: Iterable[str]
+    chunks: Iterable[str]
 
 
 def report_data(run: ReportedRun, version: str) -> ReportData:
-    """Return what the page of a report is rendered from, in one pass; only what the page shows is kept in memory."""
+    """Return what the page of a report is rendered from, in one pass; what it shows of each question is on disk."""
     config, metrics = run.config, run.metrics()
     functions = part_of(run.record, "judges").get("functions") or ()
     numbers, spent = RunValues(config, run.more_metrics), Spent(config)
-    funnel, matrix, extremes = Funnel(config), Matrix(), Extremes()
+    funnel, matrix, extremes, views = Funnel(), Matrix(), Extremes(), step_views(config)
     problems = Problems(config, functions, run.step_names())
-    several = Repeats(config.repeats, metrics)
+    several = Repeats(config.repeats)
     index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
     errors = repeats = 0
     uncertain = Counter[str]()
@@ -220,10 +221,12 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         errors += sample.has_failed
         uncertain.update(dict(counts_of(sample.result)))
         repeats = max(repeats, repeat_of(sample.result))
-        numbers.add(sample.result)
-        for section in (several, spent, funnel, matrix, extremes, problems):
+        numbers.add(sample.result, sample.values)
+        for section in (several, spent, matrix, extremes, problems):
             section.add(sample)
-        index.add(sample, chunks.add(sample.key, detail_of(sample, config, measured)))
+        steps = SampleSteps(sample.result, config, views)
+        funnel.add(sample, steps)
+        index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)))
     scores = shown_scores(numbers)
     records = score_records(scores, len(numbers.questions))
     columns = template_metrics(scores)
@@ -265,7 +268,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "tools": list(index.tools),
         "has_repeats": repeats > 1,
         "samples_word": "samples" if repeats > 1 else "questions",
-        "index_json": index.json(),
+        "index_json": index,
         "chunks": chunks.packed(),
     }
 

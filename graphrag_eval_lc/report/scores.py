@@ -7,16 +7,16 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.aggregator import repeats_summary, shown_chances
-from graphrag_eval_lc.aggregation.sample_values import Metrics
-from graphrag_eval_lc.aggregation.samples import Samples
+from graphrag_eval_lc.aggregation.samples import passes
 from graphrag_eval_lc.aggregation.score_means import ScoreValues, mean_of, score_values
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, metric_spec
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, UPPER_BOUNDS, metric_spec
 from graphrag_eval_lc.report.formats import passing_sign, shown_name
 from graphrag_eval_lc.report.reported_run import ReportedSample
 from graphrag_eval_lc.report.spent import Spent
 from graphrag_eval_lc.stats import mean_interval
+from graphrag_eval_lc.tables.run_tables import repeat_of
 
 _JUDGES = [judge.key for judge in JUDGES]
 
@@ -138,21 +138,36 @@ def template_rows(
     ]
 
 
+_OUTCOMES = (False, True, None)
+
+
 class Repeats:
     """The chances that questions asked several times are passed, as the aggregates have them.
 
     Args:
         config: The metric and the threshold that say whether a sample passed.
-        metrics: The metrics of the results.
     """
 
-    def __init__(self, config: RepeatsConfig, metrics: Metrics) -> None:
+    def __init__(self, config: RepeatsConfig) -> None:
         self._config = config
-        self._samples = Samples(metrics)
+        self._count = 1
+        self._question_ids: list[str] = []
+        self._outcomes = bytearray()  # of the samples, by their places in _OUTCOMES
 
     def add(self, sample: ReportedSample) -> None:
         """Add a sample."""
-        self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
+        self._count = max(self._count, repeat_of(sample.result))
+        self._question_ids.append(str(sample.result["question_id"]))
+        self._outcomes.append(_OUTCOMES.index(self._outcome(sample)))
+
+    def _outcome(self, sample: ReportedSample) -> bool | None:
+        metric = self._config.metric
+        values = sample.values.get(metric) or sample.values.get(UPPER_BOUNDS.get(metric) or "")
+        if sample.has_failed:
+            return False
+        if not values:
+            return None
+        return passes(fmean(values), self._config.threshold, lower_is_better=metric_spec(metric).lower_is_better)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that all questions allow."""
@@ -169,4 +184,9 @@ class Repeats:
         return f"passed: {passing}{without if unmeasured else ''}"
 
     def _summary(self) -> dict[str, Any]:
-        return repeats_summary(self._samples, {}, self._config) if self._samples.repeats > 1 else {}
+        if self._count == 1:
+            return {}
+        by_question: dict[str, list[bool | None]] = {}
+        for question_id, outcome in zip(self._question_ids, self._outcomes, strict=True):
+            by_question.setdefault(question_id, []).append(_OUTCOMES[outcome])
+        return repeats_summary(by_question, self._count, {}, self._config)

@@ -46,7 +46,9 @@ class Spent:
     def add(self, sample: ReportedSample) -> None:
         """Add a sample."""
         self._totals.add(sample.result)
-        of_template = self._of_templates.setdefault(sample.template_id, {metric: array("d") for metric in self._shown})
+        of_template = self._of_templates.get(sample.template_id)
+        if of_template is None:
+            of_template = self._of_templates[sample.template_id] = {metric: array("d") for metric in self._shown}
         for metric, value in self._values_of(sample.result).items():
             self._values[metric].append(value)
             of_template[metric].append(value)
@@ -81,8 +83,11 @@ class Spent:
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
 
     def _values_of(self, result: Mapping[str, Any]) -> dict[str, float]:
-        measured = {metric: number(result.get(metric)) for metric in self._shown}
-        values = {metric: value for metric, value in measured.items() if value is not None}
+        values = {
+            metric: value
+            for metric in self._shown
+            if metric in result and (value := number(result[metric])) is not None
+        }
         judged = [cost for cost in self._judge_costs.of(result) if cost is not None]
         return {**values, JUDGES_COST: sum(judged)} if judged else values
 
@@ -109,18 +114,16 @@ def _note(metric: str, totals: Mapping[str, Any]) -> str | None:
 
 _MOST_EXTREMES = 10
 _LONGEST_QUESTION = 160
-
-# By question: how much its worst sample spent, and what is shown of it.
-_Worst = dict[str, tuple[float, dict[str, Any]]]
+_MOST_KEPT = 50 * _MOST_EXTREMES
 
 
 class Extremes:
     """The questions that took the longest and spent the most; with repeats by their worst sample."""
 
     def __init__(self) -> None:
-        self._longest: _Worst = {}
-        self._dearest: _Worst = {}
-        self._most_tokens: _Worst = {}
+        self._longest = _Worst()
+        self._dearest = _Worst()
+        self._most_tokens = _Worst()
 
     def add(self, sample: ReportedSample) -> None:
         """Add a sample; its time includes that of its failed attempts."""
@@ -128,27 +131,46 @@ class Extremes:
         attempts = failed_attempts_of(result)
         seconds = [number(record.get(ELAPSED_SEC)) for record in (result, *attempts)]
         stalled = sum(number(record.get(STALLED_SEC)) or 0.0 for record in (result, *attempts))
-        shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _LONGEST_QUESTION)}
-        question = str(result.get("question_id"))
-        shown_slow = {**shown, "failed_attempts": len(attempts), "stalled": stalled}
-        _keep(self._longest, question, sum(filter(None, seconds)), shown_slow)
-        _keep(self._dearest, question, number(result.get(AGENT_COST)), shown)
-        _keep(self._most_tokens, question, number(result.get(TOTAL_TOKENS)), shown)
+        self._longest.add(sample, sum(filter(None, seconds)), {"failed_attempts": len(attempts), "stalled": stalled})
+        self._dearest.add(sample, number(result.get(AGENT_COST)))
+        self._most_tokens.add(sample, number(result.get(TOTAL_TOKENS)))
 
     def slowest(self) -> list[dict[str, Any]]:
         """Return the section ``slowest``."""
-        return [{**shown, "seconds": value} for value, shown in _most(self._longest)]
+        return [{**shown, "seconds": value} for value, shown in self._longest.most()]
 
     def dearest(self) -> list[dict[str, Any]]:
         """Return the section ``dearest``: by the agent's cost, or by tokens where nothing has a price."""
-        unit, kept = ("usd", self._dearest) if self._dearest else ("tokens", self._most_tokens)
-        return [{**shown, "value": value, "unit": unit} for value, shown in _most(kept)]
+        dearest = self._dearest.most()
+        unit, kept = ("usd", dearest) if dearest else ("tokens", self._most_tokens.most())
+        return [{**shown, "value": value, "unit": unit} for value, shown in kept]
 
 
-def _keep(kept: _Worst, question: str, value: float | None, shown: dict[str, Any]) -> None:
-    if value is not None and value > 0 and (question not in kept or value > kept[question][0]):
-        kept[question] = (value, shown)
+class _Worst:
+    """The questions whose worst samples spent the most, and what is shown of these."""
 
+    def __init__(self) -> None:
+        self._by_question: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._least = 0.0  # what spent no more is not among the most
 
-def _most(kept: _Worst) -> list[tuple[float, dict[str, Any]]]:
-    return nlargest(_MOST_EXTREMES, kept.values(), key=lambda each: each[0])  # of equal ones the first stay
+    def add(self, sample: ReportedSample, value: float | None, more: Mapping[str, Any] | None = None) -> None:
+        """Add what a sample spent."""
+        if value is None or value <= self._least:
+            return
+        question = str(sample.result.get("question_id"))
+        known = self._by_question.get(question)
+        if known is None or value > known[0]:
+            text = one_line(sample.result.get("question_text", ""), _LONGEST_QUESTION)
+            self._by_question[question] = (value, {"key": sample.key, "question": text, **(more or {})})
+            if len(self._by_question) > _MOST_KEPT:
+                self._drop_most()
+
+    def most(self) -> list[tuple[float, dict[str, Any]]]:
+        """Return the most; of equal ones the first."""
+        return nlargest(_MOST_EXTREMES, self._by_question.values(), key=lambda each: each[0])
+
+    def _drop_most(self) -> None:
+        kept = nlargest(_MOST_EXTREMES, self._by_question.items(), key=lambda each: each[1][0])
+        names = {question for question, _ in kept}
+        self._by_question = {name: each for name, each in self._by_question.items() if name in names}
+        self._least = kept[-1][1][0]

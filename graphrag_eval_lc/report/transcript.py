@@ -1,6 +1,5 @@
 """What an agent did on one question: the timeline of its tool calls, and the messages of its model calls."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -53,11 +52,10 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
         row = models.setdefault(name, {"model": name, "calls": 0, "failed": 0})
         row["calls"] += 1
         row["failed"] += "error" in call
-        sums = Counter(row)
         for key, metric in (("tokens", TOTAL_TOKENS), ("seconds", ELAPSED_SEC), ("usd", COST)):
             value = number(call.get(metric))
             if value is not None:
-                row[key] = sums[key] + value
+                row[key] = row.get(key, 0) + value
     return list(models.values())
 
 
@@ -67,7 +65,7 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     values = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()
-        if metric_spec(key).over == "steps" and number(value) is not None
+        if number(value) is not None and metric_spec(key).over == "steps"
     ]
     return known_only(
         {

@@ -144,7 +144,7 @@ def _results_in(line: bytes, path: str | PathLike[str], number: int) -> list[dic
 
 
 def _result_in(text: bytes) -> dict[str, Any]:
-    result = parse_json(text.decode("utf-8"))
+    result = parse_json(text)
     if not isinstance(result, dict):
         raise ValueError("no object")
     return result

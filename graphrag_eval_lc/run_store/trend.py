@@ -327,7 +327,7 @@ def _by_template(metric: str, values: ScoreValues) -> Iterator[tuple[str, TrendV
 
 
 def _mean_spent(numbers: RunValues, metric: str) -> float | None:
-    spent = [value for question in numbers.questions.values() if (value := question.spent(metric)) is not None]
+    spent = [value for question in numbers.questions.values() if (value := question.mean(metric)) is not None]
     return fsum(spent) / len(spent) if spent else None
 
 

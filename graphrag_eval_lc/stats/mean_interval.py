@@ -5,7 +5,13 @@ from math import fsum, inf, isfinite
 from typing import Any, Final
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import Interval, refuse_too_large, scipy_stats, wilson_bounds
+from graphrag_eval_lc.stats.intervals import (
+    Interval,
+    normal_quantile,
+    refuse_too_large,
+    student_quantile,
+    wilson_bounds,
+)
 
 # With fewer templates next to nothing is known of how much they differ.
 FEWEST_TEMPLATES: Final = 5
@@ -179,7 +185,7 @@ def _groups(values: Sequence[float], clusters: Sequence[Hashable]) -> list[list[
 def _plain_interval(
     robust: ClusterRobustMean, confidence: float, low: float | None, high: float | None
 ) -> tuple[float, float]:
-    quantile = float(scipy_stats().t.ppf((1 + confidence) / 2, robust.degrees_of_freedom))
+    quantile = student_quantile((1 + confidence) / 2, robust.degrees_of_freedom)
     half = quantile * robust.standard_error
     return (
         robust.mean - half if low is None else max(low, robust.mean - half),
@@ -189,7 +195,6 @@ def _plain_interval(
 
 def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> tuple[float, float, float, float]:
     """Return the mean of values between 0 and 1, their effective sample size, and the ends of Wilson's interval."""
-    stats = scipy_stats()
     mean, error, freedom = cluster_robust_mean(groups)
     sizes = [len(group) for group in groups]
     number = sum(sizes)
@@ -201,7 +206,7 @@ def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> t
     else:
         size = min(max(spread / variance, 1.0), float(number))
     upper = (1 + confidence) / 2
-    quantile = float(stats.norm.ppf(upper) if is_extreme else stats.t.ppf(upper, freedom))
+    quantile = normal_quantile(upper) if is_extreme else student_quantile(upper, freedom)
     return mean, size, *wilson_bounds(mean, size, quantile)
 
 

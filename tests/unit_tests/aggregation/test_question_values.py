@@ -61,8 +61,8 @@ def test_what_was_not_measured_is_no_number() -> None:
 
 def test_what_failed_samples_spent_is_what_they_spent() -> None:
     values = values_of({"total_tokens": 10}, {"total_tokens": 30, "repeat": 2, "error": "away"}, {"repeat": 3})
-    assert values.questions["q"].spent("total_tokens") == 20
-    assert values.questions["q"].spent("elapsed_sec") is None
+    assert values.questions["q"].mean("total_tokens") == 20
+    assert values.questions["q"].mean("elapsed_sec") is None
 
 
 def test_score_of_a_sample_is_the_mean_over_its_retrieval_steps() -> None:

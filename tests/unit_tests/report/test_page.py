@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -77,6 +78,10 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
     }
 
 
+def html_of(context: Mapping[str, Any]) -> str:
+    return "".join(render_report(context))
+
+
 class Page(HTMLParser):
     """Collects a page's elements, the texts of its scripts, and whether every element is closed."""
 
@@ -116,7 +121,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page() -> Page:
-    return Page(render_report(report_context()))
+    return Page(html_of(report_context()))
 
 
 def test_every_element_is_closed(page: Page) -> None:
@@ -161,14 +166,14 @@ def test_no_source_of_a_page_names_a_server_or_makes_markup_of_text(path: Any) -
 
 
 def test_markup_in_texts_stays_text() -> None:
-    calm, hostile = Page(render_report(report_context())), Page(render_report(report_context(HOSTILE)))
+    calm, hostile = Page(html_of(report_context())), Page(html_of(report_context(HOSTILE)))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in calm.elements]
     assert [sorted(each) for _, each in hostile.elements] == [sorted(each) for _, each in calm.elements]
     assert hostile.open == []
 
 
 def test_data_reach_the_scripts_unchanged() -> None:
-    page = Page(render_report(report_context(HOSTILE)))
+    page = Page(html_of(report_context(HOSTILE)))
     assert page.data("index") == [index_row(HOSTILE, HOSTILE)]
     assert page.data("lists")["templates"] == [HOSTILE]
     assert page.data("sets")["funnel-0"]["keys"] == [HOSTILE]
@@ -176,28 +181,26 @@ def test_data_reach_the_scripts_unchanged() -> None:
 
 def test_chunks_stand_in_the_page_as_they_are() -> None:
     packed = chunk({"q1": {"key": "q1"}})
-    page = Page(render_report(report_context(chunks=[packed])))
+    page = Page(html_of(report_context(chunks=[packed])))
     assert [text for attributes, text in page.scripts if attributes.get("id") == "chunk-0"] == [packed]
 
 
 def test_marks_that_turn_the_direction_are_shown() -> None:
-    html = render_report(report_context(HOSTILE, index_json="[]", chunks=[]))
+    html = html_of(report_context(HOSTILE, index_json="[]", chunks=[]))
     assert "⟨U+202E⟩" in html
 
 
 def test_only_web_addresses_become_links() -> None:
     def hrefs(href: str) -> list[str]:
         ran = [{"name": "Build", "value": "7", "href": href}]
-        return Page(render_report(report_context(what_ran=ran))).attributes("href")
+        return Page(html_of(report_context(what_ran=ran))).attributes("href")
 
     assert "https://ci.example/7" in hrefs("https://ci.example/7")
     assert "javascript:alert(1)" not in hrefs("javascript:alert(1)")
 
 
 def test_a_link_to_a_question_has_its_key_encoded() -> None:
-    html = render_report(
-        report_context(slowest=[{"key": "a b#2&c", "question": "", "failed_attempts": 0, "seconds": 1.0}])
-    )
+    html = html_of(report_context(slowest=[{"key": "a b#2&c", "question": "", "failed_attempts": 0, "seconds": 1.0}]))
     assert 'href="#q=a%20b%232%26c"' in html
 
 
@@ -211,7 +214,7 @@ def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> No
     lists = ("scores", "spent", "repeats", "templates", "score_metrics", "errors", "slowest", "dearest")
     empty: dict[str, Any] = {key: [] for key in (*lists, "capture_warnings", "warnings", "chunks")}
     empty |= dict.fromkeys(("funnel", "matrix", "spent_note", "repeats_note", "grading_note"))
-    html = render_report(report_context(index_json="[]", **empty))
+    html = html_of(report_context(index_json="[]", **empty))
     assert "Failure funnel" not in html
     assert "No errors." in html
     assert "None" not in html
@@ -219,7 +222,7 @@ def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> No
 
 def test_a_score_with_another_range_is_placed_in_it() -> None:
     score = report_context()["scores"][0] | {"mean_all": 3.0, "low": 2.0, "high": 4.0, "range": [1.0, 5.0]}
-    html = render_report(report_context(scores=[score]))
+    html = html_of(report_context(scores=[score]))
     assert '<rect class="fill" x="0" y="5" width="50.0"' in html
     assert '<rect class="interval" x="25.0" y="3" width="50.0"' in html
     assert '<div class="axis-ends"><span>1</span><span>5</span></div>' in html
@@ -231,12 +234,12 @@ def test_scripts_know_the_range_of_each_score(page: Page) -> None:
 
 
 def test_long_names_may_be_broken_after_their_underscores() -> None:
-    html = render_report(report_context("answer_relevance"))
+    html = html_of(report_context("answer_relevance"))
     assert html.count("<bdi>answer_<wbr>relevance</bdi>") == 4  # a tile, in scores, twice in templates
 
 
 def test_what_means_leave_out_is_said() -> None:
-    html = render_report(report_context(samples_word="samples"))
+    html = html_of(report_context(samples_word="samples"))
     assert "2 without it" in html
     assert "1 not judged" in html
     assert "3 samples without a score for both are left out." in html
@@ -244,9 +247,7 @@ def test_what_means_leave_out_is_said() -> None:
 
 
 def test_slow_and_dear_questions_are_told_by_what_they_ask() -> None:
-    html = render_report(
-        report_context(slowest=[{"key": "q1", "question": "Which?", "failed_attempts": 2, "seconds": 1.0}])
-    )
+    html = html_of(report_context(slowest=[{"key": "q1", "question": "Which?", "failed_attempts": 2, "seconds": 1.0}]))
     assert "<bdi>Which?</bdi>" in html
     assert "2 failed attempts" in html
 
@@ -258,7 +259,7 @@ def test_warnings_of_the_capture_have_a_kind_and_an_example() -> None:
         "count": 2,
         "questions": ["q1", "q2"],
     }
-    page = Page(html := render_report(report_context(capture_warnings=[warning])))
+    page = Page(html := html_of(report_context(capture_warnings=[warning])))
     assert "output of call_1 was cut" in html
     assert page.data("sets")["warning-0"] == {"label": "Warning: output of … was cut", "keys": ["q1", "q2"]}
 
@@ -266,4 +267,4 @@ def test_warnings_of_the_capture_have_a_kind_and_an_example() -> None:
 def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[report\]"):
-        render_report(report_context())
+        html_of(report_context())

@@ -9,7 +9,7 @@ from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
 from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
-from graphrag_eval_lc.report.steps import step_groups
+from graphrag_eval_lc.report.steps import SampleSteps, step_groups
 
 SEARCH = {"name": "autocomplete_search", "args": {}, "id": "s", "status": "success", "output": "urn:oslo"}
 RESULTS = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": "urn:oslo"}}]}}'
@@ -17,9 +17,9 @@ FOUND = {**SEARCH, "output": RESULTS}
 
 
 def record_of(*samples: ReportedSample, config: Any = None) -> Any:
-    funnel = Funnel(load_config(config))
+    funnel = Funnel()
     for at, each in enumerate(samples):
-        funnel.add(replace(each, key=str(at)))
+        funnel.add(replace(each, key=str(at)), SampleSteps(each.result, load_config(config)))
     return funnel.record()
 
 
@@ -153,5 +153,5 @@ def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name:
         [found] = reported_samples([result_of(output)], metrics_of(settings))
         fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
     assert list(fallen_at.values()) == [["query non-empty"], ["rows right"], []]
-    [[shown]] = step_groups(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings)
+    [[shown]] = step_groups(SampleSteps(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings))
     assert (shown["rows"]["missing"], shown["rows"]["extra"]) == ([["T2"]], [["T3"]])

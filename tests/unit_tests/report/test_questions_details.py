@@ -6,12 +6,15 @@ from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.questions import MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import reported_samples
+from graphrag_eval_lc.report.steps import SampleSteps
 
 
 def detail(result: Any, config: Any = None) -> dict[str, Any]:
     settings = load_config(config, has_llm=True)
     metrics = metrics_of(settings)
-    return detail_of(next(reported_samples([result], metrics)), settings, MeasuredKeys(settings, metrics))
+    return detail_of(
+        next(reported_samples([result], metrics)), SampleSteps(result, settings), MeasuredKeys(settings, metrics)
+    )
 
 
 def test_the_question_its_answers_and_its_steps_are_there() -> None:

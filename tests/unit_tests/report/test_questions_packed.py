@@ -13,7 +13,7 @@ def unpacked(chunk: str) -> Any:
 def test_each_detail_is_in_the_chunk_that_was_named() -> None:
     chunks = DetailChunks()
     numbers = {f"q{at}": chunks.add(f"q{at}", {"text": str(at) * 40_000}) for at in range(9)}
-    packed = chunks.packed()
+    packed = list(chunks.packed())
     assert len(packed) == 3
     for key, number in numbers.items():
         assert unpacked(packed[number])[key] == {"text": key[1:] * 40_000}
@@ -26,9 +26,10 @@ def test_a_detail_larger_than_a_chunk_is_one_of_its_own() -> None:
 
 
 def test_nothing_makes_no_chunk_and_the_same_makes_the_same() -> None:
-    assert DetailChunks().packed() == []
+    assert list(DetailChunks().packed()) == []
     first, second = DetailChunks(), DetailChunks()
     for chunks in (first, second):
         chunks.add("q", {"value": float("nan")})
-    assert first.packed() == second.packed()
-    assert unpacked(first.packed()[0]) == {"q": {"value": "NaN"}}
+    packed = list(first.packed())
+    assert packed == list(second.packed())
+    assert unpacked(packed[0]) == {"q": {"value": "NaN"}}

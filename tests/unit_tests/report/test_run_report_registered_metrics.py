@@ -76,7 +76,7 @@ def test_scores_of_this_package_need_nothing_beside_their_names() -> None:
 
 def test_a_failed_sample_that_was_measured_counts_as_the_worst() -> None:
     failed = {**results(3.0)[0], "status": "error", "error": "away"}
-    rows = json.loads(data_of([failed])["index_json"])
+    rows = json.loads("".join(data_of([failed])["index_json"]))
     assert rows[0]["m"] == {"detour": 20.0}
 
 

@@ -13,13 +13,13 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
 from graphrag_eval_lc.report.reported_run import reported_run, reported_samples
 from graphrag_eval_lc.report.run_report import report_data
-from graphrag_eval_lc.report.steps import extra_steps, step_groups
+from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.report.transcript import timeline
 
 
 def statuses(result: dict[str, Any]) -> list[str]:
-    return [step["status"] for group in step_groups(result, load_config(None)) for step in group]
+    return [step["status"] for group in step_groups(SampleSteps(result, load_config(None))) for step in group]
 
 
 def data_of(**outputs: str) -> Any:
@@ -42,7 +42,7 @@ def test_undecided_step_of_a_group_that_is_not_scored_is_not_scored() -> None:
 def test_call_that_may_fit_is_not_called_extra() -> None:
     undecided, near = results_of(q_1="?", q_2="no")
     for result, extra in ((undecided, []), (near, [0])):
-        assert extra_steps(step_groups(result, load_config(None)), result["actual_steps"]) == extra
+        assert extra_steps(step_groups(SampleSteps(result, load_config(None))), result["actual_steps"]) == extra
 
 
 def test_cut_output_has_a_note_at_its_call() -> None:
@@ -91,12 +91,12 @@ def test_page_shows_the_bound(tmp_path: Any) -> None:
 
 
 def funnel_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    funnel = Funnel(load_config(None))
+    funnel = Funnel()
     metrics = metrics_of(load_config(None))
     for result in results:
         result["reference_steps"][0][0]["output"] = table("T1")  # so that an answer is expected
     for found in reported_samples(results, metrics):
-        funnel.add(found)
+        funnel.add(found, SampleSteps(found.result, load_config(None)))
     record = funnel.record()
     assert record is not None
     return {stage["name"]: stage for stage in record["stages"]}

@@ -3,14 +3,13 @@ from typing import Any
 import pytest
 from report_samples import sample
 
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.scores import Repeats
 
 
 def repeats_of(*results: dict[str, Any]) -> Repeats:
     config = EvaluationConfig()
-    repeats = Repeats(config.repeats, metrics_of(config))
+    repeats = Repeats(config.repeats)
     for result in results:
         repeats.add(sample(**result))
     return repeats

@@ -5,13 +5,13 @@ from typing import Any
 from report_samples import result, step, table
 
 from graphrag_eval_lc.config import EvaluationConfig, load_config
-from graphrag_eval_lc.report.steps import extra_steps, step_groups, uses_of
+from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def groups_of(result: Any, config: Any = None) -> Any:
-    return step_groups(result, load_config(config))
+    return step_groups(SampleSteps(result, load_config(config)))
 
 
 def test_a_matched_step_names_the_call_and_the_call_its_use() -> None:
@@ -90,7 +90,7 @@ def test_extra_calls_are_those_that_fit_nothing() -> None:
 
 def test_results_without_a_diagnosis_still_have_their_references() -> None:
     result = {"reference_steps": [[{"name": "lookup", "output": "x"}]], "actual_steps": []}
-    (found,) = step_groups(result, EvaluationConfig())[0]
+    (found,) = step_groups(SampleSteps(result, EvaluationConfig()))[0]
     assert (found["status"], found["reason"], found["reference"]["output"]) == ("missing", "", "x")
 
 

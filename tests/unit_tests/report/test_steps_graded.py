@@ -7,7 +7,7 @@ from graded_steps import looks, references, register_worths
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.steps import step_groups, uses_of
+from graphrag_eval_lc.report.steps import SampleSteps, step_groups, uses_of
 
 GRADED = {"steps": {"grading": "graded"}}
 
@@ -21,7 +21,7 @@ def result_of(groups: list[str], *worths: Any) -> dict[str, Any]:
 
 
 def test_steps_of_earlier_groups_are_scored() -> None:
-    groups = step_groups(result_of(["a", "b", "c"], {"a": 0.4}, "b"), load_config(GRADED))
+    groups = step_groups(SampleSteps(result_of(["a", "b", "c"], {"a": 0.4}, "b"), load_config(GRADED)))
     assert [(step["status"], step["score"], step["scored"]) for group in groups for step in group] == [
         ("matched", 0.4, True),
         ("matched", 1.0, True),
