@@ -42,6 +42,9 @@ class ValueArray:
         self._are_whole = True
         self._running = (0, 0.0)
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def append(self, value: float) -> None:
         """Add a number; an integer beyond 2**53 becomes the nearest float."""
         self._values.append(value)
@@ -65,20 +68,28 @@ class ValueArray:
 class Column:
     """The values of one metric, each with the row of its result; a metric of steps may have several a row."""
 
-    __slots__ = ("rows", "values")
+    __slots__ = ("_rows", "_values")
 
     def __init__(self) -> None:
-        self.rows = array("I")
-        self.values = ValueArray()
+        self._rows: array[int] | None = None  # as long as each row has one value
+        self._values = ValueArray()
 
     def append(self, row: int, value: float) -> None:
         """Add a value."""
-        self.rows.append(row)
-        self.values.append(value)
+        if self._rows is None and row != len(self._values):
+            self._rows = array("I", range(len(self._values)))
+        if self._rows is not None:
+            self._rows.append(row)
+        self._values.append(value)
 
     def items(self) -> Iterable[tuple[int, float]]:
         """Return the rows with their values."""
-        return zip(self.rows, self.values.tolist(), strict=True)
+        rows = range(len(self._values)) if self._rows is None else self._rows
+        return zip(rows, self._values.tolist(), strict=True)
+
+    def mean(self) -> float | None:
+        """Return the mean of the values so far; see ``ValueArray``."""
+        return self._values.mean()
 
 
 class Samples:
@@ -161,7 +172,7 @@ class Samples:
     def running_mean(self, metric: str) -> float | None:
         """Return the mean of a metric's values so far, at once; None where there is none."""
         column = self._columns.get(metric)
-        return column.values.mean() if column else None
+        return column.mean() if column else None
 
     def values_by_template(self, metric: str) -> dict[str, list[float]]:
         """Return what statistics are taken over: a metric's values, with repeats its mean for each question."""

@@ -3,10 +3,11 @@
 import os
 import re
 import shlex
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.aggregation.grading import grading_change
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
@@ -34,8 +35,10 @@ Run = Mapping[str, Any]
 
 def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
     """Return the ids of the questions whose text is another one now."""
-    before, after = {**_mapping(earlier.get("earlier_questions")), **_questions(earlier)}, _questions(now)
-    return frozenset(key for key in after.keys() & before.keys() if after[key] != before[key])
+    before = ChainMap(
+        *(cast("dict[str, Any]", _mapping(earlier.get(key))) for key in ("questions", "earlier_questions"))
+    )
+    return frozenset(key for key, digest in _questions(now).items() if before.get(key, digest) != digest)
 
 
 def refuse_changes(earlier: Run, now: Run, folder: Path) -> None:
@@ -97,7 +100,8 @@ def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
     """Say which questions of a run have another text now, and which the dataset has no more."""
     if changed := sorted(changed_questions(earlier, now)):
         yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
-    if gone := [key for key in _questions(earlier) if key not in _questions(now)]:
+    known = set(_questions(now))
+    if gone := [key for key in _questions(earlier) if key not in known]:
         yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
 
 
@@ -120,12 +124,12 @@ def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
-    before, after = _questions(earlier), _questions(now)
     changed = changed_questions(earlier, now)
+    before, after = set(_questions(earlier)), set(_questions(now))
     kinds = {
-        "with another text": [key for key in after if key in changed],
-        "added": [key for key in after if key not in before],
-        "left out": [key for key in before if key not in after],
+        "with another text": [key for key in _questions(now) if key in changed],
+        "added": [key for key in _questions(now) if key not in before],
+        "left out": [key for key in _questions(earlier) if key not in after],
     }
     for kind, ids in kinds.items():
         if ids:

@@ -21,6 +21,7 @@ from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
+from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
@@ -31,7 +32,7 @@ from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import priced_response
-from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.records import Response, Template
 
 
 @of_agent(RunOptions)
@@ -217,7 +218,7 @@ def _begun(
     templates: Sequence[Template],
     options: CheckedOptions,
     output: RunOutput,
-) -> tuple[CheckedOptions, list[tuple[Template, Question]], RunManifest]:
+) -> tuple[CheckedOptions, QuestionList, RunManifest]:
     """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(templates)

@@ -6,10 +6,10 @@ import platform
 import re
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,7 @@ class RunManifest:
                 "versions": _versions(),
                 "config": config_record(config),
             },
-            questions={str(question["id"]): _text_digest(question["question_text"]) for question in questions},
+            questions=_Digests(list(questions)),
             session=Session(started_at=now),
         )
 
@@ -143,6 +143,7 @@ class RunManifest:
     def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
         self._share_questions(earlier)
+        asked = set(self.questions)
         described = ("label", "href", "tags", "merged")
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
         return replace(
@@ -154,7 +155,7 @@ class RunManifest:
                 key: digest
                 for digests in (earlier.get("earlier_questions") or {}, earlier.get("questions") or {})
                 for key, digest in digests.items()
-                if key not in self.questions
+                if key not in asked
             },
         )
 
@@ -330,6 +331,42 @@ def agent_name(agent: object) -> str:
 
 def _time_text(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
+
+
+class _Digests(Mapping[str, str]):
+    """The digests of the questions' texts by id; each is made when it is looked at, as there may be many."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._questions = questions
+
+    @cached_property
+    def _by_id(self) -> dict[str, Question]:
+        return {str(question["id"]): question for question in self._questions}
+
+    def __getitem__(self, question_id: str) -> str:
+        return _text_digest(self._by_id[question_id]["question_text"])
+
+    def __contains__(self, question_id: object) -> bool:
+        return question_id in self._by_id
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(question["id"]) for question in self._questions)
+
+    def __len__(self) -> int:
+        return len(self._questions)
+
+    def items(self) -> ItemsView[str, str]:
+        """Return ids with digests, without a look at each id."""
+        return _DigestItems(self)
+
+
+class _DigestItems(ItemsView[str, str]):
+    def __init__(self, digests: _Digests) -> None:
+        super().__init__(digests)
+        self._questions = digests._questions
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return ((str(question["id"]), _text_digest(question["question_text"])) for question in self._questions)
 
 
 def _text_digest(text: str) -> str:

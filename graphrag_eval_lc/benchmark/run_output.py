@@ -184,6 +184,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         else:  # responses without a record of what they answer would be of no use
             self.folder.write_run(now)
         journal = self.open_journal()
+        if earlier is not None:
+            journal.share_ids(record.questions)
         if self._cache is not None and self.cost_limit.most is not None:
             self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:

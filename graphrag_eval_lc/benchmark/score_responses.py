@@ -41,6 +41,7 @@ from graphrag_eval_lc.dataset.loading import (
     read_responses,
     response_key,
 )
+from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
@@ -258,11 +259,12 @@ def _run_to_score(
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
             asked_ids = earlier.get("questions") or {}
-            questions = [each for each in questions if str(each[1]["id"]) in asked_ids]
+            questions = questions.those(lambda _, question: str(question["id"]) in asked_ids)
         selected = _selected(given.selection, templates, questions, run_dir)
         output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
         journal = output.open_journal()
+        journal.share_ids(str(question["id"]) for _, question in questions)
         scored = _of_those_answered(given.selection, selected, journal)
         samples, unasked = _answered(journal, scored, earlier)
         notes = _notes(given.selection, len(scored), len(selected), len(questions))
@@ -289,9 +291,7 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
     return given.scored_by(config if given.measures is None else with_measures(config, given.measures))
 
 
-def _of_those_answered(
-    selection: Selection, selected: list[tuple[Template, Question]], journal: Journal
-) -> list[tuple[Template, Question]]:
+def _of_those_answered(selection: Selection, selected: QuestionList, journal: Journal) -> QuestionList:
     """Return the selected questions, or those of them whose responses count, where only these are scored."""
     if not selection.answered_only:
         return selected
@@ -311,14 +311,14 @@ class _QuestionsOf(Iterable[tuple[Template, Question]]):
 def _selected(
     selection: Selection,
     templates: Sequence[Template],
-    questions: list[tuple[Template, Question]],
+    questions: QuestionList,
     folder: str | PathLike[str],
-) -> list[tuple[Template, Question]]:
+) -> QuestionList:
     """Return those of a run's questions that are to be scored."""
     if selection.is_all:
         return questions
     ids = {str(question["id"]) for _, question in selection.apply(templates)}
-    selected = [each for each in questions if str(each[1]["id"]) in ids]
+    selected = questions.those(lambda _, question: str(question["id"]) in ids)
     if not selected:
         hint = "Select questions that it has; they stand in run.json, under questions."
         raise DatasetError("the run has none of the selected questions", path=folder, hint=hint)
@@ -359,9 +359,7 @@ def _unknown_questions(keys: Iterable[Key], templates: Sequence[Template]) -> li
     return [] if warning is None else [warning]
 
 
-def _answered(
-    journal: Journal, questions: list[tuple[Template, Question]], earlier: Mapping[str, Any]
-) -> tuple[Sequence[Sample], int]:
+def _answered(journal: Journal, questions: QuestionList, earlier: Mapping[str, Any]) -> tuple[Sequence[Sample], int]:
     """Return the samples of a run that are scored, and how many were not asked yet."""
     if "agent" not in earlier:  # the responses were recorded elsewhere: what has none counts as failed
         return recorded_samples(questions, journal.keys()), 0

@@ -11,6 +11,7 @@ from graphrag_eval_lc.dataset.loading import (
     response_key,
     response_records,
 )
+from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.errors import warn
@@ -130,7 +131,7 @@ def _begin(
     pricing = Pricing(settings.prices)
     judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
     has_ids = selection.template_ids or selection.question_ids
-    questions = selection.apply(templates) if has_ids else list(questions_of(templates))
+    questions = selection.apply(templates) if has_ids else QuestionList.of(templates)
     questions = selection.answered(questions, {question_id for question_id, _ in by_key})
     samples = recorded_samples(questions, by_key)
     repeats = max((sample.repeat for sample in samples), default=1)

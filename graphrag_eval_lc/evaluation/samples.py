@@ -3,9 +3,10 @@
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.made_list import MadeList
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import Key, Summary
 
@@ -37,8 +38,8 @@ class Sample:
         return str(self.question["id"]), self.repeat
 
 
-class SampleList(Sequence[Sample]):
-    """Samples of which only numbers are kept, some 12 bytes each; each is made when it is looked at.
+class SampleList(MadeList[Sample]):
+    """Samples of which only numbers are kept, some 12 bytes each.
 
     Args:
         questions: The questions with their templates, in the dataset's order.
@@ -58,31 +59,14 @@ class SampleList(Sequence[Sample]):
     def __len__(self) -> int:
         return len(self._positions)
 
-    @overload
-    def __getitem__(self, at: int) -> Sample: ...
+    def _made(self, place: int) -> Sample:
+        template, question = self._questions[self._places[place]]
+        return Sample(self._positions[place], template, question, self._repeats[place])
 
-    @overload
-    def __getitem__(self, at: slice) -> "SampleList": ...
-
-    def __getitem__(self, at: int | slice) -> "Sample | SampleList":
-        if isinstance(at, slice):
-            return self.chosen(range(*at.indices(len(self))))
-        template, question = self._questions[self._places[at]]
-        return Sample(self._positions[at], template, question, self._repeats[at])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or len(self) != len(other):
-            return False
-        return all(one == another for one, another in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-    def chosen(self, ats: Iterable[int]) -> "SampleList":
-        """Return those at some places of this list."""
-        return SampleList(self._questions, ((self._positions[at], self._places[at], self._repeats[at]) for at in ats))
+    def chosen(self, places: Iterable[int]) -> "SampleList":
+        """Return the samples at some places of this list, from 0."""
+        chosen = ((self._positions[place], self._places[place], self._repeats[place]) for place in places)
+        return SampleList(self._questions, chosen)
 
     def in_order(self) -> "SampleList":
         """Return the same samples in the order of their positions."""

@@ -21,6 +21,7 @@ from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.run_folder.journal import Journal, torn_file
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
 
+_QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
@@ -148,8 +149,7 @@ class RunFolder:
 
     def write_run(self, run: Mapping[str, Any]) -> None:
         """Write run.json: what ran, on what, and what it spent."""
-        record = {"format_version": FORMAT_VERSION, **run}
-        self._replace(RUN_FILE, [f"{json_text(record, indent=2)}\n".encode()])
+        self._replace(RUN_FILE, _pieces_of({"format_version": FORMAT_VERSION, **run}))
 
     def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
@@ -193,6 +193,21 @@ class RunFolder:
                     path=self.shown,
                     hint=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
                 )
+
+
+def _pieces_of(record: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a run.json in pieces: its questions may be many."""
+    questions = record.get(_QUESTIONS)
+    if not isinstance(questions, Mapping) or not questions:
+        yield f"{json_text(record, indent=2)}\n".encode()
+        return
+    text = json_text({**record, _QUESTIONS: {}}, indent=2)
+    before, after = text.split(f'\n  "{_QUESTIONS}": {{}}')  # no other line begins so: texts have no line breaks
+    yield f'{before}\n  "{_QUESTIONS}": {{\n'.encode()
+    for number, (question_id, digest) in enumerate(questions.items()):
+        comma = ",\n" if number else ""
+        yield f"{comma}    {json_text(question_id)}: {json_text(digest)}".encode()
+    yield f"\n  }}{after}\n".encode()
 
 
 def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, Any] | None:

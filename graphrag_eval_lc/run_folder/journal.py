@@ -132,6 +132,13 @@ class Journal:
         with self._lock:
             return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
 
+    def share_ids(self, ids: Iterable[str]) -> None:
+        """Have these objects for the ids that are known, as a dataset has them too and they may be many."""
+        own = {each: each for each in ids}
+        with self._lock:
+            for repeat, places in self._places.items():
+                self._places[repeat] = {own.get(question_id, question_id): at for question_id, at in places.items()}
+
     @property
     def most_repeats(self) -> int:
         """The highest repeat of a record; 0 where there is none."""
