@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark, score_responses, score_run
 from graphrag_eval_lc.cli.main import app
+from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.errors import GraphRAGEvalError, MatcherError, OptionError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.registry import registered_only_here
@@ -110,8 +111,8 @@ def check_same(one: BenchmarkRun, other: BenchmarkRun) -> None:
 @pytest.fixture
 def demo_run(folder: Path) -> Path:
     """The run of the demo's agent, each question asked twice."""
-    demo = import_module("graphrag_eval_lc.demo")
-    run_benchmark(demo.build_agent(), demo.load_dataset(), output_dir="demo", repeats=2, progress="off")
+    agent = "graphrag_eval_lc.demo.agent:create_demo_agent"
+    run_benchmark(agent, DATASET_PATH, output_dir="demo", repeats=2, progress="off")
     return folder / "demo"
 
 
@@ -136,21 +137,19 @@ class TestOnACluster:
         self, cluster: str, demo_run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", "k")
-        dataset = import_module("graphrag_eval_lc.demo").load_dataset()
         with OpenAIStub() as stub:
             llm = {"generation": {"model": "gpt-4o-mini", "base_url": stub.base_url}}
-            options: dict[str, Any] = {"config": {"llm": llm}, "judge_cache": False, "dataset": dataset}
+            options: dict[str, Any] = {"config": {"llm": llm}, "judge_cache": False}
             check_same(
                 score_run(demo_run, **options, engine="ray", workers=2, ray_address=cluster),
                 score_run(demo_run, **options),
             )
 
     def test_results_are_those_of_one_process_without_judges(self, cluster: str, demo_run: Path) -> None:
-        dataset = import_module("graphrag_eval_lc.demo").load_dataset()
-        one = score_run(demo_run, dataset=dataset)
+        one = score_run(demo_run)
         files = ("results.jsonl", "aggregates.yaml")
         before = [(demo_run / name).read_bytes() for name in files]
-        check_same(score_run(demo_run, dataset=dataset, engine="ray", ray_address=cluster), one)
+        check_same(score_run(demo_run, engine="ray", ray_address=cluster), one)
         assert [(demo_run / name).read_bytes() for name in files] == before
 
     def test_the_matcher_of_a_plugin_file_compares_there(self, cluster: str) -> None:
@@ -236,7 +235,9 @@ class TestOnACluster:
         text = f"import os\nif os.getpid() != {os.getpid()}:\n    raise RuntimeError('no GPU here')\n{PLUGIN}"
         Path("half.py").write_text(text, encoding="utf-8")
         load_plugins(["half.py"], via="--plugin")
-        with pytest.raises(OptionError, match="the workers cannot compare: loading .*half.py failed with .*no GPU here"):
+        with pytest.raises(
+            OptionError, match=r"the workers cannot compare: .*half\.py failed with .*no GPU here"
+        ):
             scored(*guesses(9), ray_address=cluster)
 
     def test_it_works_inside_a_running_event_loop(self, cluster: str) -> None:
