@@ -4,19 +4,22 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_stub import OpenAIStub
 from typer.testing import CliRunner
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark, score_responses, score_run
 from graphrag_eval_lc.cli.main import app
 from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.stub_judge import StubJudge
 from graphrag_eval_lc.errors import GraphRAGEvalError, MatcherError, OptionError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.registry import registered_only_here
@@ -136,14 +139,13 @@ class TestOnACluster:
     def test_results_are_those_of_one_process_with_judges_and_repeats(
         self, cluster: str, demo_run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        with OpenAIStub() as stub:
-            llm = {"generation": {"model": "gpt-4o-mini", "base_url": stub.base_url}}
-            options: dict[str, Any] = {"config": {"llm": llm}, "judge_cache": False}
-            check_same(
-                score_run(demo_run, **options, engine="ray", workers=2, ray_address=cluster),
-                score_run(demo_run, **options),
-            )
+        stub = StubJudge()
+        for name, value in stub.environment.items():
+            monkeypatch.setenv(name, value)
+        options: dict[str, Any] = {"config": {"llm": {"generation": {"model": "gpt-4o-mini"}}}, "judge_cache": False}
+        one = score_run(demo_run, **options)
+        assert not any("could be judged" in warning for warning in one.warnings)
+        check_same(score_run(demo_run, **options, engine="ray", workers=2, ray_address=cluster), one)
 
     def test_results_are_those_of_one_process_without_judges(self, cluster: str, demo_run: Path) -> None:
         one = score_run(demo_run)
@@ -235,9 +237,7 @@ class TestOnACluster:
         text = f"import os\nif os.getpid() != {os.getpid()}:\n    raise RuntimeError('no GPU here')\n{PLUGIN}"
         Path("half.py").write_text(text, encoding="utf-8")
         load_plugins(["half.py"], via="--plugin")
-        with pytest.raises(
-            OptionError, match=r"the workers cannot compare: .*half\.py failed with .*no GPU here"
-        ):
+        with pytest.raises(OptionError, match=r"the workers cannot compare: .*half\.py failed with .*no GPU here"):
             scored(*guesses(9), ray_address=cluster)
 
     def test_it_works_inside_a_running_event_loop(self, cluster: str) -> None:
@@ -261,3 +261,38 @@ class TestOnACluster:
         again = CliRunner().invoke(app, ["score", "many", "--plugin", "half.py", "--dataset", "qa.json", *engine])
         assert again.exit_code == 0, again.output
         assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
+
+
+SLOW = """
+import time
+from graphrag_eval_lc.matching import register_matcher
+
+@register_matcher(name="guess")
+def match_slowly(reference, actual):
+    time.sleep(0.2)
+    return 1.0
+"""
+
+
+def test_ctrl_c_in_a_terminal_ends_the_scoring(folder: Path) -> None:
+    Path("slow.py").write_text(SLOW, encoding="utf-8")
+    dataset, responses = guesses(400)
+    Path("qa.json").write_text(json.dumps(dataset), encoding="utf-8")
+    Path("responses.json").write_text(json.dumps(responses), encoding="utf-8")
+    command = ["score", "qa.json", "responses.json", "-o", "run", "--plugin", "slow.py", "--engine", "ray"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphrag_eval_lc", *command, "--workers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    written = folder / "run" / "responses.jsonl"
+    deadline = time.monotonic() + 60
+    while not written.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(4.0)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
