@@ -84,5 +84,5 @@ def test_what_cannot_be_pickled_is_one_sentence() -> None:
 def test_other_matchers_than_at_the_driver_are_refused() -> None:
     kinds = shipped()
     register_matcher(name="other")(same)
-    with pytest.raises(OptionError, match="a worker has other matchers .*: step kind other"):
+    with pytest.raises(OptionError, match=r"a worker has other matchers .*: step kind other"):
         kinds.register()
