@@ -245,7 +245,8 @@ class Harness:
         self._take = take
         self._priced = priced
         self._stalls = stalls or RunStalls(lambda message: None, tell, options.repeats)
-        self._waiting: deque[Sample] = deque()
+        self._samples: Sequence[Sample] = ()
+        self._begun = 0  # how many of these
         self._asking = 0
         self._errors = 0
         self._counted: dict[Key, float] = {}  # USD that the limit of costs has, of questions that are being asked
@@ -258,7 +259,7 @@ class Harness:
 
     async def arun(self, samples: Sequence[Sample]) -> int:
         """Ask samples, and return the number of those that were left out since the run was stopped."""
-        self._waiting = deque(samples)
+        self._samples, self._begun = samples, 0
         self._stop.bind(self._stopping)
         timer = asyncio.create_task(self._watch_time())
         try:
@@ -269,12 +270,16 @@ class Harness:
             raise group.exceptions[0] from None  # a file cannot be written, or a caller's function failed: one says it
         finally:
             timer.cancel()
-        return len(self._waiting)
+        return self._left
 
     @property
     def left_out(self) -> Sequence[Sample]:
         """The samples that were not asked since the run was stopped."""
-        return list(self._waiting)
+        return self._samples[self._begun :]
+
+    @property
+    def _left(self) -> int:
+        return len(self._samples) - self._begun
 
     def look_again(self) -> None:
         """Ask the budget again whether the next question fits."""
@@ -285,10 +290,11 @@ class Harness:
             epoch = await self._places.take_place(self._stop)
             if epoch is None:
                 return
-            if not self._waiting or self._budget.fit(self._asking) is not Fit.GO:  # another one was quicker
+            if not self._left or self._budget.fit(self._asking) is not Fit.GO:  # another one was quicker
                 self._places.leave()
                 continue
-            sample = self._waiting.popleft()
+            sample = self._samples[self._begun]
+            self._begun += 1
             earlier = self._earlier_attempts(sample)
             self._asking += 1
             try:
@@ -300,7 +306,7 @@ class Harness:
 
     async def _may_start(self) -> bool:
         """Return whether there is another sample to ask; wait for those in flight where the budget wants it."""
-        while self._waiting and self._stop.reason is None:
+        while self._left and self._stop.reason is None:
             fit = self._budget.fit(self._asking)
             if fit is Fit.GO:
                 return True

@@ -142,6 +142,7 @@ class RunManifest:
 
     def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
+        self._share_questions(earlier)
         described = ("label", "href", "tags", "merged")
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
         return replace(
@@ -157,6 +158,11 @@ class RunManifest:
             },
         )
 
+    def _share_questions(self, earlier: Mapping[str, Any]) -> None:
+        """Let an earlier run.json have the same object for the same questions, as there may be many."""
+        if isinstance(earlier, dict) and earlier.get("questions") == self.questions:
+            earlier["questions"] = self.questions
+
     def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         """Return the earlier sessions; where this one has another commit or captures otherwise, each with its own."""
         sessions = (earlier.get("times") or {}).get("sessions") or ()
@@ -169,6 +175,7 @@ class RunManifest:
 
     def scored_again(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Return the record of ``earlier``, a run.json, whose responses are scored again."""
+        self._share_questions(earlier)
         return replace(self, scored_before=earlier)
 
     def end(

@@ -25,7 +25,7 @@ from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
-from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
+from graphrag_eval_lc.evaluation.samples import RunPlan, SampleList, planned
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
@@ -218,7 +218,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.warn(*self.journal.set_aside)
         return self.journal
 
-    def planned(self, samples: Sequence[Sample], *, retry_errors: bool) -> RunPlan:
+    def planned(self, samples: SampleList, *, retry_errors: bool) -> RunPlan:
         """Return what is still to be asked of the run that was resumed."""
         known = None if self.journal is None else self.journal.summary
         return planned(samples, known, retry_errors=retry_errors, changed=self._changed)

@@ -1,7 +1,7 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -183,7 +183,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     ):
         output, earlier, samples = run.output, run.earlier, run.samples
         # What scores the others of the run is missed too when it is scored again.
-        kept = _questions_of(samples) if given.selection.is_all else run.questions
+        kept = _QuestionsOf(samples) if given.selection.is_all else run.questions
         scorers = scored_with(kept, run.scoring.config, run.scoring.evaluators)
         asked = [question for _, question in run.questions]
         chosen = given.selection.as_dict()
@@ -234,7 +234,7 @@ class _RunToScore(NamedTuple):
     source: DatasetSource
     templates: Sequence[Template]
     questions: Sequence[tuple[Template, Question]]
-    keys: Collection[Key]
+    keys: Container[Key]
     samples: Sequence[Sample]
     unasked: int
     notes: Sequence[str]
@@ -269,12 +269,11 @@ def _run_to_score(
         output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
         journal = output.open_journal()
-        keys = journal.keys()
-        scored = given.selection.answered(selected, {key[0] for key in keys if _counts(journal, key)})
+        scored = _of_those_answered(given.selection, selected, journal)
         samples, unasked = _answered(journal, scored, earlier)
         notes = _notes(given.selection, len(scored), len(selected), len(questions))
         yield _RunToScore(
-            output, earlier, scoring, missing, source, templates, questions, set(keys), samples, unasked, notes
+            output, earlier, scoring, missing, source, templates, questions, journal, samples, unasked, notes
         )
 
 
@@ -296,8 +295,23 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
     return given.scored_by(config if given.measures is None else with_measures(config, given.measures))
 
 
-def _questions_of(samples: Sequence[Sample]) -> list[tuple[Template, Question]]:
-    return [(sample.template, sample.question) for sample in samples]
+def _of_those_answered(
+    selection: Selection, selected: list[tuple[Template, Question]], journal: Journal
+) -> list[tuple[Template, Question]]:
+    """Return the selected questions, or those of them whose responses count, where only these are scored."""
+    if not selection.answered_only:
+        return selected
+    return selection.answered(selected, {key[0] for key in journal.keys() if _counts(journal, key)})  # noqa: SIM118  # no dict
+
+
+class _QuestionsOf(Iterable[tuple[Template, Question]]):
+    """The questions of samples with their templates, which can be read several times."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+
+    def __iter__(self) -> Iterator[tuple[Template, Question]]:
+        return ((sample.template, sample.question) for sample in self._samples)
 
 
 def _selected(
@@ -334,11 +348,10 @@ def _counts(journal: Journal, key: Key) -> bool:
     return summary is not None and not summary.is_superseded
 
 
-def _unanswered(samples: Sequence[Sample], keys: Collection[Key]) -> list[str]:
+def _unanswered(samples: Sequence[Sample], keys: Container[Key]) -> list[str]:
     """Say it in one sentence where most of the questions, and more than a few, have no response."""
-    number = len({sample.key[0] for sample in samples})
     missing = [sample.key[0] for sample in samples if sample.key not in keys]
-    if len(missing) <= _FEW or 2 * len(missing) <= number:
+    if len(missing) <= _FEW or 2 * len(missing) <= (number := len({sample.key[0] for sample in samples})):
         return []
     found = f"{len(missing):,} of {number:,} questions have no response and count as failed"
     hint = "; --answered-only (answered_only=True) scores only the others" if len(missing) < number else ""
@@ -356,11 +369,10 @@ def _answered(
     journal: Journal, questions: list[tuple[Template, Question]], earlier: Mapping[str, Any]
 ) -> tuple[Sequence[Sample], int]:
     """Return the samples of a run that are scored, and how many were not asked yet."""
-    keys = journal.keys()
     if "agent" not in earlier:  # the responses were recorded elsewhere: what has none counts as failed
-        return recorded_samples(questions, keys), 0
+        return recorded_samples(questions, journal.keys()), 0
     asked_repeats = earlier.get("repeats") or 1
-    most = max([asked_repeats, *(repeat for _, repeat in keys)])
+    most = max(asked_repeats, journal.most_repeats)
     samples = samples_of(questions, most, Shard.in_record(earlier))
     plan = planned(samples, journal.summary, only_scores=True)
     return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)
@@ -371,7 +383,7 @@ def _scored(
     templates: Sequence[Template],
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
-    questions: Sequence[tuple[Template, Question]],
+    questions: Iterable[tuple[Template, Question]],
     comparer: Comparer | None,
 ) -> BenchmarkRun:
     """Score samples, and end the run, which has these questions."""

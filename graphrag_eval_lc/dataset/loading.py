@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -274,30 +274,6 @@ def response_key(response: Mapping[str, Any]) -> Key:
     """
     repeat = response.get("repeat")
     return str(response["question_id"]), repeat if isinstance(repeat, int) and repeat > 0 else 1
-
-
-def repeats_of(
-    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]
-) -> Iterator[tuple[Template, Question, int]]:
-    """Yield what is to be scored: the template, question and repeat of each response, in the order of the questions.
-
-    A question without a response stands there once.
-
-    Args:
-        questions: The questions with their templates.
-        keys: What the responses are known by.
-
-    Example:
-        >>> asked = [({"template_id": "t"}, {"id": "a"}), ({"template_id": "t"}, {"id": "b"})]
-        >>> [(question["id"], repeat) for _, question, repeat in repeats_of(asked, [("a", 2), ("a", 1)])]
-        [('a', 1), ('a', 2), ('b', 1)]
-    """
-    repeats: dict[str, list[int]] = {}
-    for question_id, repeat in keys:
-        repeats.setdefault(question_id, []).append(repeat)
-    for template, question in questions:
-        for repeat in sorted(repeats.get(str(question["id"]), [1])):
-            yield template, question, repeat
 
 
 def _with_text_ids(templates: list[dict[str, Any]]) -> list[Template]:

@@ -122,7 +122,7 @@ def _begin(
     llm: Any,
     embeddings: Any,
     selection: Selection,
-) -> tuple[Pipeline, list[Sample], Callable[[Sample], Response | None], list[str]]:
+) -> tuple[Pipeline, Sequence[Sample], Callable[[Sample], Response | None], list[str]]:
     """Return the pipeline of an evaluation, its samples, what gives their responses, and warnings of these."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)

@@ -1,10 +1,10 @@
 """The samples of a run: the selected questions and their repeats, and which of them are still to be asked."""
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from graphrag_eval_lc.dataset.loading import repeats_of
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import Key, Summary
@@ -37,6 +37,58 @@ class Sample:
         return str(self.question["id"]), self.repeat
 
 
+class SampleList(Sequence[Sample]):
+    """Samples of which only numbers are kept, some 12 bytes each; each is made when it is looked at.
+
+    Args:
+        questions: The questions with their templates, in the dataset's order.
+        samples: Of each sample its position, the place of its question among these, and its repeat.
+    """
+
+    def __init__(
+        self, questions: Sequence[tuple[Template, Question]], samples: Iterable[tuple[int, int, int]] = ()
+    ) -> None:
+        self._questions = questions
+        self._positions, self._places, self._repeats = array("I"), array("I"), array("I")
+        for position, place, repeat in samples:
+            self._positions.append(position)
+            self._places.append(place)
+            self._repeats.append(repeat)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "SampleList": ...
+
+    def __getitem__(self, at: int | slice) -> "Sample | SampleList":
+        if isinstance(at, slice):
+            return self.chosen(range(*at.indices(len(self))))
+        template, question = self._questions[self._places[at]]
+        return Sample(self._positions[at], template, question, self._repeats[at])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        return all(one == another for one, another in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def chosen(self, ats: Iterable[int]) -> "SampleList":
+        """Return those at some places of this list."""
+        return SampleList(self._questions, ((self._positions[at], self._places[at], self._repeats[at]) for at in ats))
+
+    def in_order(self) -> "SampleList":
+        """Return the same samples in the order of their positions."""
+        return self.chosen(sorted(range(len(self)), key=self._positions.__getitem__))
+
+
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What a run still has to ask.
@@ -65,9 +117,7 @@ class RunPlan:
         return len(self.to_ask) + len(self.done)
 
 
-def samples_of(
-    questions: Sequence[tuple[Template, Question]], repeats: int, shard: Shard | None = None
-) -> list[Sample]:
+def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int, shard: Shard | None = None) -> SampleList:
     """Return the samples in the order in which they are asked: the first repeat of all questions, then the second.
 
     Args:
@@ -75,21 +125,34 @@ def samples_of(
         repeats: How often each is asked.
         shard: The part of the samples that is meant, which stand where they would in the whole run; None: all.
     """
-    return [
-        Sample(index * repeats + repeat - 1, template, question, repeat)
+    asked = (
+        (index * repeats + repeat - 1, index, repeat)
         for repeat in range(1, repeats + 1)
-        for index, (template, question) in enumerate(questions)
+        for index, (_, question) in enumerate(questions)
         if shard is None or shard.has((str(question["id"]), repeat))
-    ]
+    )
+    return SampleList(questions, asked)
 
 
-def recorded_samples(questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]) -> list[Sample]:
+def recorded_samples(questions: Sequence[tuple[Template, Question]], keys: Iterable[Key]) -> SampleList:
     """Return the samples that responses with these keys answer; a question without any is a sample too."""
-    return [Sample(position, *asked) for position, asked in enumerate(repeats_of(questions, keys))]
+    repeats: dict[str, list[int]] = {}  # of the few that have others than the first alone
+    answered: set[str] = set()
+    for question_id, repeat in keys:
+        if repeat != 1 or question_id in repeats:
+            repeats.setdefault(question_id, [1] if question_id in answered else []).append(repeat)
+        else:
+            answered.add(question_id)
+    asked = (
+        (index, repeat)
+        for index, (_, question) in enumerate(questions)
+        for repeat in sorted(repeats.get(str(question["id"]), (1,)))
+    )
+    return SampleList(questions, ((position, *each) for position, each in enumerate(asked)))
 
 
 def planned(
-    samples: Sequence[Sample],
+    samples: SampleList,
     known: Callable[[Key], Summary | None] | None,
     *,
     retry_errors: bool = False,
@@ -105,17 +168,15 @@ def planned(
         only_scores: Whether nothing is asked again: an interrupted response counts as it is.
         changed: The ids of questions whose text has changed, which are asked again.
     """
-    to_ask: list[Sample] = []
-    done: list[Sample] = []
+    to_ask, done = array("I"), array("I")
     errors = 0
-    for sample in samples:
+    for at, sample in enumerate(samples):
         summary = (None if known is None else known(sample.key)) or _UNANSWERED
         is_answered = not summary.is_superseded and sample.key[0] not in changed
         is_again = not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error))
         if is_answered and not is_again:
-            done.append(sample)
+            done.append(at)
             errors += summary.is_error
         else:
-            to_ask.append(sample)
-    done.sort(key=lambda sample: sample.position)
-    return RunPlan(to_ask, done, errors)
+            to_ask.append(at)
+    return RunPlan(samples.chosen(to_ask), samples.chosen(done).in_order(), errors)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -99,10 +100,10 @@ class StepView(Mapping[str, Any]):
             try:
                 self._parsed[key] = compute(self)
             except UnreadableOutput as error:
-                self._parsed[key] = error
+                self._parsed[key] = _bare(error)
         outcome = self._parsed[key]
         if isinstance(outcome, UnreadableOutput):
-            raise outcome
+            raise _again(outcome)
         return outcome  # type: ignore[no-any-return]
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
@@ -120,12 +121,12 @@ class StepView(Mapping[str, Any]):
                 self.is_read = True
             except CutOutput as error:
                 cut = self.cut_by_capture
-                self._parsed[parse] = error if cut is None else CutOutput(f"{cut} ({error})")
+                self._parsed[parse] = _bare(error) if cut is None else CutOutput(f"{cut} ({error})")
             except UnreadableOutput as error:
-                self._parsed[parse] = error
+                self._parsed[parse] = _bare(error)
         outcome = self._parsed[parse]
         if isinstance(outcome, UnreadableOutput):
-            raise outcome
+            raise _again(outcome)
         return outcome  # type: ignore[no-any-return]
 
     def is_read_by(self, parse: Callable[[Any], Any]) -> bool:
@@ -155,6 +156,23 @@ class StepView(Mapping[str, Any]):
             raise UnreadableOutput("there is no artifact, which is read in place of the output (steps.outputs)")
         found = self._step.get("artifact" if declared.artifact else "output")
         return found if declared.path is None else value_at(found, declared.path)
+
+
+def _bare(error: UnreadableOutput) -> UnreadableOutput:
+    """Return an error without the frames that it went through: these hold the step, which is to hold the error.
+
+    Such a ring would keep whole responses in memory until the garbage collector comes by.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
+
+
+def _again(error: UnreadableOutput) -> UnreadableOutput:
+    """Return a copy of an error that is kept, to be raised."""
+    try:
+        return copy(error)
+    except Exception:  # one of a user's own that cannot be copied
+        return error
 
 
 @dataclass(frozen=True, slots=True)

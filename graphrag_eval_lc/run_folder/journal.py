@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
@@ -104,8 +104,9 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __contains__(self, key: Key) -> bool:
-        return self._place(key) is not None
+    def __contains__(self, key: object) -> bool:
+        question_id, repeat = cast("Key", key)
+        return self._place((question_id, repeat)) is not None
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add one record; safe from several threads at once.
@@ -130,6 +131,12 @@ class Journal:
         """Return the keys, sorted by repeat and then in the order in which they were added."""
         with self._lock:
             return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
+
+    @property
+    def most_repeats(self) -> int:
+        """The highest repeat of a record; 0 where there is none."""
+        with self._lock:
+            return max(self._places, default=0)
 
     def summary(self, key: Key) -> Summary | None:
         """Return a summary of the last record of a key; None where there is none."""

@@ -1,8 +1,11 @@
+import gc
 import math
+import weakref
 
 import pytest
 
 from graphrag_eval_lc.matching import StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.rows.results import parse_sparql_results
 
 
 def test_output_is_parsed_once_for_each_parser() -> None:
@@ -42,3 +45,21 @@ def test_explained_comparison_is_as_close_as_its_score() -> None:
     comparison = explained(0.5, "half")
     assert isinstance(comparison, StepScore)
     assert (comparison.reason(), comparison.closeness()) == ("half", 0.5)
+
+
+class Kept:
+    """What a step holds."""
+
+
+def test_step_whose_output_cannot_be_read_is_gone_at_once() -> None:
+    seen = weakref.ref(kept := Kept())
+    gc.disable()  # which would come by at some time
+    try:
+        step = StepView({"name": "sparql_query", "output": "no rows", "kept": kept})
+        del kept
+        for _ in range(2):
+            assert not step.is_read_by(parse_sparql_results)
+        del step
+        assert seen() is None
+    finally:
+        gc.enable()
