@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
+from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
 from graphrag_eval_lc.benchmark.option_fields import Hint, ProgressMode
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
 
@@ -274,6 +275,20 @@ class Options(BaseModel):
         from graphrag_eval_lc.dataset.loading import DatasetSource
 
         return {"ConfigSource": ConfigSource, "DatasetSource": DatasetSource}
+
+
+def refuse_conflicts_of(options: Options) -> None:
+    """Refuse options that exclude each other, or that mean nothing without another.
+
+    Raises:
+        OptionError: There are such options.
+    """
+    fields = type(options).model_fields
+    refuse_conflicts([name for name in fields if not _is_left_out(getattr(options, name))], fields)
+
+
+def _is_left_out(value: Any) -> bool:
+    return value is None or value is False  # and not 0, which is a seed
 
 
 def _refuse_unknown(given: Set[str], model: type[BaseModel]) -> None:

@@ -58,7 +58,7 @@ EXCLUDING: Final = (
 NEEDING: Final = (
     Needs("seed", ("sample",), "a seed selects nothing by itself"),
     Needs("ray_address", ("engine",), "only Ray has a cluster"),
-    Needs("workers", ("engine",), "without one, max_concurrency says how many questions are asked at once"),
+    Needs("workers", ("engine",), "only Ray has workers"),
     Needs("no_comparisons", ("html",), "the comparisons are of the page, and none is written"),
     Needs("overwrite", ("output",), "there is no file to replace", "judge-agreement"),
     Needs(

@@ -12,12 +12,13 @@ ProgressMode = Literal["auto", "bar", "lines", "off"]
 # The panels of --help, in their order.
 SELECTION = "Which questions"
 ASKING = "How they are asked"
+ENGINE = "Where the work is done"
 CAPTURE = "What is kept of the agent's steps"
 ENDING = "When the run ends early"
 GATES = "When the command fails"
 FOLDER = "The run's folder"
 DISPLAY = "What is shown"
-PANELS = (None, SELECTION, ASKING, CAPTURE, ENDING, GATES, FOLDER, DISPLAY)
+PANELS = (None, SELECTION, ASKING, ENGINE, CAPTURE, ENDING, GATES, FOLDER, DISPLAY)
 
 
 class _OfField:

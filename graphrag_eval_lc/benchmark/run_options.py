@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -26,8 +26,8 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_seconds,
     checked_shard,
     checked_variable,
+    refuse_conflicts_of,
 )
-from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
 from graphrag_eval_lc.benchmark.option_fields import (
     ASKING,
     DISPLAY,
@@ -39,7 +39,15 @@ from graphrag_eval_lc.benchmark.option_fields import (
     ProgressMode,
     Recorded,
 )
-from graphrag_eval_lc.benchmark.score_options import Progress, QuestionIds, RunFolderOptions, TemplateIds
+from graphrag_eval_lc.benchmark.score_options import (
+    Engine,
+    Progress,
+    QuestionIds,
+    RayAddress,
+    RayWorkers,
+    RunFolderOptions,
+    TemplateIds,
+)
 from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:
@@ -53,7 +61,6 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
 LIMITS = "limits"
-RAY: Final = "ray"
 
 
 class QuestionOptions(Options):
@@ -179,35 +186,9 @@ class QuestionOptions(Options):
         ),
         Recorded(writes=lambda is_isolated: is_isolated or None),
     ] = False
-    engine: Annotated[
-        Literal["ray"] | None,
-        Field(description="Where the agent is asked: None, in this process; ``ray``, by workers of a Ray cluster."),
-        Cli(
-            type=str,
-            help="ray: have the questions asked by the workers of a Ray cluster; else they are asked in this process.",
-            metavar="ray",
-            panel=ASKING,
-        ),
-        Recorded(),
-    ] = None
-    ray_address: Annotated[
-        str | None,
-        Field(
-            description="The cluster of Ray, such as ``auto`` or ``ray://head:10001``; None: that of RAY_ADDRESS, or "
-            "one that is started here and ends with the run."
-        ),
-        Cli(
-            help="The cluster of Ray, such as auto or ray://head:10001; else that of RAY_ADDRESS, or one that is "
-            "started here.",
-            metavar="ADDRESS",
-            panel=ASKING,
-        ),
-    ] = None
-    workers: Annotated[
-        int | None,
-        Field(ge=1, description="How many workers of Ray ask; None: one for each processor of the cluster."),
-        Cli(help="How many workers of Ray ask; else one for each processor of the cluster.", metavar="N", panel=ASKING),
-    ] = None
+    engine: Engine = None
+    ray_address: RayAddress = None
+    workers: RayWorkers = None
     input_fn: Annotated[
         "Callable[[Question], Any] | str | None",
         Checked(checked_function),
@@ -425,8 +406,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        fields = type(self).model_fields
-        refuse_conflicts([name for name in fields if not _is_left_out(getattr(self, name))], fields)
+        refuse_conflicts_of(self)
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None:
             self._refuse_beside_shard()
@@ -444,10 +424,6 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         if self.gates:
             what = "shard and gates exclude each other: a part of the run is not held against the bounds of the whole"
             raise OptionError(what, hint="Give the gates to merge_runs.")
-
-
-def _is_left_out(value: Any) -> bool:
-    return value is None or value is False  # and not 0, which is a seed
 
 
 class CheckedOptions(RunOptions):

@@ -22,6 +22,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.cost_limit import CostLimit
+from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, SampleList, planned
@@ -238,6 +239,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         repeats: int,
         on_judged: Callable[[float | None], None] | None = None,
         stalls: RunStalls | None = None,
+        comparer: Comparer | None = None,
     ) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
         assert self._options is not None
@@ -252,6 +254,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             on_judged=on_judged,
             cost_limit=self.cost_limit,
             stalls=stalls,
+            comparer=comparer,
         )
 
     def end(

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, Self, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graphrag_eval_lc.benchmark.option_checks import (
     AS_GIVEN,
@@ -24,13 +24,16 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_progress_mode,
     checked_texts,
     loaded_config,
+    refuse_conflicts_of,
 )
-from graphrag_eval_lc.benchmark.option_fields import FOLDER, QUIET, SELECTION, Cli, ProgressMode, Recorded
+from graphrag_eval_lc.benchmark.option_fields import ENGINE, FOLDER, QUIET, SELECTION, Cli, ProgressMode, Recorded
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
     from graphrag_eval_lc.dataset.loading import DatasetSource
     from graphrag_eval_lc.dataset.selection import Selection
+
+RAY: Final = "ray"
 
 TemplateIds = Annotated[
     Sequence[str],
@@ -66,6 +69,45 @@ Progress = Annotated[
 ]
 
 
+Engine = Annotated[
+    Literal["ray"] | None,
+    Field(
+        description="None: all is done in this process; ``ray``: the workers of a Ray cluster ask the agent, or, where "
+        "responses are scored without one, compare them with their references."
+    ),
+    Cli(
+        type=str,
+        help="ray: have the workers of a Ray cluster do it; else this process does. They ask the agent, or compare the "
+        "responses that are scored.",
+        metavar="ray",
+        panel=ENGINE,
+    ),
+    Recorded(),
+]
+RayAddress = Annotated[
+    str | None,
+    Field(
+        description="The cluster of Ray, such as ``auto`` or ``ray://head:10001``; None: that of RAY_ADDRESS, or one "
+        "that is started here and ends with the run."
+    ),
+    Cli(
+        help="The cluster of Ray, such as auto or ray://head:10001; else that of RAY_ADDRESS, or one that is started "
+        "here.",
+        metavar="ADDRESS",
+        panel=ENGINE,
+    ),
+]
+RayWorkers = Annotated[
+    int | None,
+    Field(ge=1, description="How many workers of Ray there are; None: one for each processor of the cluster."),
+    Cli(
+        help="How many workers of Ray there are; else one for each processor of the cluster.",
+        metavar="N",
+        panel=ENGINE,
+    ),
+]
+
+
 class SelectionOptions(Options):
     """Which questions are scored."""
 
@@ -94,6 +136,19 @@ class SelectionOptions(Options):
             question_ids=tuple(self.question_ids),
             answered_only=self.answered_only,
         )
+
+
+class EngineOptions(Options):
+    """Where responses are compared with their references."""
+
+    engine: Engine = None
+    ray_address: RayAddress = None
+    workers: RayWorkers = None
+
+    @model_validator(mode="after")
+    def _without_conflicts(self) -> Self:
+        refuse_conflicts_of(self)
+        return self
 
 
 class ScoringOptions(Options):
@@ -169,7 +224,7 @@ class ScoringOptions(Options):
     ] = False
 
 
-class ScoreRunOptions(ScoringOptions, SelectionOptions):
+class ScoreRunOptions(ScoringOptions, EngineOptions, SelectionOptions):
     """The options of ``score_run``."""
 
     config: Annotated[
@@ -232,7 +287,7 @@ class RunFolderOptions(ScoringOptions):
     ] = ()
 
 
-class ScoreOptions(RunFolderOptions, SelectionOptions):
+class ScoreOptions(RunFolderOptions, EngineOptions, SelectionOptions):
     """The options of ``score_responses``."""
 
     progress: Progress = "off"

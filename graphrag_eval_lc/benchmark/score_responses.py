@@ -32,6 +32,7 @@ from graphrag_eval_lc.benchmark.score_options import (
 )
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.benchmark.scoring_progress import scoring_shown
+from graphrag_eval_lc.benchmark.workers.scoring_engine import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
@@ -46,6 +47,7 @@ from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
+from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.judges.request_plan import RequestPlan
@@ -91,10 +93,11 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     )
     with RunOutput(given.output_dir, open_files=given.open_files) as output, scoring_shown(output, given.progress):
         output.prepare(given)
-        output.replace(record, new.by_key.values(), overwrite=given.overwrite)
-        output.notes += new.notes
-        output.warn(*new.warnings)
-        return _scored(output, new.templates, new.samples, new.by_key.get, new.questions)
+        with comparer_of(given, given.config, output) as comparer:
+            output.replace(record, new.by_key.values(), overwrite=given.overwrite)
+            output.notes += new.notes
+            output.warn(*new.warnings)
+            return _scored(output, new.templates, new.samples, new.by_key.get, new.questions, comparer)
 
 
 @of_responses(ScoreOptions)
@@ -175,7 +178,10 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         ConfigError: The config has a key or value that does not exist.
     """
     given = CheckedScoreRunOptions.completed()(**options)
-    with _run_to_score(run_dir, given, given.progress) as run:
+    with (
+        _run_to_score(run_dir, given, given.progress) as run,
+        comparer_of(given, run.scoring.config, run.output) as comparer,
+    ):
         output, earlier, samples = run.output, run.earlier, run.samples
         # What scores the others of the run is missed too when it is scored again.
         kept = _QuestionsOf(samples) if given.selection.is_all else run.questions
@@ -188,7 +194,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         output.score_again(record, earlier)
         output.notes += run.notes
         output.warn(*_unanswered(samples, run.keys))
-        scored = _scored(output, run.templates, samples, output.response, kept)
+        scored = _scored(output, run.templates, samples, output.response, kept, comparer)
         scored.stopped = scored.stopped or earlier.get("stopped")
         output.warn(
             *scoring_warnings(earlier, output.record.described, scored.judges, run.missing),
@@ -376,9 +382,11 @@ def _scored(
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
     questions: Iterable[tuple[Template, Question]],
+    comparer: Comparer | None,
 ) -> BenchmarkRun:
     """Score samples, and end the run, which has these questions."""
-    pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
+    repeats = max((sample.repeat for sample in samples), default=1)
+    pipeline = output.pipeline(templates, repeats=repeats, comparer=comparer)
     places = 1 if output.judges is None else output.judges.max_concurrency
     output.event("run_started", total=len(samples), done=0, errors=0, max_concurrency=places)
     pipeline.add_all(samples, lambda sample: response_to(sample.key))

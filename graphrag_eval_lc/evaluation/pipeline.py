@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.cost_limit import CostLimit
+from graphrag_eval_lc.evaluation.comparing import Compared, Comparer
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
@@ -103,6 +104,7 @@ class Pipeline:
             none was asked, None where it is not known. Not told where there are no judges.
         cost_limit: What is told of costs that its requests did not settle themselves; None: nothing is.
         stalls: Tells at once what blocks the event loop of the judges; None: ``warnings`` says it in the end.
+        comparer: Compares responses that are added all at once with their references; None: this process does.
 
     Attributes:
         judges: Who judges the results; None: nobody.
@@ -122,8 +124,10 @@ class Pipeline:
         on_judged: Callable[[float | None], None] | None = None,
         cost_limit: CostLimit | None = None,
         stalls: RunStalls | None = None,
+        comparer: Comparer | None = None,
     ) -> None:
         self.judges = judges
+        self._comparer = comparer
         self.unjudged = 0
         self._cost_limit = cost_limit or CostLimit()
         self._stall_warnings: list[str] = []
@@ -146,21 +150,24 @@ class Pipeline:
 
     # --- all at once ---
 
-    def add_all(self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]) -> None:
+    def add_all(self, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None]) -> None:
         """Score and judge samples from synchronous code; see ``aadd_all``."""
-        if self.judges is not None:
+        if self.judges is not None or self._comparer is not None:
             run_sync(lambda: self.aadd_all(samples, response_of))
             return
         for sample in samples:
             self.add(sample, response_of(sample))
 
-    async def aadd_all(self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None]) -> None:
+    async def aadd_all(self, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None]) -> None:
         """Score and judge samples, many at once; the first failure ends it.
 
         Args:
             samples: The samples.
             response_of: Returns a sample's response, None for an error sample; called when its turn comes.
         """
+        if self._comparer is not None:
+            await self._aadd_compared(self._comparer, samples, response_of)
+            return
         if self.judges is None:
             self.add_all(samples, response_of)
             return
@@ -173,6 +180,28 @@ class Pipeline:
                 await Workers(score, places=self.judges.max_concurrency).arun(samples)
         finally:
             await self.judges.aclose()
+
+    async def _aadd_compared(
+        self, comparer: Comparer, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None]
+    ) -> None:
+        """Have samples compared elsewhere, and judge and keep them here."""
+        priced = ((sample, self.priced(response_of(sample))) for sample in samples)
+
+        async def judge(compared: Compared) -> None:
+            await self._ajudge(*compared, lambda cost: None)
+
+        async with contextlib.aclosing(
+            comparer.acompared(priced, number=len(samples), has_repeats=self._repeats > 1)
+        ) as compared:
+            if self.judges is None:
+                async for sample, _, result in compared:
+                    self._take(sample, result)
+                return
+            try:
+                with self._stalls.watch:
+                    await Workers(judge, places=self.judges.max_concurrency).arun(compared)
+            finally:
+                await self.judges.aclose()
 
     # --- one after the other, as they come ---
 
@@ -244,10 +273,20 @@ class Pipeline:
 
         Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
         """
-        cost: float | None = 0.0
         try:
             response = self.priced(response)
             result = await asyncio.to_thread(self._unjudged, sample, response)
+        except BaseException:
+            spend(0.0)
+            raise
+        await self._ajudge(sample, response, result, spend)
+
+    async def _ajudge(
+        self, sample: Sample, response: Response | None, result: Result, spend: Callable[[float | None], None]
+    ) -> None:
+        """Have a compared response judged, and keep its result; ``spend`` as for ``_ascore``."""
+        cost: float | None = 0.0
+        try:
             if self.judges is not None:
                 with self._stalls.judging(sample), noted_costs() as noted:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})

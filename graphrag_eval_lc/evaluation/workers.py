@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -47,15 +47,19 @@ class Workers(Generic[Item]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._some_begun = asyncio.Event()
 
-    async def arun(self, items: Iterable[Item]) -> None:
+    async def arun(self, items: Iterable[Item] | AsyncIterable[Item]) -> None:
         """Work on all items; each is taken from ``items`` when there is room for it.
 
         Raises:
             BaseException: The first failure.
         """
         try:
-            for item in items:
-                await self.aput(item)
+            if isinstance(items, AsyncIterable):
+                async for item in items:
+                    await self.aput(item)
+            else:
+                for item in items:
+                    await self.aput(item)
             await self.aclose()
         except BaseException:
             self._cancel()

@@ -4,11 +4,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from graphrag_eval_lc.benchmark.agents import Agent
-from graphrag_eval_lc.benchmark.run_options import RAY, CheckedOptions
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.score_options import RAY
 from graphrag_eval_lc.benchmark.workers.messages import Job
 from graphrag_eval_lc.benchmark.workers.pool import Transport, WorkerPool
 from graphrag_eval_lc.benchmark.workers.processes import ProcessTransport
+from graphrag_eval_lc.benchmark.workers.scoring_engine import tell_of_start
 from graphrag_eval_lc.benchmark.workers.shipping import packed
 
 
@@ -33,8 +35,7 @@ async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) 
     )
     is_whole = False
     if options.engine == RAY:
-        where = "a Ray cluster" if options.ray_address is None else f"the Ray cluster {options.ray_address}"
-        output.event("workers_starting", message=f"Starting workers on {where}.")
+        tell_of_start(output, options.ray_address)
     try:
         await pool.aopen()
         yield pool

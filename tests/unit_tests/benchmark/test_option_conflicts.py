@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.benchmark.option_conflicts import EXCLUDING, NEEDING, refuse_conflicts
 from graphrag_eval_lc.benchmark.run_options import RunOptions
 from graphrag_eval_lc.errors import OptionError
@@ -29,6 +29,16 @@ def test_python_refuses_them_before_anything_is_written(options: Any, complaint:
     with pytest.raises(OptionError) as caught:
         run_benchmark(lambda question: "2", DATASET, output_dir=tmp_path / "run", **options)
     assert complaint in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options", [{"workers": 2}, {"ray_address": "auto"}])
+def test_scoring_refuses_options_of_an_engine_without_one(options: Any, tmp_path: Path) -> None:
+    (name,) = options
+    with pytest.raises(OptionError, match=f"{name} needs engine: only Ray has"):
+        score_responses(DATASET, {}, output_dir=tmp_path / "run", **options)
+    with pytest.raises(OptionError, match=f"{name} needs engine: only Ray has"):
+        score_run(tmp_path, **options)
     assert not (tmp_path / "run").exists()
 
 

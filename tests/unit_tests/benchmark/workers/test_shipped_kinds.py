@@ -1,0 +1,88 @@
+"""Step kinds of users come to other processes by their plugin, or by their value."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.benchmark.workers.shipped_kinds import ShippedKinds
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.matching import register_matcher
+from graphrag_eval_lc.matching.matchers import custom_matchers
+from graphrag_eval_lc.registry import registered_only_here
+from graphrag_eval_lc.registry.plugins import load_plugins
+
+PLUGIN = """
+from graphrag_eval_lc.matching import register_matcher
+
+@register_matcher(name="guess")
+def match(reference, actual):
+    return 0.5
+"""
+GUESS = ("guess", None)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    with registered_only_here():
+        yield
+
+
+def same(reference: Any, actual: Any) -> float:
+    return 1.0
+
+
+def shipped() -> ShippedKinds:
+    Path("half.py").write_text(PLUGIN, encoding="utf-8")
+    with registered_only_here():
+        load_plugins(["half.py"], via="--plugin")
+        return ShippedKinds.of_this_process(pickle.dumps)
+
+
+def test_without_kinds_of_users_nothing_is_sent() -> None:
+    assert ShippedKinds.of_this_process(pickle.dumps) == ShippedKinds()
+
+
+def test_a_plugin_file_is_loaded_where_it_stands() -> None:
+    kinds = shipped()
+    kinds.register()
+    assert custom_matchers()[GUESS](None, None) == 0.5  # type: ignore[arg-type]
+
+
+def test_a_plugin_file_that_is_not_there_comes_with_its_text() -> None:
+    kinds = shipped()
+    Path("half.py").unlink()
+    kinds.register()
+    assert custom_matchers()[GUESS](None, None) == 0.5  # type: ignore[arg-type]
+
+
+def test_a_plugin_file_that_is_another_there_is_not_used() -> None:
+    kinds = shipped()
+    Path("half.py").write_text(PLUGIN.replace("0.5", "0.9"), encoding="utf-8")
+    kinds.register()
+    assert custom_matchers()[GUESS](None, None) == 0.5  # type: ignore[arg-type]
+
+
+def test_what_the_program_registered_is_pickled() -> None:
+    with registered_only_here():
+        register_matcher(name="guess")(same)
+        kinds = ShippedKinds.of_this_process(pickle.dumps)
+    assert kinds.plugins == ()
+    kinds.register()
+    assert custom_matchers()[GUESS] is same
+
+
+def test_what_cannot_be_pickled_is_one_sentence() -> None:
+    register_matcher(name="guess")(lambda reference, actual: 1.0)
+    with pytest.raises(OptionError, match=r"the matcher of guess cannot be sent to another process .*--plugin FILE"):
+        ShippedKinds.of_this_process(pickle.dumps)
+
+
+def test_other_matchers_than_at_the_driver_are_refused() -> None:
+    kinds = shipped()
+    register_matcher(name="other")(same)
+    with pytest.raises(OptionError, match=r"a worker has other matchers .*: step kind other"):
+        kinds.register()

@@ -1,0 +1,67 @@
+"""A pipeline whose responses are compared elsewhere gives what it gives by itself."""
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.evaluation.comparing import Compared
+from graphrag_eval_lc.evaluation.pipeline import Pipeline
+from graphrag_eval_lc.evaluation.question_result import evaluate_question
+from graphrag_eval_lc.evaluation.samples import Sample, samples_of
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.records import Response
+
+STEPS: Any = [[{"name": "add", "output": "1"}]]
+TEMPLATE: Any = {"template_id": "t", "questions": []}
+QUESTIONS: Any = [{"id": f"q{each}", "question_text": "?", "reference_steps": STEPS} for each in range(3)]
+SAMPLES = sorted(samples_of([(TEMPLATE, each) for each in QUESTIONS], 2), key=lambda sample: sample.position)
+
+
+class Elsewhere:
+    """Compares like the workers of a cluster, in this process."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.given: list[tuple[int, bool]] = []
+        self._fails_at = fails_at
+
+    async def acompared(
+        self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
+    ) -> AsyncGenerator[Compared]:
+        self.given.append((number, has_repeats))
+        for sample, response in samples:
+            if sample.position == self._fails_at:
+                raise ValueError("no comparison")
+            repeat = sample.repeat if has_repeats else None
+            result = evaluate_question(sample.template, sample.question, response, EvaluationConfig(), repeat=repeat)
+            yield Compared(sample, response, result)
+
+
+def pipeline(comparer: Elsewhere | None = None) -> Pipeline:
+    return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=2, pricing=Pricing(), comparer=comparer)
+
+
+def response_of(sample: Sample) -> Response | None:
+    if sample.key[0] == "q2":
+        return None
+    output = str(sample.repeat)
+    response: Any = {"question_id": sample.key[0], "actual_steps": [{"name": "add", "output": output}]}
+    return response  # type: ignore[no-any-return]
+
+
+def test_results_and_aggregates_are_the_same() -> None:
+    comparer = Elsewhere()
+    alone, elsewhere = pipeline(), pipeline(comparer)
+    for each in (alone, elsewhere):
+        each.add_all(SAMPLES, response_of)
+    assert comparer.given == [(6, True)]
+    assert elsewhere.kept() == alone.kept()
+    assert elsewhere.finish() == alone.finish()
+
+
+def test_what_a_comparison_raises_comes_after_what_was_compared_before_it() -> None:
+    failing = pipeline(Elsewhere(fails_at=4))
+    with pytest.raises(ValueError, match="no comparison"):
+        failing.add_all(SAMPLES, response_of)
+    assert len(failing.kept()) == 4
