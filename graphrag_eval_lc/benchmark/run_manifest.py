@@ -200,6 +200,13 @@ class RunManifest:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as it stands in run.json; what is not known is absent."""
+        record = self.to_write()
+        if isinstance(record.get("questions"), _Digests):
+            record["questions"] = dict(record["questions"])
+        return record
+
+    def to_write(self) -> dict[str, Any]:
+        """Return the same for a moment, such as to be written: the digests of the questions are not kept in it."""
         judges = {} if self.judges is None or "judges" in self.described else {"judges": dict(self.judges)}
         record = self._asked_dict() if self.scored_before is None else self._scored_dict(self.scored_before)
         return {**record, **judges}

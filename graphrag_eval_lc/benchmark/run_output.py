@@ -169,7 +169,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
                 cannot be read or written.
         """
         self._record = record
-        earlier, now = self.earlier, record.as_dict()
+        earlier, now = self.earlier, record.to_write()
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
@@ -193,7 +193,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:
                 journal.add(_superseded(key))
-            self.folder.write_run(self.record.as_dict())
+            self.folder.write_run(self.record.to_write())
 
     def replace(self, record: RunManifest, responses: Iterable[Response], *, overwrite: bool) -> None:
         """Begin a run whose responses were recorded elsewhere.
@@ -206,7 +206,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             if overwrite:
                 self.folder.clear()
             self.folder.refuse_earlier()
-            self.folder.write_run(record.as_dict())
+            self.folder.write_run(record.to_write())
             self.folder.write_responses(responses)
 
     def score_again(self, record: RunManifest, earlier: Mapping[str, Any]) -> None:
@@ -283,7 +283,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.journal.close()
         if self.folder is not None:
             self.folder.write_aggregates(aggregates)
-            self.folder.write_run(self.record.as_dict())
+            self.folder.write_run(self.record.to_write())
         self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
         return BenchmarkRun(
             aggregates,

@@ -198,7 +198,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         scored.stopped = scored.stopped or earlier.get("stopped")
         output.warn(
             *scoring_warnings(earlier, output.record.described, scored.judges, run.missing),
-            *question_warnings(earlier, record.as_dict()),
+            *question_warnings(earlier, record.to_write()),
         )
         if "agent" not in earlier and output.journal is not None:
             known = earlier.get("questions") or {}  # those that are gone were told just now
