@@ -26,6 +26,7 @@ def run():
 
 
 @pytest.mark.full
+@pytest.mark.full
 def test_one_output_is_updated_now_and_then_and_only_messages_stay() -> None:
     sources = (f"{CELL}\nrun()", f"{CELL}\nthread = threading.Thread(target=run)\nthread.start()\nthread.join()")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])

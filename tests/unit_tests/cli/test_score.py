@@ -290,6 +290,7 @@ def test_records_that_are_too_deep_themselves_are_one_clear_error(
 
 
 @pytest.mark.full
+@pytest.mark.full
 @pytest.mark.parametrize("handler", ["strict", "surrogateescape"])
 def test_half_a_character_in_an_output_is_escaped_where_it_is_shown(
     files: Path, monkeypatch: pytest.MonkeyPatch, handler: str

@@ -139,6 +139,7 @@ def test_benchmarks_of_two_threads_with_one_model_do_not_touch_each_other(stub: 
 
 
 @pytest.mark.full
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_child_opens_connections_of_its_own(stub: OpenAIStub) -> None:
     code = f"""
