@@ -6,9 +6,11 @@ import re
 from graphrag_eval_lc.masking.rules import ENDS_TEXT, MASK, Rule, joined
 
 _CREDENTIAL = r"(?:[A-Za-z0-9._~+/=|-]|\\{1,3}/)"
+# A quote that ends a text in a text, which ends with it.
+_ENDS_BOTH = rf"""(?! \\{{0,7}}" {ENDS_TEXT.replace("(?!", "(?=", 1)} )"""
 # Of a quoted text the closing quote has as many backslashes as the first one; it may be cut off.
 _QUOTED = joined(
-    rf"""(?<!\\) {slashes}" {ENDS_TEXT} [^"\\\n]*+ (?: {slashes}" )?"""
+    rf"""(?<!\\) {slashes}" {ENDS_TEXT} {_ENDS_BOTH} [^"\\\n]*+ (?: {slashes}" )?"""
     for slashes in ("", *(r"\\" * n for n in (1, 3, 7)))
 )
 _VALUE = rf"""(?: {_QUOTED} | [^\s,;"'\\<>()\[\]{{}}]++ )"""
