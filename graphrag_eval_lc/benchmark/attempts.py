@@ -2,11 +2,10 @@
 
 import asyncio
 import contextlib
-import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -14,13 +13,14 @@ from langchain_core.runnables.config import run_in_executor
 
 from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.benchmark.attempt_clock import AttemptClock, Times
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted, plain_answer
 from graphrag_eval_lc.capture.redaction import SECRETS
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.event_loop.stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
+from graphrag_eval_lc.event_loop.stalls import Span
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC
@@ -30,6 +30,7 @@ _CANCELLING_SEC = 2.0
 _STATE_SEC = 5.0
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
+UNFINISHED = "the process that asked it was lost"  # in place of an error that is known later
 _ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
 
 
@@ -71,6 +72,10 @@ class Attempt:
     counted: float = 0.0
 
 
+Follow = Callable[[Callable[[], Attempt]], BaseCallbackHandler]
+"""Makes a handler, given a function that returns what an attempt would be if its process were lost at that moment."""
+
+
 class Asking(Protocol):
     """How the harness has a question asked: in this process, or in a worker."""
 
@@ -103,7 +108,24 @@ def unheard_attempt(question: Question, error: BaseException, started_at: float,
     response["actual_steps"] = []
     response[ELAPSED_SEC] = elapsed_sec
     failed = _failed(response, masked_error_text(error))
-    return Attempt(_timed(failed, _Times(started_at, elapsed_sec, 0.0, None)), error)
+    return Attempt(_timed(failed, Times(started_at, elapsed_sec, 0.0, None)), error)
+
+
+def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
+    """Return an attempt whose process was lost.
+
+    Args:
+        heard: What it would have been had it ended with what it told last.
+        error: Why it failed.
+        elapsed_sec: Seconds.
+    """
+    text = masked_error_text(error)
+    response = _failed(heard.response, text)
+    response[ELAPSED_SEC] = elapsed_sec
+    for each in (*response["actual_steps"], *(response.get("llm_calls") or ())):
+        if each.get("error") == UNFINISHED:
+            each["error"] = text
+    return Attempt(response, error, heard.counted)
 
 
 @dataclass(slots=True)
@@ -133,7 +155,13 @@ class AgentCall:
     _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
 
     async def aattempt(
-        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None
+        self,
+        question: Question,
+        attempt_id: str,
+        abandoned: "asyncio.Future[None]",
+        span: Span | None = None,
+        *,
+        follow: Follow | None = None,
     ) -> Attempt:
         """Ask a question once. No exception of the agent leaves this function.
 
@@ -143,15 +171,16 @@ class AgentCall:
                 from it: a UUID, since deployed graphs take no other.
             abandoned: Done when the attempt is to be given up.
             span: Measures for how long the event loop is blocked meanwhile; None where it is not watched.
+            follow: Makes a handler that hears what the agent does, too; None where nobody does.
         """
         in_thread = self.use_threads
-        attempt = await self._aattempt(question, attempt_id, abandoned, span, in_thread)
+        attempt = await self._aattempt(question, attempt_id, abandoned, span, in_thread, follow)
         if in_thread or self.agent.is_function:
             return attempt
         if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
             return attempt
         # A graph with a synchronous checkpointer raises this; but so may an agent that cannot answer this question.
-        another = await self._aattempt(question, attempt_id, abandoned, span, in_thread=True)
+        another = await self._aattempt(question, attempt_id, abandoned, span, True, follow)
         if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
             return attempt  # its synchronous path does not exist
         self.use_threads |= another.error is None or not _did_nothing(another)
@@ -164,11 +193,15 @@ class AgentCall:
         abandoned: "asyncio.Future[None]",
         span: Span | None,
         in_thread: bool,
+        follow: Follow | None,
     ) -> Attempt:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
-        clock = _AttemptClock(span)
+        clock = AttemptClock(span)
         costs = None if self.costs is None else self.costs()
-        config = self._config(question, attempt_id, handler, costs)
+        handlers: list[BaseCallbackHandler] = [*(() if costs is None else costs.handlers), handler]
+        if follow is not None:
+            handlers.append(follow(lambda: self._ended_now(handler, question, clock, costs)))
+        config = self._config(question, attempt_id, handlers)
         given: Any = None
         output: Any = None
         error: BaseException | None = None
@@ -201,6 +234,15 @@ class AgentCall:
         counted = 0.0 if costs is None else costs.counted
         return Attempt(self._masked(_timed(response, times)), error, counted)
 
+    def _ended_now(
+        self, handler: GraphRAGEvalCallbackHandler, question: Question, clock: AttemptClock, costs: AgentCosts | None
+    ) -> Attempt:
+        """Return what the attempt would be if its process were lost now."""
+        response = handler.response_ended_now(str(question["id"]), UNFINISHED)
+        response["question_text"] = question["question_text"]
+        counted = 0.0 if costs is None else costs.counted
+        return Attempt(self._masked(_timed(_failed(response, UNFINISHED), clock.times())), None, counted)
+
     def _masked(self, response: Response) -> Response:
         """Mask the secrets in errors and warnings, whatever the handler's options are; it has masked all else."""
         answer = response.get("actual_answer")
@@ -228,11 +270,9 @@ class AgentCall:
             return self.input_fn(question)
         return self.agent.input_for(question["question_text"])
 
-    def _config(
-        self, question: Question, attempt_id: str, handler: GraphRAGEvalCallbackHandler, costs: AgentCosts | None
-    ) -> RunnableConfig:
+    def _config(self, question: Question, attempt_id: str, handlers: Sequence[BaseCallbackHandler]) -> RunnableConfig:
         config = dict(self.agent_config)
-        for each in (*(() if costs is None else costs.handlers), handler):  # what is not sent is not recorded either
+        for each in handlers:  # in this order: what is not sent for its costs is not recorded either
             config["callbacks"] = _with_handler(config.get("callbacks"), each)
         own = {"question_id": question["id"], "attempt_id": attempt_id}
         config["metadata"] = {**(config.get("metadata") or {}), **own}
@@ -245,7 +285,7 @@ class AgentCall:
         given: Any,
         config: RunnableConfig,
         abandoned: "asyncio.Future[None]",
-        clock: "_AttemptClock",
+        clock: AttemptClock,
         in_thread: bool,
     ) -> tuple[Any, BaseException | None]:
         task = asyncio.create_task(self._invoke(given, config, in_thread))
@@ -308,7 +348,7 @@ class AgentCall:
         given: Any,
         output: Any,
         error: BaseException | None,
-        times: "_Times",
+        times: Times,
     ) -> Response:
         """Return what the handler captured; where no callback was called, what the output tells."""
         if handler.has_runs or (error is not None and output is None):
@@ -364,72 +404,6 @@ class AgentCall:
         return answer_of(output) if is_answer else plain_answer(output)
 
 
-class _Times(NamedTuple):
-    """The times of an attempt.
-
-    Attributes:
-        started_at: Seconds since 1970.
-        elapsed_sec: Seconds in all, more than the handler saw where a blocked loop delayed the beginning.
-        stalled_sec: Seconds of these for which others blocked the loop.
-        blocked: A sentence that and where it blocked the loop itself; None where it did not.
-    """
-
-    started_at: float
-    elapsed_sec: float
-    stalled_sec: float
-    blocked: str | None
-
-
-class _AttemptClock:
-    """Measures the time of one attempt, and for how much of it others blocked the event loop.
-
-    Args:
-        span: That of the attempts of one question; None where the loop is not watched.
-    """
-
-    def __init__(self, span: Span | None) -> None:
-        self._span = span
-        self._started_at = time.time()
-        self._began = time.perf_counter()
-        self._stalled_before = 0.0 if span is None else span.stalled_sec
-        self._blocked_before = 0.0 if span is None else span.blocked_sec
-
-    @property
-    def elapsed_sec(self) -> float:
-        """Seconds since it began."""
-        return time.perf_counter() - self._began
-
-    @property
-    def stalled_sec(self) -> float:
-        """Seconds of these for which others blocked the loop; 0.0 where they are too few to count."""
-        stalled = 0.0 if self._span is None else self._span.stalled_sec - self._stalled_before
-        return min(stalled, self.elapsed_sec) if stalled >= SHORTEST_STALL_SEC else 0.0
-
-    async def first_of(self, ends: "set[asyncio.Future[Any]]", seconds: float | None) -> None:
-        """Wait for the first of some futures, at most ``seconds`` and those for which others blocked the loop."""
-        left = seconds
-        while True:
-            done, _ = await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if done or seconds is None:
-                return
-            left = seconds + self.stalled_sec - self.elapsed_sec
-            if left <= 0:
-                return
-
-    def times(self) -> "_Times":
-        """Return the times of an attempt that ends now."""
-        return _Times(self._started_at, self.elapsed_sec, self.stalled_sec, self.blocked())
-
-    def blocked(self) -> str | None:
-        """Say that and where the attempt blocked the loop itself; None where it did not, or not for long."""
-        if self._span is None or self._span.where is None:
-            return None
-        blocked = self._span.blocked_sec - self._blocked_before
-        if blocked < TOLD_SEC:
-            return None
-        return f"it blocked the event loop for {blocked:.1f} s in {self._span.where}: {UNBLOCK_HINT}"
-
-
 def _waits(response: Response, output: Any) -> bool:
     """Return whether the agent waits for a human: what it gave until then is a draft, and no answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
@@ -465,7 +439,7 @@ def _failed(response: Response, error: str) -> Response:
     return cast("Response", failed)
 
 
-def _timed(response: Response, times: _Times) -> Response:
+def _timed(response: Response, times: Times) -> Response:
     """Return a response with the times of its attempt."""
     timed: dict[str, Any] = {}
     own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.elapsed_sec}

@@ -121,6 +121,22 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         with self._lock:
             return response_from(runs_of(runs_of_responses(self._runs.traces), question_id), self._options)
 
+    def response_ended_now(self, question_id: str, error: str) -> Response:
+        """Return the response that a question's runs would have if they ended now; they go on.
+
+        Args:
+            question_id: The question.
+            error: The error with which they would end, and whatever is under way in them.
+
+        Raises:
+            CaptureError: There is no such run.
+        """
+        with self._lock:
+            runs = runs_of(runs_of_responses(self._runs.snapshot().traces), question_id)
+        for trace in runs:
+            trace.close(error)
+        return response_from(runs, self._options)
+
     @property
     def has_runs(self) -> bool:
         """Whether any run was recorded."""

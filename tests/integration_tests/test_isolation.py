@@ -103,6 +103,69 @@ def test_a_timeout_ends_what_blocks_and_what_hangs() -> None:
     assert answered is None
 
 
+STEPS = """
+import ctypes, os, time
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+
+class Model(GenericFakeChatModel):
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+@tool
+async def look_up(name: str) -> str:
+    "Look up."
+    if name == "crash":
+        ctypes.string_at(0)
+    if name == "block":
+        time.sleep(60)
+    return name * 3
+
+def said(text, tokens, *names):
+    calls = [{"name": "look_up", "args": {"name": name}, "id": f"call {name}"} for name in names]
+    usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1}
+    return AIMessage(text, tool_calls=calls, usage_metadata=usage)
+
+async def agent(question):
+    messages = [said("", 10, "one"), said("", 20, "two"), said("", 30, question), said("done", 40)]
+    graph = create_agent(Model(messages=iter(messages)), [look_up])
+    return await graph.ainvoke({"messages": [("user", question)]})
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("crash", "WorkerLostError: the process that asked it was ended by SIGSEGV (Segmentation fault)"),
+        ("block", "QuestionTimeoutError: no answer within 2 s, the run's timeout; its process was ended"),
+    ],
+)
+def test_steps_and_tokens_up_to_the_loss_of_the_process_are_kept(question: str, reason: str) -> None:
+    Path("agent.py").write_text(STEPS, encoding="utf-8")
+    lost, whole = isolated(question, "three", timeout=2.0, agent="agent.py:agent").responses
+    assert str(lost.get("error")).startswith(reason)
+    assert [(step["name"], step["args"], step.get("output")) for step in lost["actual_steps"]] == [
+        ("look_up", {"name": "one"}, "oneoneone"),
+        ("look_up", {"name": "two"}, "twotwotwo"),
+        ("look_up", {"name": question}, None),
+    ]
+    assert lost["actual_steps"][-1]["error"] == lost["error"]
+    assert (lost["input_tokens"], lost["output_tokens"]) == (60, 3)
+    assert [list(step) for step in lost["actual_steps"][:2]] == [list(step) for step in whole["actual_steps"][:2]]
+    assert lost["question_text"] == question
+    assert lost["elapsed_sec"] >= sum(step.get("elapsed_sec", 0.0) for step in lost["actual_steps"])
+
+
+def test_a_model_call_that_the_process_did_not_survive_is_told() -> None:
+    crashing = "ctypes.string_at(0)\n"
+    source = STEPS.replace("return self\n", f"return self\n    def _generate(self, *_, **__):\n        {crashing}", 1)
+    Path("agent.py").write_text(source, encoding="utf-8")
+    (lost,) = isolated("one").responses
+    assert [call.get("error") for call in lost["llm_calls"]] == [lost["error"]]
+
+
 def test_a_thread_that_goes_on_after_the_timeout_is_ended() -> None:
     isolated("block", "one", agent="agent.py:in_thread", timeout=0.5)
     beats = Path("beats.txt").read_text(encoding="utf-8")
@@ -221,3 +284,12 @@ def test_all_processes_keep_to_one_budget_of_money(stub: OpenAIStub, agent: str)
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
     assert len(stub.requests) == sum(bool(response.get("llm_calls")) for response in run.responses)
+
+
+def test_what_a_crashed_question_paid_counts_once(stub: OpenAIStub) -> None:
+    asking = ASKING.replace("        return", "        message =", 1).replace("])]}}", "])]}}\n        os._exit(3)", 1)
+    Path("agent.py").write_text("import os\n" + asking.format(url=stub.base_url), encoding="utf-8")
+    run = isolated(*"abcdef", max_cost=0.0175, max_concurrency=1, config={"prices": PRICES})
+    assert [response["agent_cost"] for response in run.responses] == [0.0028] * 6
+    assert len(stub.requests) == 6
+    assert run.stopped is None

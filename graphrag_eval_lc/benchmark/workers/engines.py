@@ -71,4 +71,5 @@ def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
         repeats=options.repeats,
         run_id=run_id,
         spool=is_elsewhere,
+        tells_so_far=not is_elsewhere,
     )

@@ -31,6 +31,7 @@ class Job:
         repeats: How often each question is asked.
         run_id: The run.
         spool: Whether the worker keeps its responses on its own disk too, until the session has ended.
+        tells_so_far: Whether it tells of each step at once, as its questions are to blame where it is lost.
     """
 
     agent: Any
@@ -46,6 +47,7 @@ class Job:
     repeats: int = 1
     run_id: str = ""
     spool: bool = False
+    tells_so_far: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,23 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class SoFar:
+    """What an attempt has done so far, in case its worker is lost.
+
+    Attributes:
+        number: The number of the attempt.
+        response: What its response would be if it ended now; of its lists only what the driver does not know.
+        known: How many entries of each list the driver knows.
+        counted: USD that the driver's limit of costs has counted for it.
+    """
+
+    number: int
+    response: Mapping[str, Any]
+    known: Mapping[str, int]
+    counted: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reserve:
     """Reserve money for a call of a model.
 
@@ -201,4 +220,4 @@ class Closed:
     problem: str | None = None
 
 
-FromWorker = Ready | Unusable | Answered | Reserve | Settle | LongerAnswer | Told | Closed
+FromWorker = Ready | Unusable | Answered | SoFar | Reserve | Settle | LongerAnswer | Told | Closed

@@ -14,6 +14,7 @@ from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempts import (
     AgentCall,
     Attempt,
+    Follow,
     QuestionTimeoutError,
     RunInterruptedError,
     repeat_of,
@@ -37,6 +38,7 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     ToWorker,
     Unusable,
 )
+from graphrag_eval_lc.benchmark.workers.so_far import SoFarTeller
 from graphrag_eval_lc.benchmark.workers.spool import Spool
 from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
 from graphrag_eval_lc.errors import GraphRAGEvalError
@@ -168,7 +170,9 @@ class Worker:
         try:
             sample = Sample(0, Template(template_id=""), ask.question, repeat_of(ask.attempt_id))
             with stalls.asking(sample) as span:
-                attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number], span)
+                attempt = await call.aattempt(
+                    ask.question, ask.attempt_id, self._abandoned[ask.number], span, follow=self._follow(ask.number)
+                )
             failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
             if failure is None:
                 self._keep(ask, attempt)
@@ -179,6 +183,12 @@ class Worker:
         finally:
             self._asking.pop(ask.number, None)
             self._abandoned.pop(ask.number, None)
+
+    def _follow(self, number: int) -> Follow | None:
+        """Return what tells the driver of the steps of an attempt; None where it does not want to know."""
+        if not self._job.tells_so_far:
+            return None
+        return lambda attempt: SoFarTeller(number, attempt, self._send)
 
     def _keep(self, ask: Ask, attempt: Attempt) -> None:
         """Keep a response on this machine's disk; where that cannot be done, the run goes on without."""

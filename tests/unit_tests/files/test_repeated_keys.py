@@ -1,10 +1,10 @@
 import json
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_speed import processor_seconds
 
 from graphrag_eval_lc.files.repeated_keys import repeated_json_keys
 
@@ -47,6 +47,5 @@ def test_any_key_that_is_written_again_is_found(record: dict[str, Any], data: st
 
 def test_ten_thousand_records_take_about_as_long_as_reading_them() -> None:
     line = json.dumps({"question_id": "q", "actual_steps": [{"name": "n", "output": "x" * 500}] * 3})
-    started = time.perf_counter()
-    assert list(repeated_json_keys([(1, line)] * 10_000)) == []
-    assert time.perf_counter() - started < 5
+    with processor_seconds(5):
+        assert list(repeated_json_keys([(1, line)] * 10_000)) == []

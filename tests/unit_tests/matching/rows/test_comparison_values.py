@@ -1,9 +1,9 @@
 """Times, durations, geometries, texts and IRIs are compared by value, each as far as it is switched on."""
 
-import time
 from typing import Any
 
 import pytest
+from machine_speed import processor_seconds
 
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import StepView
@@ -141,15 +141,13 @@ def test_polygons_of_thousands_of_corners_are_compared_quickly() -> None:
         texts = (", ".join(f"{x:.{digits}f} {y:.{digits}f}" for x, y in row) for row in corners)
         return [literal(f"{before}(({text}))", WKT) for text in texts]
 
-    start = time.process_time()
-    assert compare_sparql_results(results(column("POLYGON", 4)), results(column("Polygon ", 6))).score == 1.0
-    assert time.process_time() - start < 2.0
+    with processor_seconds(2):
+        assert compare_sparql_results(results(column("POLYGON", 4)), results(column("Polygon ", 6))).score == 1.0
 
 
 def test_points_that_all_lie_within_the_tolerance_of_the_next_are_compared_quickly() -> None:
     mine = [literal(f"POINT({1_000 + at * 0.007:.3f} 1)", WKT) for at in range(2_000)]
     other = [literal(f"POINT({1_000 + at * 0.007 + 0.002:.3f} 1)", WKT) for at in range(2_000)]
-    start = time.process_time()
-    found = compare_sparql_results(results(mine), results(list(reversed(other))), tolerance=1e-5)
-    assert found.score == 1.0
-    assert time.process_time() - start < 4.0
+    with processor_seconds(4):
+        found = compare_sparql_results(results(mine), results(list(reversed(other))), tolerance=1e-5)
+        assert found.score == 1.0
