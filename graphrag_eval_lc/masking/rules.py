@@ -85,10 +85,9 @@ class RuleSet:
         for literal, tail in (_parts_of(anchor) for rule in self.rules for anchor in rule.anchors):
             same = not tails.get(literal, tail) or not tail
             tails[literal] = "" if same else joined({tails.get(literal, tail): None, tail: None})
+        literals = [(rule, tuple(_parts_of(anchor)[0] for anchor in rule.anchors)) for rule in self.rules]
         for literal in tails:
-            self._by_anchor[literal] = [
-                rule for rule in self.rules if any(literal.startswith(_parts_of(anchor)[0]) for anchor in rule.anchors)
-            ]
+            self._by_anchor[literal] = [rule for rule, own in literals if literal.startswith(own)]
         return re.compile(_tree(tails))
 
     def masked(self, text: str, found: list[Found] | None = None) -> str:

@@ -293,3 +293,11 @@ def test_what_a_crashed_question_paid_counts_once(stub: OpenAIStub) -> None:
     assert [response["agent_cost"] for response in run.responses] == [0.0028] * 6
     assert len(stub.requests) == 6
     assert run.stopped is None
+
+
+def test_a_lost_process_that_others_are_forked_from_is_one_sentence() -> None:
+    Path("agent.py").write_text(
+        "import os\nasync def agent(question):\n    os.kill(os.getppid(), 9)\n    os._exit(1)\n", encoding="utf-8"
+    )
+    with pytest.raises(AgentError, match=r"what they are forked from is gone \(Killed\)"):
+        isolated("one", "two", max_concurrency=1)

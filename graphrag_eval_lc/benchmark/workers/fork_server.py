@@ -5,6 +5,7 @@ be forked safely.
 """
 
 import contextlib
+import gc
 import importlib
 import os
 import pickle
@@ -18,6 +19,8 @@ from typing import Any, BinaryIO
 
 from graphrag_eval_lc.benchmark.workers.messages import FromWorker, Unusable
 from graphrag_eval_lc.benchmark.workers.worker import Worker
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.retrying import masked_error_text
 
 HEADER = struct.Struct("!Q")
@@ -37,6 +40,9 @@ def serve(descriptor: int, modules: Iterable[str]) -> None:
     for module in modules:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
+    _capture_once()
+    gc.collect()
+    gc.freeze()  # what is loaded stays: the collector of a worker would touch, and so copy, all of its memory
     _stay_at_signals()
     driver = socket.socket(fileno=descriptor)
     while True:
@@ -55,6 +61,13 @@ def serve(descriptor: int, modules: Iterable[str]) -> None:
             _work(descriptors[0])
         os.close(descriptors[0])
         driver.send(NUMBER.pack(pid))
+
+
+def _capture_once() -> None:
+    """Have all made that the first capture of a process makes, for all workers."""
+    handler = GraphRAGEvalCallbackHandler()
+    handler.on_block_end(run_id=handler.open_block("q"), error=ValueError("no answer"))
+    masked_text(str(handler.response("q")))
 
 
 def _wait_for_all() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from graphrag_eval_lc.benchmark.workers.fork_server import FORK, HEADER, NUMBER
 from graphrag_eval_lc.benchmark.workers.messages import FromWorker, ToWorker
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.errors import AgentError, OptionError
 
 # Loaded once for all workers, where the driver has them too. None of them starts threads.
 _MODULES = ("langgraph.graph", "langgraph.prebuilt", "langchain.agents", "openai", "langchain_openai", "yaml", "httpx")
@@ -179,10 +179,26 @@ class _ForkServer:
             )
 
     def fork(self, worker: socket.socket) -> int:
-        """Fork a worker that has this socket, and return its process id."""
+        """Fork a worker that has this socket, and return its process id.
+
+        Raises:
+            AgentError: The process that workers are forked from is gone.
+        """
         with self._lock:
-            socket.send_fds(self._socket, [NUMBER.pack(FORK)], [worker.fileno()])
-            return self._answer()
+            try:
+                socket.send_fds(self._socket, [NUMBER.pack(FORK)], [worker.fileno()])
+                return self._answer()
+            except OSError:
+                raise AgentError(
+                    f"no process can be started for questions: what they are forked from is gone{self._how_it_ended()}",
+                    hint="Look at what it printed. Where memory ran out, lower max_concurrency (--concurrency).",
+                ) from None
+
+    def _how_it_ended(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(_LEFT_SEC)
+            return f" (exit code {code})" if code >= 0 else f" ({signal.strsignal(-code)})"
+        return ""
 
     def status(self, pid: int) -> int | None:
         """Return the exit status of a worker that ends; None where nobody knows."""
