@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
+.PHONY: help demo test test-full test-kills goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -29,6 +29,10 @@ test: $(VENV)/.test  ## Run the tests (about 3 minutes)
 
 test-full: $(VENV)/.full  ## Run the tests that `make test` leaves out: they take long, or need more packages
 	$(BIN)/python -m pytest -m full -n auto --dist worksteal
+
+test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
+	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
+	  $(BIN)/python -m pytest -n auto --dist worksteal -k "killed_again or kills_of_workers" tests/integration_tests
 
 goldens: $(VENV)/.test  ## Compare what BASE (a commit; HEAD by default) and the working tree give
 	$(BIN)/python tests/goldens/compare_commits.py $(or $(BASE),HEAD)

@@ -14,6 +14,7 @@ from graphrag_eval_lc.registry import registered_only_here
 # `make test` tries fewer; --hypothesis-profile=thorough tries as many as hypothesis does by default.
 settings.register_profile("daily", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=5)  # for other versions of Python and of the dependencies
 settings.load_profile("daily")
 
 # Programs that are started in the background ignore Ctrl-C, and so would those that they start.

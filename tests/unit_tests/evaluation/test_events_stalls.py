@@ -246,6 +246,10 @@ def test_a_run_inside_of_a_question_blocks_the_loop_of_that_question_and_not_its
             inner_runs.append(inner())
         return ANSWER
 
-    run = run_of(graph_of(node), timeout=5)
-    assert [text[:11] for text in run.warnings] == ["question q1"]
-    assert [text[:11] for text in inner_runs[0].warnings] == ["question q0"]
+    told: list[list[str]] = []
+    for _ in range(3):  # on a busy machine a look may come too late to tell what was before it
+        run = run_of(graph_of(node), timeout=5)
+        told = [[text[:11] for text in each.warnings] for each in (run, inner_runs.pop())]
+        if all(told):
+            break
+    assert told == [["question q1"], ["question q0"]]
