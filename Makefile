@@ -25,10 +25,10 @@ demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key 
 	$(BIN)/graphrag-eval-lc demo
 
 test: $(VENV)/.test  ## Run the tests (about 3 minutes)
-	$(BIN)/python -m pytest -m "not full" -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal
 
 test-full: $(VENV)/.full  ## Run the tests that `make test` leaves out: they take long, or need more packages
-	$(BIN)/python -m pytest -m full -n auto --dist worksteal
+	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal
 
 test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \

@@ -23,6 +23,8 @@ Sample = Mapping[str, Any]
 
 def number(value: object) -> float | None:
     """Return a number as it is and a boolean as 0 or 1; None for NaN, infinities, huge numbers and anything else."""
+    if type(value) is float:  # as most are
+        return value if abs(value) <= LARGEST else None
     if not isinstance(value, int | float) or not abs(value) <= LARGEST:
         return None
     return float(value) if isinstance(value, bool) else value

@@ -195,6 +195,15 @@ class RunOutput(AbstractContextManager["RunOutput"]):
                 journal.add(_superseded(key))
             self.folder.write_run(self.record.to_write())
 
+    def refuse_earlier(self, *, overwrite: bool) -> None:
+        """Refuse a folder that holds a run, unless it is to be replaced.
+
+        Raises:
+            RunFolderError: It holds one.
+        """
+        if self.folder is not None and not overwrite:
+            self.folder.refuse_earlier()
+
     def replace(self, record: RunManifest, responses: Iterable[Response], *, overwrite: bool) -> None:
         """Begin a run whose responses were recorded elsewhere.
 

@@ -93,6 +93,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     )
     with RunOutput(given.output_dir, open_files=given.open_files) as output, scoring_shown(output, given.progress):
         output.prepare(given)
+        output.refuse_earlier(overwrite=given.overwrite)  # before the workers start, which takes seconds
         with comparer_of(given, given.config, output) as comparer:
             output.replace(record, new.by_key.values(), overwrite=given.overwrite)
             output.notes += new.notes

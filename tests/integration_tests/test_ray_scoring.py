@@ -20,7 +20,7 @@ from graphrag_eval_lc import BenchmarkRun, run_benchmark, score_responses, score
 from graphrag_eval_lc.cli.main import app
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.stub_judge import StubJudge
-from graphrag_eval_lc.errors import GraphRAGEvalError, MatcherError, OptionError
+from graphrag_eval_lc.errors import GraphRAGEvalError, MatcherError, OptionError, RunFolderError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.registry import registered_only_here
 from graphrag_eval_lc.registry.plugins import load_plugins
@@ -261,6 +261,13 @@ class TestOnACluster:
         again = CliRunner().invoke(app, ["score", "many", "--plugin", "half.py", "--dataset", "qa.json", *engine])
         assert again.exit_code == 0, again.output
         assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
+
+
+def test_a_folder_that_holds_a_run_is_refused_before_a_cluster_is_reached(folder: Path) -> None:
+    dataset, responses = guesses(3)
+    score_responses(dataset, responses, output_dir="run", progress="off")
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        score_responses(dataset, responses, output_dir="run", engine="ray", ray_address="no:1", progress="off")
 
 
 SLOW = """
