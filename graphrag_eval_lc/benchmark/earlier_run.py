@@ -100,8 +100,7 @@ def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
     """Say which questions of a run have another text now, and which the dataset has no more."""
     if changed := sorted(changed_questions(earlier, now)):
         yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
-    known = set(_questions(now))
-    if gone := [key for key in _questions(earlier) if key not in known]:
+    if gone := _gone(_questions(earlier), _questions(now)):
         yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
 
 
@@ -125,15 +124,23 @@ def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
 
 def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
     changed = changed_questions(earlier, now)
-    before, after = set(_questions(earlier)), set(_questions(now))
+    before, after = _questions(earlier), _questions(now)
     kinds = {
-        "with another text": [key for key in _questions(now) if key in changed],
-        "added": [key for key in _questions(now) if key not in before],
-        "left out": [key for key in _questions(earlier) if key not in after],
+        "with another text": [key for key in after if key in changed],
+        "added": [key for key in after if key not in before],
+        "left out": _gone(before, after),
     }
     for kind, ids in kinds.items():
         if ids:
             yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
+
+
+def _gone(before: Run, after: Run) -> list[str]:
+    """Return the ids that are there no more."""
+    if sum(key in before for key in after) == len(before):  # nearly always, and a set of all takes memory
+        return []
+    known = set(after)
+    return [key for key in before if key not in known]
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------------

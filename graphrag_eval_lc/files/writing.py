@@ -3,8 +3,9 @@
 import contextlib
 import errno
 import os
+import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,8 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
+_LINE_START = re.compile("^(?=[^\n])", re.MULTILINE)
+
 _Dumper.add_representer(str, _represent_text)
 _PlainDumper.add_representer(str, _represent_text)
 
@@ -291,3 +294,24 @@ def yaml_text(value: Any) -> str:
         return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
     except UnicodeEncodeError:  # libyaml takes UTF-8 only
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
+
+
+def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
+    r"""Write a mapping of mappings as ``yaml_text`` does, piece by piece.
+
+    PyYAML makes nodes of all that it is given, which take many times the text.
+
+    Example:
+        >>> list(yaml_pieces({"a": {"b": 1, "c": 2}, "d": 3}))
+        ['a:\n', '  b: 1\n', '  c: 2\n', 'd: 3\n']
+    """
+    if not value:
+        yield yaml_text(value)
+    for key, item in value.items():
+        heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
+        if isinstance(item, Mapping) and len(item) > 1 and is_plain:
+            yield heading
+            for name, each in item.items():
+                yield _LINE_START.sub("  ", yaml_text({name: each}))
+        else:
+            yield yaml_text({key: item})
