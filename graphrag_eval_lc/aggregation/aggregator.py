@@ -9,6 +9,7 @@ from graphrag_eval_lc.aggregation.sample_values import Sample, metrics_of
 from graphrag_eval_lc.aggregation.samples import MetricStatistics, Samples, StepCounts, metric_statistics
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
 from graphrag_eval_lc.config import ConfigSource, RepeatsConfig, load_config
+from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.metrics import pass_at_k, pass_hat_k
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (
@@ -20,6 +21,8 @@ from graphrag_eval_lc.registry.metrics import (
 
 # The counts that each template has; the others only templates that have something to count.
 _OF_SAMPLES = (NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_QUESTIONS)
+
+_RESULTS_HINT = "Give what run_evaluation returned: a list of dicts, each with its template_id."
 
 
 class Aggregator:
@@ -191,12 +194,19 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         ``number_of_unmeasured_questions``, ``pass@k`` and ``pass^k`` by k as a text ("1", "2", …), and ``metrics``
         with each metric's ``mean`` and its ``standard_error`` clustered by template.
 
+    Raises:
+        ResponsesError: What is given is no list of results.
+
     Example:
         >>> compute_aggregates([{"template_id": "t", "status": "success", "steps_score": 0.5}])["macro"]
         {'steps_score': {'mean': 0.5}}
     """
     aggregator = Aggregator(config)
-    for result in results:
+    if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
+        raise ResponsesError(f"the results cannot be a {type(results).__name__}", hint=_RESULTS_HINT)
+    for number, result in enumerate(results):
+        if not isinstance(result, Mapping) or "template_id" not in result:
+            raise ResponsesError("this is no result", key=f"results[{number}]", hint=_RESULTS_HINT)
         aggregator.add(result)
     return aggregator.aggregates()
 

@@ -12,6 +12,7 @@ from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gate
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import response_key
+from graphrag_eval_lc.dataset.unknown_questions import nearest_id
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
 from graphrag_eval_lc.records import Response, Result
@@ -352,11 +353,14 @@ class BenchmarkRun:
         raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
 
     def _missing(self, what: str, question_id: str, repeat: int) -> Any:
+        known = dict.fromkeys(str(result["question_id"]) for result in self.results)
+        near = None if question_id in known else nearest_id(str(question_id), known.keys())
+        meant = "" if near is None else f"Did you mean {near}? "
         raise RunFolderError(
             f"the run has no {what} for repeat {repeat} of this question",
             path=self.output_dir,
             question_id=question_id,
-            hint="The ids are those of the results: [result['question_id'] for result in run.results].",
+            hint=f"{meant}The ids are those of the results: [result['question_id'] for result in run.results].",
         )
 
 

@@ -43,6 +43,7 @@ class SessionRuns:
         self._lock: FolderLock | None = None
         self._finished: list[FinishedRun] = []
         self._problems: list[str] = []
+        self._is_unchecked = False
 
     # --- the beginning ---
 
@@ -134,6 +135,7 @@ class SessionRuns:
         runs = collected_runs(self._parts)
         folders = self._folders(runs)
         output = self._settings.output
+        self._is_unchecked = bool(self._gates) and not any(run.plan["selected"] for run in runs)
         if output is not None and self._settings.overwrite and runs and output not in folders:
             # Of a session in which this was the only run.
             RunFolder(output, is_private=not self._settings.open_files).clear()
@@ -186,6 +188,8 @@ class SessionRuns:
         """Say where the runs are, and which gates failed."""
         lines = [line for run in self._finished for line in self._lines(run)]
         lines += [(problem, {"red": True}) for problem in self._problems]
+        if self._is_unchecked:
+            lines.append(("No gate was checked, as no test of this session asks a question.", {"yellow": True}))
         if not lines:
             return
         terminalreporter.ensure_newline()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.aggregation import Aggregator, compute_aggregates
+from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.run_folder import yaml_text
 
 
@@ -210,3 +211,17 @@ def test_retrieval_steps_may_be_called_otherwise() -> None:
     names = {"steps": {"names": {"search_docs": "retrieval"}}}
     assert compute_aggregates(samples, names)["macro"] == {"retrieval_answer_f1": {"mean": 0.5}}
     assert compute_aggregates(samples)["macro"] == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"micro": {}}, "the results cannot be a dict. Give what run_evaluation returned"),
+        (None, "the results cannot be a NoneType."),
+        ([sample(steps_score=1.0), "q2"], r"key results\[1\]: this is no result."),
+        ([{"question_id": "q1"}], r"key results\[0\]: this is no result."),
+    ],
+)
+def test_what_is_no_list_of_results_is_one_clear_error(given: Any, complaint: str) -> None:
+    with pytest.raises(ResponsesError, match=complaint):
+        compute_aggregates(given)

@@ -57,6 +57,11 @@ def test_what_is_not_there_is_told(run: BenchmarkRun, question_id: str, repeat: 
         run.response(question_id, repeat)
 
 
+def test_the_nearest_id_is_named(run: BenchmarkRun) -> None:
+    with pytest.raises(RunFolderError, match=r"Did you mean q1\?"):
+        run.show("Q1")
+
+
 def test_run_shows_what_matters(run: BenchmarkRun) -> None:
     text = repr(run)
     assert text.startswith("<BenchmarkRun 2 answered, 2 failed, steps_score 0.000")
