@@ -16,6 +16,7 @@ from concurrent.futures import wait
 from typing import Any, Generic, TypeVar
 
 from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
+from graphrag_eval_lc.event_loop.gate import Gate
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_idle_connections_of_others
 
 Outcome = TypeVar("Outcome")
@@ -98,8 +99,8 @@ class _Call(Generic[Outcome]):
         self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._main: asyncio.Task[Outcome] | None = None
         self._problem: BaseException | None = None
-        self._has_begun = threading.Event()
-        self._has_ended = threading.Event()
+        self._has_begun = Gate()
+        self._has_ended = Gate()
         self._lock = threading.Lock()
 
     # --- in the caller's thread ---
@@ -112,7 +113,7 @@ class _Call(Generic[Outcome]):
         if self._has_begun.wait(_BLOCKED_SEC):
             return True
         with self._lock:
-            if not self._has_begun.is_set():
+            if not self._has_begun.is_open:
                 self.lasting = None
         return self.lasting is not None
 
@@ -137,7 +138,7 @@ class _Call(Generic[Outcome]):
     def give_up(self, problem: BaseException) -> None:
         """End the call whose caller no longer waits for it, as after Ctrl-C."""
         lasting = self.lasting
-        if lasting is None or self._has_ended.is_set():
+        if lasting is None or self._has_ended.is_open:
             return
         lasting.loop.call_soon_threadsafe(self.fail, problem)
         if not self._has_ended.wait(2 * _CLOSING_SEC):
@@ -149,7 +150,7 @@ class _Call(Generic[Outcome]):
         with self._lock:
             if self.lasting is not lasting:
                 return  # it came too late
-            self._has_begun.set()
+            self._has_begun.open()
         lasting.calls.add(self)
         lasting.loop.set_task_factory(_task)  # an agent may have set another
         context.run(_current.set, self)
@@ -163,12 +164,12 @@ class _Call(Generic[Outcome]):
     def add(self, task: "asyncio.Task[Any]") -> None:
         """Take a task that the call's tasks start, and cancel it where the call has ended."""
         self._tasks.add(task)
-        if self._has_ended.is_set():
+        if self._has_ended.is_open:
             task.cancel()
 
     def fail(self, problem: BaseException) -> None:
         """End before the coroutine does."""
-        if not self._has_ended.is_set():
+        if not self._has_ended.is_open:
             self._problem = self._problem or problem
             self._close()
 
@@ -193,7 +194,7 @@ class _Call(Generic[Outcome]):
             main = self._main
             if main is not None and main.done() and not main.cancelled():
                 main.exception()  # read, as asyncio would report it as never retrieved
-            self._has_ended.set()
+            self._has_ended.open()
             lasting.ended(self, [task for task in self._tasks if not task.done()])
 
     async def _cancel_tasks(self) -> None:
