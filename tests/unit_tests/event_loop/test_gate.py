@@ -29,7 +29,9 @@ def alarm() -> Iterator[list[bool]]:
     signal.signal(signal.SIGALRM, earlier)
 
 
-def wait_again_and_again(gate: Gate) -> None:
+def wait_for_the_alarm(gate: Gate, alarm: list[bool]) -> None:
+    alarm[0] = True
+    signal.setitimer(signal.ITIMER_REAL, 0.0002)
     while not gate.wait(0.00002):
         pass
 
@@ -39,10 +41,8 @@ def test_who_waits_gets_what_a_signals_handler_raises_and_may_wait_again(alarm: 
     came = 0
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
-        alarm[0] = True
-        signal.setitimer(signal.ITIMER_REAL, 0.0002)
         with pytest.raises(_SignalCame):
-            wait_again_and_again(gate)
+            wait_for_the_alarm(gate, alarm)
         came += 1
     assert came > 10
     gate.open()
