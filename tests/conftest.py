@@ -11,10 +11,13 @@ from hypothesis import settings
 from graphrag_eval_lc.registry import registered_only_here
 
 # On a busy machine an example may take longer than hypothesis allows by default.
-# `make test` tries fewer; --hypothesis-profile=thorough tries as many as hypothesis does by default.
-settings.register_profile("daily", deadline=None, max_examples=25)
+# `make test` tries fewer; --hypothesis-profile=thorough tries as many as hypothesis does by default. A check of a
+# change tries the same ones each time, so that it says something of the change and nothing of chance.
+SAME_EXAMPLES = bool(os.environ.get("GRAPHRAG_EVAL_LC_SAME_EXAMPLES"))
+settings.register_profile("daily", deadline=None, max_examples=25, derandomize=SAME_EXAMPLES)
 settings.register_profile("thorough", deadline=None)
-settings.register_profile("few", deadline=None, max_examples=5)  # for other versions of Python and of the dependencies
+# For other versions of Python and of the dependencies.
+settings.register_profile("few", deadline=None, max_examples=5, derandomize=SAME_EXAMPLES)
 settings.load_profile("daily")
 
 # Programs that are started in the background ignore Ctrl-C, and so would those that they start.

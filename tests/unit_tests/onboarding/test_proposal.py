@@ -37,7 +37,7 @@ def test_agent_of_which_nothing_is_known_has_no_section_on_steps() -> None:
     assert set(yaml.safe_load(Proposal("agent.py:agent").text())) == {"run", "gates"}
 
 
-@given(st.lists(st.text(min_size=1), unique=True, max_size=4), st.text(min_size=1))
+@given(st.lists(st.text(min_size=1, max_size=100), unique=True, max_size=4), st.text(min_size=1))
 def test_every_proposal_can_be_loaded(tools: list[str], agent: str) -> None:
     findings = [ToolFinding(tool, 1, "rows", "SPARQL", "sparql_query", form="a\n# b: {") for tool in tools]
     proposal = Proposal(agent, findings)
