@@ -15,7 +15,7 @@ from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
-from graphrag_eval_lc.texts import listed
+from graphrag_eval_lc.texts import counted, listed, plural
 
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
 _ASK_WITHOUT_ID = (
@@ -258,24 +258,26 @@ def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
     """Add the sums of tokens, where every model call reported them, and yield warnings."""
     calls = [known for trace in traces for _, known in _counted_calls(trace)]
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
-    counted = [call for call in calls if call not in failed]
+    told = [call for call in calls if call not in failed]
     cached = sum(call.is_cache_hit for trace in traces for call in trace.model_calls)
     for key in TOKENS:
-        if (counted or cached) and all(key in call for call in counted):
-            response[key] = sum(call[key] for call in counted)
-    unknown = sum(any(key not in call for key in TOKENS) for call in counted)
+        if (told or cached) and all(key in call for call in told):
+            response[key] = sum(call[key] for call in told)
+    unknown = sum(any(key not in call for key in TOKENS) for call in told)
+    number = counted(len(calls), "model call")
     if unknown:
-        yield f"{unknown} of {len(calls)} model calls did not report all token counts, so the sums are left out"
+        yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
     unheard = sum(call.is_from_elsewhere for trace in traces for call in trace.model_calls)
     if unheard:
         yield (
-            f"{unheard} of {len(calls)} model calls are taken from messages only, as no callback told of them: "
+            f"{unheard} of {number} are taken from messages only, as no callback told of them: "
             "their times are not known"
         )
     if failed:
-        yield f"{len(failed)} of {len(calls)} model calls failed; what tokens they used is not known and not counted"
+        yield f"{len(failed)} of {number} failed; what tokens they used is not known and not counted"
     if cached:
-        yield f"LangChain's cache answered {cached} model calls; they cost nothing and are not counted"
+        cost = plural(cached, "costs nothing and is", "cost nothing and are")
+        yield f"LangChain's cache answered {counted(cached, 'model call')}, which {cost} not counted"
 
 
 def steps_of(traces: Sequence[Trace]) -> list[Step]:

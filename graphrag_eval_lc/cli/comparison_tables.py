@@ -61,7 +61,7 @@ def print_comparison(comparison: RunComparison, *, show: int) -> None:
 def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> Table:
     letter = pair.run.letter
     table = Table(
-        title=f"{letter} beside A ({pair.number_of_questions:,} common questions, "
+        title=f"{letter} beside A ({counted(pair.number_of_questions, 'common question')}, "
         f"{counted(pair.number_of_templates, 'template')})",
         title_justify="left",
         title_style="bold",

@@ -99,7 +99,7 @@ def _print_problems(problems: "Sequence[Problem]", note: str | None) -> None:
     gap = "\n" if problems and note is None else ""
     say(f"{gap}{' and '.join(found) or 'No problems'} found.")
     if left_out:
-        say(f"{len(unanswered):,} questions have no response; --answered-only checks only the others.")
+        say(f"{counted(len(unanswered), 'question')} without a response; --answered-only checks only the others.")
 
 
 def draft_dataset(

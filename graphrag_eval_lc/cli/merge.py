@@ -8,6 +8,7 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER
 from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, AsJson, FailOver, FailUnder, NoReport, Worst, say, tell
+from graphrag_eval_lc.texts import counted
 
 
 def merge(
@@ -84,7 +85,8 @@ def merge(
 
     if dry_run:
         plan = plan_merge(runs, output_dir=output, dataset=dataset, force=force)
-        say(f"{plan.runs:,} runs would be merged: {plan.answered:,} of {plan.samples:,} samples are answered.")
+        answered = f"{plan.answered:,} of {counted(plan.samples, 'sample')} answered"
+        say(f"{counted(plan.runs, 'run')} would be merged: {answered}.")
         if plan.errors:
             say(f"{plan.errors:,} of those failed.")
         for warning in plan.warnings:

@@ -16,7 +16,7 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, STEPS_SCORE
 from graphrag_eval_lc.registry.plugins import broken_plugins, broken_plugins_left_out
-from graphrag_eval_lc.texts import plural
+from graphrag_eval_lc.texts import counted, plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -158,7 +158,11 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
     stopped = run.results.record.get("stopped")
     if isinstance(stopped, Mapping):
         left_out = stopped.get("left_out")
-        asked = f"; {left_out:,} samples were not asked" if isinstance(left_out, int) and left_out else ""
+        asked = (
+            f"; {counted(left_out, 'sample was', 'samples were')} not asked"
+            if isinstance(left_out, int) and left_out
+            else ""
+        )
         yield f"Run {run.letter} ended before its time ({stopped.get('message')}){asked}."
     upper = run.numbers.mean_of_upper_bound(STEPS_SCORE)
     if upper is not None:

@@ -20,7 +20,7 @@ from graphrag_eval_lc.errors import NothingToCompareError, OptionError
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.notebook_html import never_raising
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
-from graphrag_eval_lc.texts import on_one_line, visible
+from graphrag_eval_lc.texts import counted, on_one_line, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,7 +246,7 @@ class RunComparison:
 
     @on_one_line
     def __repr__(self) -> str:
-        others = ", ".join(f"{pair.run.label} ({pair.number_of_questions} questions)" for pair in self.pairs)
+        others = ", ".join(f"{pair.run.label} ({counted(pair.number_of_questions, 'question')})" for pair in self.pairs)
         return f"<RunComparison of {self.baseline.label} with {others}>"
 
     def __str__(self) -> str:

@@ -277,7 +277,7 @@ class Pairing:
         digest_a, digest_b = ((run.results.section("dataset") or {}).get("sha256") for run in (a, b))
         if None not in (digest_a, digest_b) and digest_a != digest_b:
             yield (
-                f"A and {b.letter} were scored on different datasets: the {len(self.common):,} common questions are "
+                f"A and {b.letter} were scored on different datasets: the {_questions(len(self.common))} "
                 f"compared; {only_a:,} of A and {only_b:,} of {b.letter} are left out."
             )
         elif only_a or only_b:

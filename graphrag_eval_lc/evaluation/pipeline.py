@@ -46,7 +46,7 @@ class JudgeFailures:
         >>> failures.add({"question_id": "q1", "tone_error": "the model refused to answer"})
         >>> failures.add({"question_id": "q2", "tone_score": 0.5})
         >>> failures.warning()
-        'not all could be judged in 1 of 2 results; the first is q1, tone_error: the model refused to answer'
+        'a judge or a metric failed in 1 of 2 results; the first is q1, tone_error: the model refused to answer'
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class JudgeFailures:
         """Return one sentence on the failures; None where there are none."""
         if not self._number_of_failures:
             return None
-        counted = f"{self._number_of_failures:,} of {self._number_of_results:,} results"
-        return f"not all could be judged in {counted}; the first is {self._first}"
+        number = counted(self._number_of_results, "result")
+        return f"a judge or a metric failed in {self._number_of_failures:,} of {number}; the first is {self._first}"
 
 
 def _errors_in(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.report.formats import amount_text, score_display, shown_name, unbroken_amount_text
-from graphrag_eval_lc.texts import visible
+from graphrag_eval_lc.texts import counted, visible
 
 if TYPE_CHECKING:
     import jinja2
@@ -140,6 +140,7 @@ def _environment() -> "jinja2.Environment":
     )
     environment.filters |= {
         "amount": amount_text,
+        "counted": counted,
         "shown_name": shown_name,
         "unbroken_amount": unbroken_amount_text,
         "visible": visible,

@@ -2,7 +2,9 @@
 
 import base64
 import gzip
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from graphrag_eval_lc.aggregation import reason_of
@@ -209,10 +211,13 @@ def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _CHUNK_SIZE = 150_000
+_MOST_WAITING = 4  # chunks that are not yet packed, of some 150 KB each
 
 
 class DetailChunks:
     r"""Details packed into chunks: each is the base64 of the gzip of a JSON object of details by key.
+
+    A thread packs them, beside the reading of the questions after them.
 
     Example:
         >>> chunks = DetailChunks()
@@ -224,6 +229,8 @@ class DetailChunks:
 
     def __init__(self) -> None:
         self._packed = SpilledTexts()
+        self._packing = ThreadPoolExecutor(1)
+        self._waiting: deque[Future[bytes]] = deque()
         self._open: list[bytes] = []
         self._size = 0
 
@@ -231,19 +238,26 @@ class DetailChunks:
         """Add a question's detail, and return the number of its chunk."""
         item = json_bytes(key) + b":" + json_bytes(detail)
         if self._open and self._size + len(item) > _CHUNK_SIZE:
-            self._pack()
+            self._pack(_MOST_WAITING)
         self._open.append(item)
         self._size += len(item)
-        return len(self._packed)
+        return len(self._packed) + len(self._waiting)
 
     def packed(self) -> Iterable[str]:
         """Return all chunks, which are not in memory; nothing may be added afterwards."""
         if self._open:
-            self._pack()
+            self._pack(0)
+        self._packing.shutdown()
         return self._packed
 
-    def _pack(self) -> None:
-        # Without a time, so that the same results make the same file.
-        raw = gzip.compress(b"{" + b",\n".join(self._open) + b"}", compresslevel=6, mtime=0)
-        self._packed.add(base64.b64encode(raw))
+    def _pack(self, most_waiting: int) -> None:
+        """Have the open chunk packed; no more than so many chunks are left waiting."""
+        self._waiting.append(self._packing.submit(_packed, self._open))
         self._open, self._size = [], 0
+        while len(self._waiting) > most_waiting:
+            self._packed.add(self._waiting.popleft().result())
+
+
+def _packed(items: Sequence[bytes]) -> bytes:
+    # Without a time, so that the same results make the same file.
+    return base64.b64encode(gzip.compress(b"{" + b",\n".join(items) + b"}", compresslevel=6, mtime=0))

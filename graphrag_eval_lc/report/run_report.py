@@ -38,7 +38,7 @@ from graphrag_eval_lc.report.spent import Extremes, Spent
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.stats import FEWEST_TEMPLATES
 from graphrag_eval_lc.tables.run_tables import repeat_of
-from graphrag_eval_lc.texts import plural
+from graphrag_eval_lc.texts import counted, plural
 
 
 @recorded_only_here()
@@ -282,8 +282,8 @@ def _uncertainty(counts: Mapping[str, int], records: Sequence[Record]) -> list[s
 
 def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
     if stopped := part_of(run.record, "stopped"):
-        left_out = stopped.get("left_out") or 0
-        yield f"The run was stopped: {stopped.get('message')}; {left_out:,} samples were not asked."
+        left_out = counted(stopped.get("left_out") or 0, "sample was", "samples were")
+        yield f"The run was stopped: {stopped.get('message')}; {left_out} not asked."
     yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
     if not number_of_samples:
         yield "The run has no results."

@@ -302,7 +302,7 @@ def _mean(summary: Mapping[str, Any], metric: str, text_of: Callable[[float], st
 def _without_response(questions: Mapping[str, int]) -> str:
     """Say how many templates have no response; ``questions`` are their samples by template."""
     number = sum(questions.values())
-    return f"{len(questions):,} more templates have no response to any of their {counted(number, 'question')}"
+    return f"{counted(len(questions), 'more template')} without any response ({counted(number, 'question')})"
 
 
 def _worst_table(seen: "SeenResults", *, has_repeats: bool) -> Table | None:

@@ -229,15 +229,15 @@ class _Trace:
     def _add_tokens(self, response: Response) -> Iterator[str]:
         """Add the sums of tokens, where every model call tells them."""
         told = [call for call in self._models if call.error is None or any(map(call.tokens.get, TOKENS))]
-        number, failed = len(self._models), len(self._models) - len(told)
+        number, failed = counted(len(self._models), "model call"), len(self._models) - len(told)
         for key in TOKENS:
             if told and all(key in call.tokens for call in told):
                 response[key] = sum(call.tokens[key] for call in told)
         unknown = sum(any(key not in call.tokens for key in TOKENS) for call in told)
         if unknown:
-            yield f"{unknown} of {number} model calls did not report all token counts, so the sums are left out"
+            yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
         if failed:
-            yield f"{failed} of {number} model calls failed; what tokens they used is not known and not counted"
+            yield f"{failed} of {number} failed; what tokens they used is not known and not counted"
 
     def _add_config(self, response: Response, outermost: Iterable[TracedCall]) -> None:
         metadata: dict[str, Any] = {}

@@ -144,7 +144,7 @@ class TestOnACluster:
             monkeypatch.setenv(name, value)
         options: dict[str, Any] = {"config": {"llm": {"generation": {"model": "gpt-4o-mini"}}}, "judge_cache": False}
         one = score_run(demo_run, **options)
-        assert not any("could be judged" in warning for warning in one.warnings)
+        assert not any("a judge or a metric failed" in warning for warning in one.warnings)
         check_same(score_run(demo_run, **options, engine="ray", workers=2, ray_address=cluster), one)
 
     def test_results_are_those_of_one_process_without_judges(self, cluster: str, demo_run: Path) -> None:

@@ -638,10 +638,10 @@ def test_endpoint_that_is_gone_leaves_the_results_and_the_responses(judge: OpenA
     run = run_of(judge, tmp_path, config=config)
     check_unjudged(run, "could not be asked: APIConnectionError")
     (warning,) = run.warnings
-    assert warning.startswith("not all could be judged in 2 of 2 results; the first is q")
+    assert warning.startswith("a judge or a metric failed in 2 of 2 results; the first is q")
     assert "openai:gpt-4o-mini could not be asked: APIConnectionError" in warning
     (again,) = score_run(tmp_path, dataset=judged_dataset(), config=config).warnings
-    assert again.startswith("not all could be judged")
+    assert again.startswith("a judge or a metric failed")
     assert len((tmp_path / "responses.jsonl").read_text().splitlines()) == 2
     mended = score_run(tmp_path, dataset=judged_dataset(), config=config_of(judge))
     assert mended.warnings == []

@@ -172,7 +172,7 @@ def test_endpoint_that_is_gone_is_told_once_beside_the_scores(
     Path("config.yaml").write_text(yaml.safe_dump(config))
     assert exit_code(*RUN, "--config", "config.yaml") == 0
     error = capsys.readouterr().err
-    assert error.startswith("Warning: not all could be judged in 3 of 3 results; the first is q")
+    assert error.startswith("Warning: a judge or a metric failed in 3 of 3 results; the first is q")
     assert error.count("\n") == 1
 
 

@@ -65,7 +65,7 @@ def test_without_it_few_lines_say_that_most_have_no_response(
 ) -> None:
     assert exit_code(*SCORE, "--fail-under", "steps_score=1") == 1
     output = capsys.readouterr()
-    assert "180 more templates have no response to any of their 540 questions; not shown: t1, t2, t3 and" in output.out
+    assert "180 more templates without any response (540 questions); not shown: t1, t2, t3 and" in output.out
     assert len(output.out.splitlines()) < 60
     assert (
         "Warning: 580 of 600 questions have no response and count as failed: q200, q400, q1 and 577 more; "
@@ -126,7 +126,7 @@ def test_validate_tells_of_the_selected_questions_alone(dev_split: None, exit_co
     assert (more, found, hint) == (
         "577 more questions have no response.",
         "580 problems found.",
-        "580 questions have no response; --answered-only checks only the others.",
+        "580 questions without a response; --answered-only checks only the others.",
     )
     assert exit_code(*validate, "--answered-only") == 0
     assert capsys.readouterr().out == (

@@ -411,15 +411,15 @@ def test_what_could_not_be_judged_and_what_has_no_price_is_warned_of() -> None:
     responses = [{**response, "llm_calls": calls} for response in judged_responses()]
     with pytest.warns(GraphRAGEvalWarning) as told:
         run_evaluation(judged_dataset(), responses, config, evaluators=[raises])
-    assert [str(each.message)[:40] for each in told] == [
-        "not all could be judged in 2 of 2 result",
-        "no price is known for nobody-knows-me, s",
+    assert [str(each.message)[:45] for each in told] == [
+        "a judge or a metric failed in 2 of 2 results;",
+        "no price is known for nobody-knows-me, so tha",
     ]
     assert {each.filename for each in told} == {__file__}
 
 
 async def test_warnings_of_the_async_twin_name_the_caller() -> None:
-    with pytest.warns(GraphRAGEvalWarning, match="not all could be judged") as told:
+    with pytest.warns(GraphRAGEvalWarning, match="a judge or a metric failed") as told:
         await arun_evaluation(judged_dataset(), judged_responses(), evaluators=[raises])
     assert told[0].filename == __file__
 

@@ -148,7 +148,7 @@ async def test_each_result_is_judged_and_what_could_not_be_is_told() -> None:
     assert pipeline.stopped() is None
     assert [dict(result).get("grade") for result in pipeline.kept()] == [0.5, None, 0.5]
     assert pipeline.warnings() == [
-        "not all could be judged in 1 of 3 results; the first is q1, grade_error: ValueError: nothing to see"
+        "a judge or a metric failed in 1 of 3 results; the first is q1, grade_error: ValueError: nothing to see"
     ]
 
 
@@ -215,6 +215,6 @@ def test_warnings_come_in_their_order() -> None:
     pipeline.add_all([sample(1)], lambda each: response(1, actual_steps=steps, llm_calls=calls))
     tools, judged, unpriced = pipeline.warnings()
     assert tools.startswith("s_tool is called in 1 of 1 response")
-    assert judged.startswith("not all could be judged in 1 of 1 results")
+    assert judged.startswith("a judge or a metric failed in 1 of 1 result;")
     assert unpriced.startswith("no price is known for nobody-knows-me")
     assert pipeline.finish()["micro"]["number_of_success_samples"] == 1

@@ -18,7 +18,9 @@ def test_result_counts_once_and_the_first_is_told() -> None:
     failures.add({"question_id": "q2", "actual_steps": [{"retrieval_utilization_error": "gone"}]})
     failures.add({"question_id": "q3", "answer_eval_error": "no", "answer_correctness_error": "no", "tone_error": "no"})
     warning = failures.warning()
-    assert warning == ("not all could be judged in 2 of 3 results; the first is q2, retrieval_utilization_error: gone")
+    assert warning == (
+        "a judge or a metric failed in 2 of 3 results; the first is q2, retrieval_utilization_error: gone"
+    )
 
 
 def test_long_text_is_cut() -> None:

@@ -33,10 +33,7 @@ def printed(templates: int, answered: int, wrong: int = 0, worst: int = 3) -> li
 def test_templates_without_any_response_are_one_line_with_their_number_and_examples() -> None:
     lines = printed(500, 3)
     assert len(lines) < 30
-    assert (
-        "497 more templates have no response to any of their 497 questions; not shown: t000, t001, t002 and 494 more"
-        in lines
-    )
+    assert "497 more templates without any response (497 questions); not shown: t000, t001, t002 and 494 more" in lines
     assert [line.split()[0] for line in lines if line.startswith(" t")] == ["t497", "t498", "t499"]
     micro = next(line for line in lines if "All questions" in line)
     assert micro.split("│")[1:3] == ["       500 ", "    497 "]
