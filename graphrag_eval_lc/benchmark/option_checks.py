@@ -6,6 +6,7 @@ Heavy modules are imported where they are needed, so that ``--help`` need not wa
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from difflib import get_close_matches
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
@@ -239,6 +240,7 @@ class Options(BaseModel):
     def _check(cls, given: Any, handler: Callable[[Any], Self]) -> Self:
         if isinstance(given, Mapping):
             _refuse_unknown(given.keys(), cls)
+            given = {name: _plain_number(value) for name, value in given.items()}
         try:
             options = handler(given)
         except ValidationError as problem:
@@ -275,6 +277,13 @@ class Options(BaseModel):
         from graphrag_eval_lc.dataset.loading import DatasetSource
 
         return {"ConfigSource": ConfigSource, "DatasetSource": DatasetSource}
+
+
+def _plain_number(value: Any) -> Any:
+    """Return a number of another package, such as numpy's, as Python's own; all else as it is."""
+    if isinstance(value, int | float) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def refuse_conflicts_of(options: Options) -> None:

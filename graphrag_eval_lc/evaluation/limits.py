@@ -58,7 +58,7 @@ class FailureLimit:
         return self if self.is_share else FailureLimit(shard.part_of(int(self.value)), is_share=False)
 
     def __str__(self) -> str:
-        return f"{self.value:.10g}" if not self.is_share else f"{100 * self.value:.10g}%"
+        return f"{100 * self.value:.10g}%" if self.is_share else str(int(self.value))
 
 
 class Fit(Enum):

@@ -219,3 +219,12 @@ def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
 def test_an_option_of_the_capture_is_told_where_it_belongs() -> None:
     with pytest.raises(OptionError, match=r'no option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
         checked_options({"keep_messages": True})
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    options = checked_options(
+        {"repeats": numpy.int64(2), "timeout": numpy.float32(1.5), "max_concurrency": numpy.int8(3)}
+    )
+    assert (options.repeats, options.timeout, options.max_concurrency) == (2, 1.5, 3)
+    assert type(options.repeats) is int

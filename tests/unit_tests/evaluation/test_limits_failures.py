@@ -27,7 +27,9 @@ def test_limit_is_passed_by_more_than_it_allows(value: Any, errors: int, total: 
     assert FailureLimit.read(value).is_passed(errors=errors, total=total) is is_passed
 
 
-@pytest.mark.parametrize(("value", "text"), [(20, "20"), ("007", "7"), ("5%", "5%"), ("12.5 %", "12.5%")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(20, "20"), (10**20, "1" + 20 * "0"), ("007", "7"), ("5%", "5%"), ("12.5 %", "12.5%")]
+)
 def test_limit_reads_as_it_was_given(value: Any, text: str) -> None:
     assert str(FailureLimit.read(value)) == text
 
