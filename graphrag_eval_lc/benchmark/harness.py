@@ -1,202 +1,30 @@
 """Asks the samples of a run: several at a time, failed ones again where it is worth it, and none is lost."""
 
 import asyncio
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any, cast
 
+from graphrag_eval_lc.benchmark.attempt_records import (
+    completed,
+    cost_spent,
+    failed_attempt,
+    seconds_spent,
+    seconds_stalled,
+    tokens_spent,
+)
 from graphrag_eval_lc.benchmark.attempts import Asking, Attempt, RunInterruptedError, WorkerLostError
+from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, Fit
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.records import Response
-from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
 from graphrag_eval_lc.run_folder import Key
 from graphrag_eval_lc.texts import counted
-
-_KEPT = (
-    "error", "started_at", ELAPSED_SEC, STALLED_SEC, "run_id", "run_ids", *TOKENS, AGENT_COST,
-    "actual_steps", "llm_calls", "llm_messages", "llm_tools",
-)  # fmt: skip
-
-
-def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a failed attempt on the response that follows."""
-    return {key: response[key] for key in _KEPT if key in response}
-
-
-def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the attempts of an earlier response, itself the last, as they are kept on the response that follows."""
-    return [*response.get("failed_attempts", ()), failed_attempt(response)]
-
-
-def completed(sample: Sample, response: Mapping[str, Any], repeats: int) -> dict[str, Any]:
-    """Return a response with the question's id, and its repeat where each question is asked more than once."""
-    complete: dict[str, Any] = {"question_id": sample.key[0]}
-    if repeats > 1:
-        complete["repeat"] = sample.repeat
-    return {**complete, **{key: value for key, value in response.items() if key not in ("question_id", "repeat")}}
-
-
-def _all_attempts(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return [response, *response.get("failed_attempts", ())]
-
-
-def tokens_spent(response: Mapping[str, Any]) -> int | None:
-    """Return the tokens of a response with all its attempts; None where some are not known.
-
-    An attempt without a model call spent none. A failed call whose tokens are not known is not counted.
-
-    Example:
-        >>> tokens_spent({"total_tokens": 7, "failed_attempts": [{"total_tokens": 5}, {"llm_calls": []}]})
-        12
-    """
-    spent = 0
-    for attempt in _all_attempts(response):
-        if attempt.get(TOTAL_TOKENS) is not None:
-            spent += attempt[TOTAL_TOKENS]
-        elif any("error" not in call for call in attempt.get("llm_calls") or ()):
-            return None
-    return spent
-
-
-def cost_spent(response: Mapping[str, Any]) -> float | None:
-    """Return the USD that the agent's model calls of all attempts cost; None where some are not known.
-
-    An attempt that spent no tokens cost nothing.
-
-    Example:
-        >>> cost_spent({"agent_cost": 0.5, "failed_attempts": [{"agent_cost": 0.25}, {"llm_calls": []}]})
-        0.75
-    """
-    spent = 0.0
-    for attempt in _all_attempts(response):
-        if attempt.get(AGENT_COST) is not None:
-            spent += attempt[AGENT_COST]
-        elif _spent_tokens(attempt) or any(
-            "error" not in call or _spent_tokens(call) for call in attempt.get("llm_calls") or ()
-        ):
-            return None
-    return spent
-
-
-def seconds_spent(response: Mapping[str, Any]) -> float:
-    """Return the seconds that a response took with all its attempts, without the waits between them."""
-    return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in _all_attempts(response))
-
-
-def seconds_stalled(response: Mapping[str, Any]) -> float:
-    """Return those of the spent seconds for which others blocked the event loop."""
-    return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in _all_attempts(response))
-
-
-def _spent_tokens(record: Mapping[str, Any]) -> bool:
-    return any(record.get(key) for key in TOKENS)
-
-
-class ConcurrencyLimit:
-    """How many attempts may be under way at once, in one event loop; it adapts to rate limits.
-
-    Additive increase, multiplicative decrease, as TCP does. At a rate limit the number of places is halved, and nothing
-    starts before the time that the server names; attempts that began before the halving halve nothing again. After as
-    many good attempts in a row as there are places there is one more, up to ``most``.
-
-    Args:
-        most: The highest number of places, at least 1.
-        per_minute: How many attempts may start in a minute, evenly spread; None for no limit.
-        on_change: Told the new number of places and why.
-        clock: Seconds, for tests.
-    """
-
-    def __init__(
-        self,
-        most: int,
-        per_minute: float | None,
-        on_change: Callable[[int, str], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._most = most
-        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
-        self._on_change = on_change
-        self._clock = clock
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._starts_from = 0.0
-        self._good_in_a_row = 0
-        self.limit = most
-        self.in_flight = 0
-        self.epoch = 0
-
-    async def take_place(self, stop: StopSignal) -> int | None:
-        """Wait for a place and return the number of halvings so far, for ``was_limited``; None where the run stops."""
-        while True:
-            if stop.reason is not None:
-                return None
-            if self.in_flight >= self.limit:
-                await self._wait_for_place()
-                continue
-            seconds = self._starts_from - self._clock()
-            if seconds <= 0:
-                break
-            await stop.sleep(seconds)
-        if self._interval:
-            self._starts_from = max(self._clock(), self._starts_from) + self._interval
-        self.in_flight += 1
-        return self.epoch
-
-    def leave(self) -> None:
-        """Free a place."""
-        self.in_flight -= 1
-        self._wake()
-
-    def went_well(self) -> None:
-        """Note an attempt without a rate limit."""
-        if self.limit == self._most:
-            return
-        self._good_in_a_row += 1
-        if self._good_in_a_row >= self.limit:
-            self._set(self.limit + 1, "no rate limit for a while")
-
-    def was_limited(self, epoch: int | None, retry_after: float | None) -> None:
-        """Note a rate limit.
-
-        Args:
-            epoch: What ``take_place`` gave the attempt.
-            retry_after: Seconds that the server asks to wait.
-        """
-        self._good_in_a_row = 0
-        if retry_after:
-            self._starts_from = max(self._starts_from, self._clock() + retry_after)
-        if epoch == self.epoch and self.limit > 1:
-            self.epoch += 1
-            self._set(self.limit // 2, "rate limit")
-
-    def wake_all(self) -> None:
-        """Wake all that wait for a place, since the run stops."""
-        while self._waiting:
-            self._wake()
-
-    def _set(self, limit: int, reason: str) -> None:
-        self.limit = limit
-        self._good_in_a_row = 0
-        self._on_change(limit, reason)
-        self._wake()
-
-    async def _wait_for_place(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        await place
-
-    def _wake(self) -> None:
-        while self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
-                return
 
 
 class Harness:

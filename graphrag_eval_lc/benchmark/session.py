@@ -7,9 +7,10 @@ from typing import Any
 
 from graphrag_eval_lc.benchmark.agent_costs import AgentCosts, SpentAnswers
 from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.benchmark.attempt_records import attempts_in, completed, cost_spent, tokens_spent
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Asking
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, completed, cost_spent, tokens_spent
+from graphrag_eval_lc.benchmark.harness import Harness
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.engines import worker_pool

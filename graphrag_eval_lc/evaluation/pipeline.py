@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
@@ -12,6 +12,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.comparing import Compared, Comparer
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
+from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
@@ -23,64 +24,15 @@ from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Response, Result, Template
-from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
-from graphrag_eval_lc.texts import counted, shortened
+from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
     from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
-
-# Older names for other keys, and what a comparison without judges says.
-_NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
-_LONGEST_TEXT = 300
-
-
-class JudgeFailures:
-    """Counts the results that a judge or a function of the user failed on, and keeps the first message.
-
-    Example:
-        >>> failures = JudgeFailures()
-        >>> failures.add({"question_id": "q1", "tone_error": "the model refused to answer"})
-        >>> failures.add({"question_id": "q2", "tone_score": 0.5})
-        >>> failures.warning()
-        'a judge or a metric failed in 1 of 2 results; the first is q1, tone_error: the model refused to answer'
-    """
-
-    def __init__(self) -> None:
-        self._number_of_results = 0
-        self._number_of_failures = 0
-        self._first = ""
-
-    def add(self, result: Mapping[str, Any]) -> None:
-        """Count a judged result."""
-        self._number_of_results += 1
-        key, text = next(_errors_in(result), (None, ""))
-        if key is None:
-            return
-        self._number_of_failures += 1
-        if not self._first:
-            short = shortened(text, _LONGEST_TEXT, keeps_lines=True)
-            self._first = f"{result.get('question_id')}, {key}: {short}"
-
-    def warning(self) -> str | None:
-        """Return one sentence on the failures; None where there are none."""
-        if not self._number_of_failures:
-            return None
-        number = counted(self._number_of_results, "result")
-        return f"a judge or a metric failed in {self._number_of_failures:,} of {number}; the first is {self._first}"
-
-
-def _errors_in(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    steps = result.get("actual_steps")
-    records = [result, *(steps if isinstance(steps, list) else ())]
-    for record in records:
-        for key, text in record.items() if isinstance(record, Mapping) else ():
-            if str(key).endswith("_error") and key not in _NOT_COUNTED and isinstance(text, str):
-                yield key, text
-
 
 # The same costs, added up in another order, differ less than this.
 _DIGITS = 12

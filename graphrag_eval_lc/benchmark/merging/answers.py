@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from graphrag_eval_lc.benchmark.harness import attempts_in
+from graphrag_eval_lc.benchmark.attempt_records import attempts_in
 from graphrag_eval_lc.errors import RunFolderError, cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.records import Key, is_error

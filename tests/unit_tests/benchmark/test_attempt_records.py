@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.harness import (
+from graphrag_eval_lc.benchmark.attempt_records import (
     attempts_in,
     cost_spent,
     failed_attempt,

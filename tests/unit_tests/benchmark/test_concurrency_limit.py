@@ -4,7 +4,7 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
-from graphrag_eval_lc.benchmark.harness import ConcurrencyLimit
+from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
