@@ -113,7 +113,8 @@ class KnownMetrics:
         if stem in self.measured:
             if ending in STATISTICS:  # and the name has one more
                 return f"{name} names two statistics of {stem}", f"Name one of them, such as {metric}."
-            return f"there is no statistic {ending} of {stem}", nearest(ending, STATISTICS)
+            what = f"there is no statistic {ending} of {stem}" if ending else f"{name} ends before its statistic"
+            return what, nearest(ending, STATISTICS)
         if self.open_functions:
             return None
         hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))

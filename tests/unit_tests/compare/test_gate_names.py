@@ -69,6 +69,7 @@ def test_metrics_that_a_run_may_have_are_known(gate: Any, config: Any) -> None:
         ("total_token=9", None, r"there is no metric total_token\. Did you mean total_tokens\?"),
         ("xyzzy=9", None, r"there is no metric xyzzy\. There are steps_score, .* plugins and evaluators"),
         ("elapsed_sec.p99=9", None, r"there is no statistic p99 of elapsed_sec\. Did you mean p95\?"),
+        ("elapsed_sec.=9", None, r"elapsed_sec\. ends before its statistic\. There are mean, .*"),
         ("note/steps_score=0.9", None, r"the dataset has no template note\. Did you mean notes\?"),
         ("xyzzy/steps_score=0.9", None, r"the dataset has no template xyzzy\. There are notes, lines\."),
         ("answer_f1=0.9", None, r"answer_f1 is judged by a model, and the config has no llm section, so .* Add llm: "),
