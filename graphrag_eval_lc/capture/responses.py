@@ -269,10 +269,8 @@ def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
         yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
     unheard = sum(call.is_from_elsewhere for trace in traces for call in trace.model_calls)
     if unheard:
-        yield (
-            f"{unheard} of {number} are taken from messages only, as no callback told of them: "
-            "their times are not known"
-        )
+        are, them = plural(unheard, "is", "are"), plural(unheard, "it: its", "them: their")
+        yield f"{unheard} of {number} {are} taken from messages only, as no callback told of {them} times are not known"
     if failed:
         yield f"{len(failed)} of {number} failed; what tokens they used is not known and not counted"
     if cached:

@@ -1,6 +1,8 @@
 """Questions in processes of their own: what blocks, leaks or crashes costs one question, and all else is as before."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -215,6 +217,43 @@ def _without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_times(each) for key, each in value.items() if key not in gone}
     return [_without_times(each) for each in value] if isinstance(value, list) else value
+
+
+SCRIPT = """
+import multiprocessing  # which has the script under another name too
+from langgraph.graph import START, MessagesState, StateGraph
+from graphrag_eval_lc import run_benchmark
+
+def answer(question):
+    return f"{question}!"
+
+async def answer_async(question):
+    return f"{question}?"
+
+class Agent:
+    def __init__(self, ending):
+        self.ending = ending
+
+    def __call__(self, question):
+        return question + self.ending
+
+def say(state):
+    return {"messages": [("ai", "hello")]}
+
+graph = StateGraph(MessagesState).add_node("say", say).add_edge(START, "say").compile()
+dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "you"}]}]
+for agent in (answer, answer_async, Agent("."), lambda question: "fine", graph, lambda: graph):
+    run = run_benchmark(agent, dataset, isolate=True, progress="off")
+    print(run.responses[0].get("actual_answer") or run.responses[0])
+"""
+
+
+@pytest.mark.parametrize("way", ["file", "stdin", "-c"])
+def test_what_only_a_script_has_is_sent_by_its_value(way: str) -> None:
+    Path("script.py").write_text(SCRIPT, encoding="utf-8")
+    given = {"file": ["script.py"], "stdin": ["-"], "-c": ["-c", SCRIPT]}[way]
+    told = subprocess.run([sys.executable, *given], input=SCRIPT, capture_output=True, text=True, check=False)
+    assert told.stdout.split() == ["you!", "you?", "you.", "fine", "hello", "hello"], told.stderr[-2000:]
 
 
 def test_an_agent_that_cannot_be_loaded_is_one_sentence() -> None:

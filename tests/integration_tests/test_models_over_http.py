@@ -20,6 +20,7 @@ from openai_stub import Fault, Json, OpenAIStub
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 
 FROM_MESSAGES = "model calls are taken from messages only, as no callback told of them: their times are not known"
+ONE_FROM_MESSAGES = "model call is taken from messages only, as no callback told of it: its times are not known"
 ASKED = {"messages": [("user", "hi")]}
 
 
@@ -268,5 +269,5 @@ def test_a_message_from_elsewhere_says_how_it_ended_too(model: Any, stub: OpenAI
     assert [call["finish_reason"] for call in response["llm_calls"]] == ["length"]
     assert response["capture_warnings"] == [
         "model call 1 (gpt-4o-mini) was cut off at the limit of tokens (finish_reason length)",
-        "1 of 1 " + FROM_MESSAGES,
+        "1 of 1 " + ONE_FROM_MESSAGES,
     ]

@@ -46,7 +46,7 @@ class RayTransport:
         self._run_id = job.run_id
         if self._cluster.is_to_be_joined:
             job, self._cluster.folder = _with_file_by_name(job)
-        self._job = packed(job, self._cluster.by_value)
+        self._job = packed(job)
 
     async def aopen(self) -> int:
         """Connect to the cluster or start it, and return how many workers there are to be."""

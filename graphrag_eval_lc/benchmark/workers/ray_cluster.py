@@ -10,7 +10,7 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,6 @@ class RayCluster:
 
     Attributes:
         ray: Ray's module.
-        by_value: Pickles functions and classes by their value.
         is_to_be_joined: Whether this process is to connect to a cluster that is there.
         folder: A folder of code that goes to such a cluster; None: none does.
 
@@ -57,7 +56,6 @@ class RayCluster:
 
     def __init__(self, *, workers: int | None = None, address: str | None = None) -> None:
         self.ray = _ray()
-        self.by_value: Callable[[Any], bytes] = importlib.import_module("ray.cloudpickle").dumps
         self.folder: str | None = None
         self._workers = workers
         self._address = address or os.environ.get(_ADDRESS) or None

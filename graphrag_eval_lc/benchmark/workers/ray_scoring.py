@@ -5,7 +5,6 @@ Imported only where the engine is Ray, which is an optional extra.
 
 import asyncio
 import contextlib
-import importlib
 import os
 import pickle
 from collections import deque
@@ -82,7 +81,7 @@ def ray_comparer(
     """
     cluster = RayCluster(workers=workers, address=address)
     sent = EvaluationConfig(steps=config.steps, sparql=config.sparql, retrieval=config.retrieval)
-    job = cluster.by_value(Comparison(sent, ShippedKinds.of_this_process(cluster.by_value)))
+    job = pickled(Comparison(sent, ShippedKinds.of_this_process()))
     try:
         yield RayComparer(cluster, job, cluster.open(), warn)
     finally:
@@ -150,7 +149,7 @@ class RayComparer:
 
     def _pickled(self, sample: Sample, response: Response | None, repeat: int | None) -> bytes:
         try:
-            return pickled((sample.template["template_id"], sample.question, response, repeat), self._cluster.by_value)
+            return pickled((sample.template["template_id"], sample.question, response, repeat))
         except Exception as problem:
             raise OptionError(
                 f"the question or its response cannot be sent to another process ({str(problem).rstrip('.')})",
@@ -327,10 +326,7 @@ class ComparingActor:
 
 
 def _sendable(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    except Exception:  # a class of the driver's program, which came by its value
-        return bytes(importlib.import_module("ray.cloudpickle").dumps(value))
+    return pickled(value)
 
 
 def _sendable_error(problem: Exception) -> bytes:

@@ -1,12 +1,11 @@
 """How the step kinds and matchers of users come to workers that compare: by their plugin, or by their value."""
 
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
+from graphrag_eval_lc.benchmark.workers.shipping import pickled
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.registry.plugins import Plugin, loaded_plugin, plugin_of
 from graphrag_eval_lc.registry.step_kinds import StepKind, custom_step_kinds, register_step_kind, registered_name
@@ -42,11 +41,8 @@ class ShippedKinds:
     functions: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of_this_process(cls, dumps: Callable[[Any], bytes]) -> "ShippedKinds":
+    def of_this_process(cls) -> "ShippedKinds":
         """Return the kinds that users registered in this process.
-
-        Args:
-            dumps: Pickles functions by their value.
 
         Raises:
             OptionError: One of them cannot be sent.
@@ -58,7 +54,7 @@ class ShippedKinds:
             if plugin.via != "Python" or plugin.name.endswith(".py"):
                 plugins[plugin.name] = _shipped(plugin)
             elif kind not in by_value:
-                by_value[kind] = _pickled(kind, dumps)
+                by_value[kind] = _pickled(kind)
         return cls(tuple(plugins.values()), tuple(by_value.values()), _functions())
 
     def register(self) -> None:
@@ -69,8 +65,8 @@ class ShippedKinds:
         """
         for plugin in self.plugins:
             _load(plugin)
-        for pickled in self.by_value:
-            register_step_kind(pickle.loads(pickled))
+        for kind in self.by_value:
+            register_step_kind(pickle.loads(kind))
         if dict(self.functions) != dict(_functions()):
             others = dict(set(self.functions) ^ set(_functions()))
             raise OptionError(
@@ -94,9 +90,9 @@ def _shipped(plugin: Plugin) -> ShippedPlugin:
         raise OptionError(f"the plugin {plugin.name} cannot be read again: {problem}", key="engine") from problem
 
 
-def _pickled(kind: StepKind, dumps: Callable[[Any], bytes]) -> bytes:
+def _pickled(kind: StepKind) -> bytes:
     try:
-        return bytes(dumps(kind))
+        return pickled(kind)
     except Exception as problem:
         reason = (str(problem) or type(problem).__name__).splitlines()[0].rstrip(".")
         what = f"the matcher of {kind.title} cannot be sent to another process ({reason})"

@@ -3,11 +3,11 @@
 import io
 import pickle
 import sys
-from collections.abc import Callable
 from dataclasses import fields, replace
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
+
+import cloudpickle
 
 from graphrag_eval_lc.benchmark.workers.messages import Job
 from graphrag_eval_lc.errors import AgentError
@@ -22,15 +22,11 @@ _NAMES = {
 }
 
 
-def packed(job: Job, by_value: Callable[[Any], bytes] | None = None) -> bytes:
+def packed(job: Job) -> bytes:
     """Return a job as bytes, for ``pickle.loads`` in a process that has the same modules.
 
     An agent that cannot be pickled goes by its name, where a module has it. What only the running program has is
     pickled by its value.
-
-    Args:
-        job: The job.
-        by_value: Pickles functions and classes by their value; None: cloudpickle, where it is installed.
 
     Raises:
         AgentError: A part of the job cannot be sent; it names the part and what to do.
@@ -40,31 +36,29 @@ def packed(job: Job, by_value: Callable[[Any], bytes] | None = None) -> bytes:
     except Exception:
         job = replace(job, agent=_spec_of(job.agent) or job.agent)
     try:
-        return _pickled(job)
+        return pickled(job)
     except Exception as problem:
-        if by_value is None and find_spec("cloudpickle") is None:
-            raise _not_sendable(job, problem, "or install cloudpickle") from problem
-    try:
-        return bytes((by_value or import_module("cloudpickle").dumps)(job))
-    except Exception as problem:
-        raise _not_sendable(job, problem, "or a function that makes it") from problem
+        raise _not_sendable(job, problem) from problem
 
 
-def pickled(value: Any, by_value: Callable[[Any], bytes]) -> bytes:
+def pickled(value: Any) -> bytes:
     """Return a value as bytes, for ``pickle.loads`` in a process that has the same modules.
 
-    Args:
-        value: The value.
-        by_value: Pickles what only the running program has.
+    What only the running program has goes by its value.
+
+    Raises:
+        Exception: It cannot be pickled.
 
     Example:
-        >>> pickle.loads(pickled({"a": 1.5}, pickle.dumps))
+        >>> pickle.loads(pickled({"a": 1.5}))
         {'a': 1.5}
     """
     try:
         return _pickled(value)
     except Exception:
-        return bytes(by_value(value))
+        data = io.BytesIO()
+        _ByValue(data, pickle.HIGHEST_PROTOCOL).dump(value)
+        return data.getvalue()
 
 
 class _Pickler(pickle.Pickler):
@@ -76,6 +70,17 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
+class _ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    """Pickles what only the running program has by its value.
+
+    A module's sentinel (``SKIP = object()``) goes by its name: graphs of LangGraph compare with theirs by ``is``.
+    """
+
+    def reducer_override(self, value: Any) -> Any:
+        name = _name_of(value) if type(value) is object else None
+        return super().reducer_override(value) if name is None else (_named, name)
+
+
 def _pickled(value: Any) -> bytes:
     data = io.BytesIO()
     _Pickler(data, pickle.HIGHEST_PROTOCOL).dump(value)
@@ -84,25 +89,34 @@ def _pickled(value: Any) -> bytes:
 
 def _spec_of(agent: Any) -> str | None:
     """Return the spec of an agent that a module has under a name; None where none has it."""
-    if isinstance(agent, str):
-        return None
+    name = None if isinstance(agent, str) else _name_of(agent)
+    return None if name is None else ":".join(name)
+
+
+def _name_of(wanted: object) -> tuple[str, str] | None:
+    """Return the module that has an object, and its name there; None where another process would find it in none."""
+    running = sys.modules.get("__main__")  # which is __mp_main__ too, once multiprocessing is imported
     for name, module in list(sys.modules.items()):
-        if name == "__main__" or module is None or getattr(module, "__file__", None) is None:
+        if module is None or module is running or getattr(module, "__file__", None) is None:
             continue
         for attribute, value in list(vars(module).items()):
-            if value is agent:
-                return f"{name}:{attribute}"
+            if value is wanted:
+                return name, attribute
     return None
 
 
-def _not_sendable(job: Job, problem: Exception, otherwise: str) -> AgentError:
+def _named(module: str, attribute: str) -> Any:
+    return getattr(import_module(module), attribute)
+
+
+def _not_sendable(job: Job, problem: Exception) -> AgentError:
     """Return the error that names the part of a job that cannot be sent."""
     part = "the agent"
     for each in fields(job):
         try:
-            _pickled(getattr(job, each.name))
+            pickled(getattr(job, each.name))
         except Exception as own:
             part, problem = _NAMES.get(each.name, each.name), own
             break
-    hint = f"Put it into a file, and give its spec (my_agent.py:agent), {otherwise}."
+    hint = "Put it into a file, and give its spec (my_agent.py:agent), or a function that makes it."
     return AgentError(f"{part} cannot be sent to another process ({str(problem).rstrip('.')})", hint=hint)

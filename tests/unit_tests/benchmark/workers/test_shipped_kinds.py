@@ -1,6 +1,6 @@
 """Step kinds of users come to other processes by their plugin, or by their value."""
 
-import pickle
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,11 +39,11 @@ def shipped() -> ShippedKinds:
     Path("half.py").write_text(PLUGIN, encoding="utf-8")
     with registered_only_here():
         load_plugins(["half.py"], via="--plugin")
-        return ShippedKinds.of_this_process(pickle.dumps)
+        return ShippedKinds.of_this_process()
 
 
 def test_without_kinds_of_users_nothing_is_sent() -> None:
-    assert ShippedKinds.of_this_process(pickle.dumps) == ShippedKinds()
+    assert ShippedKinds.of_this_process() == ShippedKinds()
 
 
 def test_a_plugin_file_is_loaded_where_it_stands() -> None:
@@ -69,16 +69,17 @@ def test_a_plugin_file_that_is_another_there_is_not_used() -> None:
 def test_what_the_program_registered_is_pickled() -> None:
     with registered_only_here():
         register_matcher(name="guess")(same)
-        kinds = ShippedKinds.of_this_process(pickle.dumps)
+        kinds = ShippedKinds.of_this_process()
     assert kinds.plugins == ()
     kinds.register()
     assert custom_matchers()[GUESS] is same
 
 
 def test_what_cannot_be_pickled_is_one_sentence() -> None:
-    register_matcher(name="guess")(lambda reference, actual: 1.0)
+    lock = threading.Lock()
+    register_matcher(name="guess")(lambda reference, actual: 1.0 if lock else 0.0)
     with pytest.raises(OptionError, match=r"the matcher of guess cannot be sent to another process .*--plugin FILE"):
-        ShippedKinds.of_this_process(pickle.dumps)
+        ShippedKinds.of_this_process()
 
 
 def test_other_matchers_than_at_the_driver_are_refused() -> None:

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from langgraph.pregel._write import PASSTHROUGH
 
 from graphrag_eval_lc.benchmark.workers.messages import Job
 from graphrag_eval_lc.benchmark.workers.shipping import packed
@@ -37,18 +38,34 @@ def test_what_cannot_be_pickled_goes_by_the_name_that_a_module_has_for_it(monkey
     assert unpacked(module.graph).agent == "my_agents:graph"
 
 
-def test_what_only_the_program_has_is_pickled_by_value_where_something_can() -> None:
-    local = lambda question: question  # noqa: E731
-    assert packed(Job(agent=local), lambda job: f"value of {job.agent.__name__}".encode()) == b"value of <lambda>"
+def test_the_running_program_is_no_module_under_none_of_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ModuleType("__main__")
+    program.__file__ = "my_script.py"
+    program.graph = threading.Lock()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "__main__", program)
+    monkeypatch.setitem(sys.modules, "__mp_main__", program)  # as multiprocessing has it
+    with pytest.raises(AgentError, match="the agent cannot be sent to another process"):
+        packed(Job(agent=program.graph))
+
+
+def test_what_only_the_program_has_is_pickled_by_value() -> None:
+    greeting = "hello"
+    assert unpacked(lambda question: f"{greeting} {question}").agent("you") == "hello you"
+
+
+def test_sentinels_of_modules_stay_what_they_are() -> None:
+    sentinel = PASSTHROUGH
+    assert unpacked(lambda question: sentinel is PASSTHROUGH).agent("?")
+    assert unpacked(lambda question: question, agent_config={"a": PASSTHROUGH}).agent_config["a"] is PASSTHROUGH
 
 
 def test_the_sentence_names_the_part_that_cannot_be_sent() -> None:
     lock = threading.Lock()
     with pytest.raises(AgentError, match=r"input_fn cannot be sent to another process \(.+\)\. Put it into a file"):
-        packed(Job(agent=answer, input_fn=lambda question: lock), lambda job: pickle.dumps(job))
+        packed(Job(agent=answer, input_fn=lambda question: lock))
 
 
 def test_functions_of_the_running_program_are_not_taken_for_those_of_another() -> None:
     program: dict[str, Any] = {"__name__": "__main__"}
-    exec("def answer(question): return question", program)
-    assert packed(Job(agent=program["answer"]), lambda job: b"by value") == b"by value"
+    exec("def answer(question): return question + '!'", program)
+    assert unpacked(program["answer"]).agent("you") == "you!"
