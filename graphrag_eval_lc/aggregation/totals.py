@@ -119,9 +119,10 @@ class Totals:
         attempts = failed_attempts_of(sample)
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
+        records = [sample, *attempts]
         for metric in _AGENT_METRICS:
-            self._add(metric, [sample, *attempts])
-        for record in (sample, *attempts):
+            self._add(metric, records)
+        for record in records:
             if stalled := number(record.get(STALLED_SEC)):
                 self._stalled_sec.append(stalled)
         self._add_judges(sample)

@@ -169,7 +169,11 @@ def _is_nested(value: object, depth: int) -> bool:
     """Return whether a value is a list of mappings, nested ``depth`` deep."""
     if depth == 0:
         return isinstance(value, dict | Mapping)
-    return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1) for each in value)
+    if not isinstance(value, list | tuple):
+        return False
+    if depth == 1 and set(map(type, value)) <= {dict}:  # as in results that were read
+        return True
+    return all(_is_nested(each, depth - 1) for each in value)
 
 
 @dataclass(frozen=True, slots=True)

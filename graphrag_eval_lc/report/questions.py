@@ -113,14 +113,23 @@ class MeasuredKeys:
         self._evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
         self._names: tuple[str, ...] = ()
         self._keys: list[tuple[str, str, str, str]] = []
+        self._places: dict[str, list[int]] = {}  # of the metrics that a key of results tells of
 
-    def __iter__(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield each metric that does not say what was spent, with the keys of its error, its reason and its cost."""
+    def of(self, result: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+        """Yield each metric that a result tells of, with the keys of its error, its reason and its cost.
+
+        Metrics of what was spent are left out.
+        """
         names = self.metrics.names()
         if names != self._names:
             self._names = names
             self._keys = list(self._looked_up(dict.fromkeys((STEPS_SCORE, *names))))
-        return iter(self._keys)
+            self._places = {}
+            for place, (metric, error, _, _) in enumerate(self._keys):
+                for key in {metric, error}:
+                    self._places.setdefault(key, []).append(place)
+        told = {place for key in self._places.keys() & result.keys() for place in self._places[key]}
+        return map(self._keys.__getitem__, sorted(told))
 
     def _looked_up(self, metrics: Iterable[str]) -> Iterator[tuple[str, str, str, str]]:
         for metric in metrics:
@@ -177,7 +186,7 @@ def _values(sample: ReportedSample, measured: MeasuredKeys) -> Iterator[dict[str
     """Yield the values of a question's metrics, and the errors of those without one."""
     result, names = sample.result, measured.metrics.names()
     told: set[str] = set()
-    for metric, error, reason, usd in measured:
+    for metric, error, reason, usd in measured.of(result):
         value = result.get(metric)
         if value is None and result.get(error) is None:
             continue

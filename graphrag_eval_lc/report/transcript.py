@@ -65,7 +65,7 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     values = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()
-        if number(value) is not None and metric_spec(key).over == "steps"
+        if not isinstance(value, str) and number(value) is not None and metric_spec(key).over == "steps"
     ]
     return known_only(
         {
