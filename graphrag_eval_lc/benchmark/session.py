@@ -117,7 +117,7 @@ class RunSession:
         """Give what asks the agent: this process, or workers, which end with the context."""
         options = self._options
         if options.has_workers and is_needed:
-            async with worker_pool(agent, options, self._output) as pool:
+            async with worker_pool(agent, options, self._output, self._stop) as pool:
                 yield pool
             return
         costs = None if options.max_cost is None else self._agent_costs

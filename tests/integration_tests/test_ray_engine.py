@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import socket
 import threading
 import time
 from collections import Counter
@@ -15,7 +16,7 @@ import pytest
 from openai_stub import OpenAIStub, rate_limit
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark
-from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.errors import AgentError, OptionError
 
 fcntl = pytest.importorskip("fcntl")
 ray = pytest.importorskip("ray")
@@ -87,12 +88,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
+def client_port() -> int:
+    """The port at which the cluster takes programs of other machines."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def cluster(client_port: int) -> Iterator[str]:
     """A cluster of two nodes that runs connect to by its address."""
     mode = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
     os.environ.update(mode)
-    made = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    head = {"num_cpus": 1, "ray_client_server_port": client_port}
+    made = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
     made.add_node(num_cpus=2)
     made.wait_for_nodes()
     try:
@@ -140,6 +153,12 @@ def test_ctrl_c_in_a_terminal_reaches_a_cluster_of_its_own_too(run_on_disk: Any)
     assert process.returncode == 130, stderr
     assert set(run.asked()) == run.answered()
     assert "Traceback" not in stderr
+
+
+def test_an_address_where_nothing_answers_is_told_at_once() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with pytest.raises(OptionError, match=f"no Ray cluster can be reached at {address}: ConnectionRefusedError"):
+        by_ray("one", ray_address=address)
 
 
 class TestOnACluster:
@@ -226,6 +245,30 @@ class TestOnACluster:
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 130, stderr
         assert set(run.asked()) == run.answered()
+
+    def test_a_stop_at_once_from_elsewhere_tells_nothing_of_ray(
+        self, cluster: str, client_port: int, run_on_disk: Any
+    ) -> None:
+        run = run_on_disk(NOTED.format(folder=str(Path.cwd())), 60)
+        address = ("--ray-address", f"ray://127.0.0.1:{client_port}")
+        options = run.command("-j", "4", "--engine", "ray", "--workers", "2", *address)
+        process = run.start(options)
+        run.wait(process, lambda: run.number_asked >= 6)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 143, stderr
+        assert "Traceback" not in stderr, stderr
+        outcome = run.run(options)
+        assert outcome.returncode == 0, outcome.stderr
+        run.check_complete()
+
+    def test_a_folder_that_is_too_large_to_be_sent_is_one_sentence(self, cluster: str) -> None:
+        with Path("data.bin").open("wb") as file:
+            file.truncate(600 * 2**20)
+        with pytest.raises(OptionError, match=r"agent's folder cannot be sent .*Package size.*in .*\.rayignore"):
+            by_ray("one", ray_address=cluster)
 
     def test_kills_of_workers_and_drivers_lose_nothing_and_nothing_confirmed_is_asked_twice(
         self, cluster: str, run_on_disk: Any

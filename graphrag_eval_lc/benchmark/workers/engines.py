@@ -12,16 +12,20 @@ from graphrag_eval_lc.benchmark.workers.pool import Transport, WorkerPool
 from graphrag_eval_lc.benchmark.workers.processes import ProcessTransport
 from graphrag_eval_lc.benchmark.workers.scoring_engine import tell_of_start
 from graphrag_eval_lc.benchmark.workers.shipping import packed
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 @asynccontextmanager
-async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) -> AsyncGenerator[WorkerPool, None]:
+async def worker_pool(
+    agent: Agent, options: CheckedOptions, output: RunOutput, stop: StopSignal
+) -> AsyncGenerator[WorkerPool, None]:
     """Give the workers of a run, which end with the context.
 
     Args:
         agent: The agent, as it was loaded here; workers load it from what it was given as.
         options: The options of the run.
         output: Where the run goes, resumed.
+        stop: Ends the waiting for a cluster.
 
     Raises:
         GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
@@ -37,7 +41,7 @@ async def worker_pool(agent: Agent, options: CheckedOptions, output: RunOutput) 
     if options.engine == RAY:
         tell_of_start(output, options.ray_address)
     try:
-        await pool.aopen()
+        await pool.aopen(stop)
         yield pool
         is_whole = True
     finally:

@@ -174,13 +174,20 @@ class WorkerPool:
         self._lost_in_a_row = 0
         self._is_closing = False
 
-    async def aopen(self) -> None:
+    async def aopen(self, stop: StopSignal) -> None:
         """Reach the machines.
 
         Raises:
             GraphRAGEvalError: They cannot be reached.
+            KeyboardInterrupt: The run is stopped before they are.
         """
-        self._size = await self._transport.aopen()
+        opening = asyncio.ensure_future(self._transport.aopen())
+        while not opening.done():
+            await asyncio.wait({opening}, timeout=_LOOKING_SEC)  # the signal does not tell of itself here
+            if stop.reason is not None and not opening.done():
+                opening.cancel()
+                raise KeyboardInterrupt(stop.message)
+        self._size = opening.result()
 
     async def abegin(self, stop: StopSignal) -> None:
         """Start the workers, where the transport wants all at the beginning, and wait for the first of them.

@@ -191,7 +191,7 @@ class _ForkServer:
             except OSError:
                 raise AgentError(
                     f"no process can be started for questions: what they are forked from is gone{self._how_it_ended()}",
-                    hint="Look at what it printed. Where memory ran out, lower max_concurrency (--concurrency).",
+                    hint="Look at what it printed. Where memory ran out, lower max_concurrency (--max-concurrency).",
                 ) from None
 
     def _how_it_ended(self) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.workers.messages import FromWorker, Job, ToWorker
-from graphrag_eval_lc.benchmark.workers.ray_cluster import RayCluster, places_of_code, use_code_in, why_lost
+from graphrag_eval_lc.benchmark.workers.ray_cluster import RayCluster, answer_of, places_of_code, use_code_in, why_lost
 from graphrag_eval_lc.benchmark.workers.shipping import packed
 from graphrag_eval_lc.benchmark.workers.spool import left_behind
 from graphrag_eval_lc.benchmark.workers.worker import Worker
@@ -62,7 +62,7 @@ class RayTransport:
             take.options(num_cpus=0, scheduling_strategy=affinity(node, soft=False)).remote(self._run_id)
             for node in nodes
         ]
-        found = await asyncio.gather(*(_awaited(each) for each in taking), return_exceptions=True)
+        found = await asyncio.gather(*map(answer_of, taking), return_exceptions=True)
         return [response for responses in found if isinstance(responses, list) for response in responses]
 
     async def astart(self, number: int, hear: Callable[[FromWorker], None], lost: Callable[[str], None]) -> "RayLink":
@@ -113,7 +113,7 @@ class RayLink:
     async def _listen(self) -> None:
         while not self._is_ended:
             try:
-                told: list[FromWorker] = pickle.loads(await self._actor.take.remote(_LISTENING_SEC))
+                told: list[FromWorker] = pickle.loads(await answer_of(self._actor.take.remote(_LISTENING_SEC)))
             except asyncio.CancelledError:
                 raise
             except Exception as problem:
@@ -169,10 +169,6 @@ RayWorker.take.__ray_concurrency_group__ = "take"  # type: ignore[attr-defined]
 
 def _left_behind(run_id: str) -> list[dict[str, Any]]:
     return list(left_behind(run_id))
-
-
-async def _awaited(reference: Any) -> Any:
-    return await reference
 
 
 def _with_file_by_name(job: Job) -> tuple[Job, str | None]:

@@ -3,11 +3,13 @@
 Imported only where the engine is Ray, which is an optional extra.
 """
 
+import asyncio
 import contextlib
 import importlib
 import os
 import secrets
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -23,6 +25,7 @@ _HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
 _NOT_SENT = [".git", ".venv", "venv", "__pycache__", "node_modules", "runs", "*.jsonl", "*.parquet", "report.html"]
 # Of a cluster that is started here: it tells nobody of its use, and without a token Ray would write one into the home.
 _OWN_CLUSTER = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+_REACHED_SEC = 10.0
 _TOKENS = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
@@ -83,6 +86,7 @@ class RayCluster:
         with _signal_handlers_kept():
             try:
                 if self._address is not None:
+                    _require_port(self._address)
                     sent = {} if self.folder is None else {"working_dir": self.folder, "excludes": _NOT_SENT}
                     self.ray.init(address=self._address, logging_level="error", runtime_env=sent)
                 else:
@@ -94,13 +98,31 @@ class RayCluster:
                 if not isinstance(problem, Exception):
                     self.ray.shutdown()
                     raise
-                where = "started here" if self._address is None else f"reached at {self._address}"
-                raise OptionError(
-                    f"no Ray cluster can be {where}: {masked_error_text(problem).splitlines()[0]}",
-                    key="engine" if self._address is None else "ray_address",
-                    hint="Look at it with: ray status. A token goes into RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token.",
-                ) from problem
+                raise self._not_connected(problem) from problem
         self._closing.callback(self.ray.shutdown)
+
+    def _not_connected(self, problem: Exception) -> OptionError:
+        if self.folder is not None and type(problem).__name__ == "RuntimeEnvSetupError":
+            reason = masked_error_text(problem.__cause__ or problem).splitlines()[-1].partition(". ")[0]
+            hint = f"Name what workers do not need, such as data, in {Path(self.folder, '.rayignore')}."
+            return OptionError(f"the agent's folder cannot be sent to the cluster: {reason}", key="agent", hint=hint)
+        where = "started here" if self._address is None else f"reached at {self._address}"
+        return OptionError(
+            f"no Ray cluster can be {where}: {masked_error_text(problem).splitlines()[0]}",
+            key="engine" if self._address is None else "ray_address",
+            hint="Look at it with: ray status. A token goes into RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token.",
+        )
+
+
+def _require_port(address: str) -> None:
+    """Let nobody wait for an address where nothing answers: Ray would try again for a quarter of an hour.
+
+    Raises:
+        OSError: No connection can be made there.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "://" not in address:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_SEC).close()
 
 
 def places_of_code() -> tuple[str, list[str]]:
@@ -145,6 +167,28 @@ def _signal_handlers_kept() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, earlier)
+
+
+async def answer_of(reference: Any) -> Any:
+    """Wait for what a call of an actor or task returns.
+
+    Who is cancelled waits no longer, but the call goes on: in the thread of Ray's client a cancelled one is an error.
+    """
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+
+    def tell(_: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(end)
+
+    def end() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    answer = reference.future()
+    answer.add_done_callback(tell)
+    await ended
+    return answer.result()
 
 
 def why_lost(problem: BaseException) -> str:

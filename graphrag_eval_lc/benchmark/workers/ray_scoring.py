@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from graphrag_eval_lc.benchmark.workers.ray_cluster import RayCluster, places_of_code, use_code_in, why_lost
+from graphrag_eval_lc.benchmark.workers.ray_cluster import RayCluster, answer_of, places_of_code, use_code_in, why_lost
 from graphrag_eval_lc.benchmark.workers.shipped_kinds import ShippedKinds, reason_and_hint
 from graphrag_eval_lc.benchmark.workers.shipping import pickled
 from graphrag_eval_lc.config import EvaluationConfig
@@ -196,7 +196,7 @@ class _Actors:
             actor = await self._afree()
             actor.samples += len(batch.asked)
             try:
-                answer = pickle.loads(await actor.handle.compare.remote(data))
+                answer = pickle.loads(await answer_of(actor.handle.compare.remote(data)))
             except self._ray.exceptions.RayTaskError as problem:
                 raise _failed(problem) from problem
             except Exception as problem:
@@ -243,7 +243,7 @@ class _Actors:
         actor = _Actor(len(self._known) + 1, self._remote.remote(*places_of_code()))
         self._known.append(actor)
         try:
-            refused = await actor.handle.begin.remote(self._job)
+            refused = await answer_of(actor.handle.begin.remote(self._job))
         except self._ray.exceptions.RayTaskError as problem:
             self._fail(_failed(problem))
         except Exception as problem:

@@ -11,6 +11,9 @@ ROOT = Path(__file__).parents[3]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_LINES, LONGEST_LINE = 150, 120
+OPTION = re.compile(r"`(?:[^`\n]* )?(--[a-z][a-z-]+)")
+OF_EACH_COMMAND = {"--help", "--help-all", "--install-completion"}
+OF_OTHER_PROGRAMS = {"--array", "--extra", "--header", "--junitxml", "--lf"}
 
 
 def navigation(entry: Any) -> set[Path]:
@@ -47,3 +50,10 @@ def test_files_that_a_page_links_to_are_there(page: Path) -> None:
     linked = {target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target} - {""}
     paths = {(page.parent / target).resolve() for target in linked}
     assert {path for path in paths - SITE if not path.exists()} == set()
+
+
+def test_options_that_a_page_names_are_there() -> None:
+    reference = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    known = {*re.findall(r"--[a-z][a-z-]+", reference), *OF_EACH_COMMAND, *OF_OTHER_PROGRAMS}
+    named = {(option, page.name) for page in PAGES for option in OPTION.findall(page.read_text(encoding="utf-8"))}
+    assert {each for each in named if each[0] not in known and not each[0].startswith("--graphrag-")} == set()

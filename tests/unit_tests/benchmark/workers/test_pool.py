@@ -73,7 +73,7 @@ class Asked:
         )
 
     async def __aenter__(self) -> "Asked":
-        await self.pool.aopen()
+        await self.pool.aopen(StopSignal())
         await self.pool.abegin(StopSignal())
         return self
 
@@ -122,6 +122,22 @@ async def test_an_agent_that_no_worker_can_load_ends_it_with_the_reason() -> Non
     with pytest.raises(AgentError, match="no database here"):
         async with Asked(Threads(broken)) as asked:
             await asked.attempt("q")
+
+
+class NotThere(Threads):
+    async def aopen(self) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+
+def test_a_run_that_is_stopped_before_its_machines_are_reached_ends() -> None:
+    async def opened() -> None:
+        stop = StopSignal()
+        asyncio.get_running_loop().call_later(0.1, stop.request, "interrupted", "Ctrl-C")
+        await Asked(NotThere(pid)).pool.aopen(stop)
+
+    with pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+        asyncio.run(opened())
 
 
 async def never(question: str) -> str:
