@@ -148,6 +148,7 @@ _LINE_BREAKS = (b"\n", b"\r", b"\x85", b"\xa8", b"\xa9")
 _DEEP_LINE = rb"[ \t?:-]{%d}" % MAX_DEPTH
 _DEEP_LINES = {ending: re.compile(re.escape(ending) + _DEEP_LINE) for ending in _LINE_BREAKS}
 
+_MERGE_TAG = "tag:yaml.org,2002:merge"
 _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -160,12 +161,36 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
     }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Resolve ``<<`` keys up to a bound, as they may double a mapping at each level."""
+        """Resolve ``<<`` keys up to a bound, as they may double a mapping at each level.
+
+        A mapping's own keys go before those of mappings that it merges, and of these the first goes before the others
+        (https://yaml.org/type/merge.html). PyYAML 6.0.4 lets the last one win.
+        """
+        merged = [value for key, value in node.value if key.tag == _MERGE_TAG]
+        if not merged:
+            super().flatten_mapping(node)
+            return
+        own = node.value = [pair for pair in node.value if pair[0].tag != _MERGE_TAG]
+        pairs: list[tuple[yaml.Node, yaml.Node]] = []
+        for mapping in reversed([each for value in merged for each in _mappings_of(value)]):
+            self.flatten_mapping(mapping)
+            pairs.extend(mapping.value)
+            if len(pairs) > MAX_MERGED_KEYS:
+                raise yaml.constructor.ConstructorError(
+                    None, None, "merge keys (<<) make this mapping too large", node.start_mark
+                )
+        node.value = pairs + own
         super().flatten_mapping(node)
-        if len(node.value) > MAX_MERGED_KEYS:
-            raise yaml.constructor.ConstructorError(
-                None, None, "merge keys (<<) make this mapping too large", node.start_mark
-            )
+
+
+def _mappings_of(value: yaml.Node) -> Sequence[yaml.MappingNode]:
+    """Return the mappings that a ``<<`` key names: one, or those of a list."""
+    named: list[Any] = value.value if isinstance(value, yaml.SequenceNode) else [value]
+    for each in named:
+        if not isinstance(each, yaml.MappingNode):
+            what = f"a merge key (<<) needs a mapping or a list of mappings, not a {each.id}"
+            raise yaml.constructor.ConstructorError(None, None, what, each.start_mark)
+    return named
 
 
 def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
@@ -320,19 +345,25 @@ def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> N
     text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
     if not _has_deep_line(text) and _bracket_depth(text) <= MAX_DEPTH:
         return
+    is_too_deep, mark = False, None
     depth = 0
-    for event in yaml.parse(file.text, Loader=_RecordLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
+    try:
+        for event in yaml.parse(file.text, Loader=_RecordLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:
-                raise error(
-                    f"the {what} is nested more than {MAX_DEPTH} levels deep",
-                    path=file.path,
-                    line=event.start_mark.line + 1 if event.start_mark else None,
-                    hint="Look for brackets or dashes that open and never close.",
-                )
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+                is_too_deep, mark = True, event.start_mark
+                break
+    except yaml.YAMLError as problem:
+        if "nesting depth" not in str(problem):  # a bound of newer versions of libyaml
+            raise
+        is_too_deep, mark = True, getattr(problem, "problem_mark", None)
+    if is_too_deep:
+        raise error(
+            f"the {what} is nested more than {MAX_DEPTH} levels deep",
+            path=file.path,
+            line=mark.line + 1 if mark else None,
+            hint="Look for brackets or dashes that open and never close.",
+        )
 
 
 def _has_deep_line(text: bytes) -> bool:

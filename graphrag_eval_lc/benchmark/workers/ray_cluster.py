@@ -25,7 +25,7 @@ _HINT = "Install it: pip install 'graphrag-eval-lc[ray]'."
 _NOT_SENT = [".git", ".venv", "venv", "__pycache__", "node_modules", "runs", "*.jsonl", "*.parquet", "report.html"]
 # Of a cluster that is started here: it tells nobody of its use, and without a token Ray would write one into the home.
 _OWN_CLUSTER = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-_REACHED_SEC = 10.0
+_ANSWER_SEC = 10.0
 _TOKENS = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
@@ -86,7 +86,7 @@ class RayCluster:
         with _signal_handlers_kept():
             try:
                 if self._address is not None:
-                    _require_port(self._address)
+                    _require_answer(self._address)
                     sent = {} if self.folder is None else {"working_dir": self.folder, "excludes": _NOT_SENT}
                     self.ray.init(address=self._address, logging_level="error", runtime_env=sent)
                 else:
@@ -114,15 +114,27 @@ class RayCluster:
         )
 
 
-def _require_port(address: str) -> None:
+def _require_answer(address: str) -> None:
     """Let nobody wait for an address where nothing answers: Ray would try again for a quarter of an hour.
 
     Raises:
-        OSError: No connection can be made there.
+        ConnectionError: No connection can be made there.
     """
-    host, _, port = address.rpartition(":")
-    if host and port.isdecimal() and "://" not in address:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_SEC).close()
+    known = _found_by_ray() if address == "auto" else address
+    host, _, port = known.rpartition(":")
+    if not host or not port.isdecimal() or "://" in known:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SEC).close()
+    except OSError as problem:
+        raise ConnectionError(f"nothing answers at {known} ({problem.strerror or problem})") from problem
+
+
+def _found_by_ray() -> str:
+    """Return the address that Ray has noted of a cluster on this machine, which may be gone; empty for none."""
+    with contextlib.suppress(Exception):  # no public part of Ray
+        return str(importlib.import_module("ray._private.services").canonicalize_bootstrap_address("auto"))
+    return ""
 
 
 def places_of_code() -> tuple[str, list[str]]:

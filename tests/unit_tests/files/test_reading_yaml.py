@@ -48,6 +48,29 @@ def test_hostile_yaml_gets_one_clear_error_within_a_second(text: str, complaint:
     assert str(caught.value).startswith("qa.yaml")
 
 
+def test_of_merged_mappings_the_first_goes_before_the_others_and_own_keys_before_all() -> None:
+    value = parsed(
+        "a: &a {name: first, only: a}\n"
+        "b: &b {name: second, too: b}\n"
+        "ab: {<<: [*a, *b]}\n"
+        "ba: &ba {<<: [*b, *a]}\n"
+        "own: {name: own, <<: [*a, *b]}\n"
+        "again: {<<: [*a, *ba]}\n"
+        "one: {<<: *ba, name: one}\n"
+    )
+    assert value["ab"] == value["again"] == {"name": "first", "only": "a", "too": "b"}
+    assert value["ba"] == {"name": "second", "only": "a", "too": "b"}
+    assert value["own"] == {"name": "own", "only": "a", "too": "b"}
+    assert value["one"] == {"name": "one", "only": "a", "too": "b"}
+
+
+def test_only_mappings_can_be_merged() -> None:
+    with pytest.raises(
+        DatasetError, match=r"line 2: .*a merge key \(<<\) needs a mapping or a list of mappings, not a"
+    ):
+        parsed("a: 1\nb: {<<: [1]}")
+
+
 def test_honest_aliases_and_depth_are_read() -> None:
     depth = MAX_DEPTH - 1
     value = parsed("a: &a [1]\nb: [*a, *a]\nc: " + "[" * depth + "]" * depth)
