@@ -172,7 +172,7 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
             return
         own = node.value = [pair for pair in node.value if pair[0].tag != _MERGE_TAG]
         pairs: list[tuple[yaml.Node, yaml.Node]] = []
-        for mapping in reversed([each for value in merged for each in _mappings_of(value)]):
+        for mapping in (each for value in merged for each in reversed(_mappings_of(value))):
             self.flatten_mapping(mapping)
             pairs.extend(mapping.value)
             if len(pairs) > MAX_MERGED_KEYS:

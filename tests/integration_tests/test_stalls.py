@@ -12,6 +12,9 @@ import pytest
 pytestmark = pytest.mark.full
 
 BLOCKING = """
+import gc
+
+gc.disable()  # a full collection stands still for 0.1 s too, at any time
 SECONDS = {seconds}
 
 async def answer(state, config: RunnableConfig):
@@ -58,13 +61,11 @@ def test_neighbours_of_a_question_that_blocks_are_answered_and_the_command_says_
     assert "in answer (" in stderr
     journalled = {key[0]: record for key, record in run.journalled().items()}
     assert [key for key, record in journalled.items() if record["status"] == "error"] == ["q003"]
-    # A machine that has much else to do stalls the loop for a moment too.
-    stalled = {key for key, record in journalled.items() if record.get("stalled_sec", 0.0) >= 2}
+    stalled = {key for key, record in journalled.items() if "stalled_sec" in record}
     assert stalled == {f"q{number:03}" for number in range(8)} - {"q003"}
     assert all(record["elapsed_sec"] >= 3 for key, record in journalled.items() if key in stalled)
-    events = map(json.loads, log.read_text().splitlines())
-    told = [event["question_id"] for event in events if event["event"] == "loop_stalled"]
-    assert told.count("q003") == 1
+    kinds = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+    assert kinds.count("loop_stalled") == 1
 
 
 def test_a_process_that_was_suspended_is_no_alarm_and_costs_no_question_its_time(run_on_disk: Any) -> None:

@@ -57,11 +57,13 @@ def test_of_merged_mappings_the_first_goes_before_the_others_and_own_keys_before
         "own: {name: own, <<: [*a, *b]}\n"
         "again: {<<: [*a, *ba]}\n"
         "one: {<<: *ba, name: one}\n"
+        "two: {<<: *a, <<: *b}\n"
     )
     assert value["ab"] == value["again"] == {"name": "first", "only": "a", "too": "b"}
     assert value["ba"] == {"name": "second", "only": "a", "too": "b"}
     assert value["own"] == {"name": "own", "only": "a", "too": "b"}
     assert value["one"] == {"name": "one", "only": "a", "too": "b"}
+    assert value["two"]["name"] == "second"  # as of repeated keys
 
 
 def test_only_mappings_can_be_merged() -> None:

@@ -41,11 +41,11 @@ def test_what_cannot_be_pickled_goes_by_the_name_that_a_module_has_for_it(monkey
 def test_the_running_program_is_no_module_under_none_of_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
     program = ModuleType("__main__")
     program.__file__ = "my_script.py"
-    program.graph = threading.Lock()  # type: ignore[attr-defined]
+    graph = vars(program)["graph"] = threading.Lock()
     monkeypatch.setitem(sys.modules, "__main__", program)
     monkeypatch.setitem(sys.modules, "__mp_main__", program)  # as multiprocessing has it
     with pytest.raises(AgentError, match="the agent cannot be sent to another process"):
-        packed(Job(agent=program.graph))
+        packed(Job(agent=graph))
 
 
 def test_what_only_the_program_has_is_pickled_by_value() -> None:
