@@ -299,7 +299,15 @@ _TRANSIENT = frozenset(
     }
 )
 _WRONG_REQUESTS = frozenset(
-    {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema", "MissingSchema", "LocationValueError"}
+    {
+        "InvalidSchema",
+        "InvalidURL",
+        "LocalProtocolError",
+        "LocationValueError",
+        "MissingSchema",
+        "RefusedResponseError",  # ours, which some clients wrap
+        "UnsupportedProtocol",
+    }
 )
 _RATE_LIMIT = re.compile(
     r"(rate_?limit(ed|_?exceeded|_?reached)?|too_?many_?requests|resource_?exhausted|throttl(ed|ing))"

@@ -1,6 +1,7 @@
 """Finds agents on a LangGraph server by their address, such as ``http://127.0.0.1:2024/agent``."""
 
 import asyncio
+import json
 import os
 import re
 import ssl
@@ -16,11 +17,12 @@ from uuid import UUID
 
 import httpx
 from langgraph.pregel.remote import RemoteGraph
-from langgraph_sdk import get_client, get_sync_client
+from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, OptionError
+from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError, RefusedResponseError, bounded_http
 from graphrag_eval_lc.masking import masked_text, remember_secret
 from graphrag_eval_lc.texts import listed
 
@@ -155,27 +157,21 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         AgentError: The server is not there or is none of LangGraph, refuses the key, or has no such assistant.
     """
     headers = {} if key.value is None else {_KEY_HEADER: key.value}
-    # As the SDK's client, without the proxies of the environment. Redirects are refused: they would take the key along.
-    transport = httpx.AsyncHTTPTransport()
-    async with httpx.AsyncClient(transport=transport, headers=headers, timeout=_CHECK_SEC) as client:
+    # As the SDK's client, without the proxies of the environment.
+    checking = httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(), headers=headers, timeout=_CHECK_SEC)
+    async with _bounded(checking) as client:
         server = _Server(client, address, key)
         assistant = await server.assistant()
         identifier = str(assistant["assistant_id"])
         schema = await server.input_schema(identifier) if wants_schema else {}
     timeouts = (_CONNECT_SEC, _SILENCE_SEC, _SILENCE_SEC, None)  # no limit for a place in the pool
     remote = get_client(url=address.server, api_key=key.value, timeout=timeouts)
-    sync_remote = get_sync_client(url=address.server, api_key=key.value, timeout=timeouts)
+    _bounded(remote.http.client)
     await stack.enter_async_context(remote)
-    stack.enter_context(sync_remote)
     graph_id, version = assistant.get("graph_id"), assistant.get("version")
     is_known = address.assistant in (graph_id, identifier)
     return DeployedAgent(
-        RemoteGraph(
-            address.assistant if is_known else identifier,
-            client=remote,
-            sync_client=sync_remote,
-            name=address.assistant,
-        ),
+        _ServedGraph(address.assistant if is_known else identifier, client=remote, name=address.assistant),
         str(address),
         f"graph {graph_id}, assistant {identifier}" + ("" if version is None else f", version {version}"),
         schema,
@@ -184,6 +180,25 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         if key.value is not None and _is_open(address.server)
         else (),
     )
+
+
+def _bounded(client: httpx.AsyncClient) -> httpx.AsyncClient:
+    """Let a client follow redirects on its server, refuse all others, and refuse bodies that are too large."""
+    client.follow_redirects, client.event_hooks = True, bounded_http()
+    return client
+
+
+class _ServedGraph(RemoteGraph):
+    """A graph on a server, whose answer without a state is an error; RemoteGraph returns None for it."""
+
+    async def ainvoke(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            output = await super().ainvoke(*arguments, **options)
+        except (json.JSONDecodeError, RecursionError) as problem:
+            raise ConnectionError(f"the server sent an event that is not readable as JSON: {problem}") from None
+        if output is None:
+            raise ConnectionError("the server ended the stream without sending a state of the graph")
+        return output
 
 
 async def _acancel(remote: LangGraphClient, thread_id: str) -> None:
@@ -253,6 +268,9 @@ class _Server:
             what, hint = f"the server {server} does not answer within {_CHECK_SEC:g} s", "Look at what it is doing."
         except httpx.ConnectError as problem:
             what, hint = self._unreached(problem)
+        except RefusedResponseError as problem:
+            is_redirect = isinstance(problem, RefusedRedirectError)
+            what, hint = str(problem), "Give the address that it redirects to." if is_redirect else "Look at its log."
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             what = f"{server} gives no HTTP answer ({str(problem) or type(problem).__name__})"
             hint = "Another program may listen there."
@@ -279,10 +297,6 @@ class _Server:
             else:
                 what = f"the server {server} refuses {self.key} ({status})"
                 hint = "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
-        elif response.is_redirect:
-            target = urlsplit(response.headers.get("location", ""))
-            what = f"{server} sends on to {target.scheme or 'another path'}://{target.hostname or ''} ({status})"
-            hint = "Give the address that it sends on to."
         elif response.is_server_error or status == HTTPStatus.TOO_MANY_REQUESTS:
             what, hint = f"the server {server} fails ({status} {response.reason_phrase})", "Look at its log."
         else:
@@ -321,7 +335,7 @@ def _is_uuid(text: str) -> bool:
 def _json(response: httpx.Response) -> Any:
     try:
         return response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -92,6 +92,23 @@ def import_dataset(
             "--timeout", help="The longest time for a query, in seconds.", metavar="SEC", rich_help_panel=_ENDPOINT
         ),
     ] = 60,
+    max_bytes: Annotated[
+        int,
+        typer.Option(
+            "--max-bytes",
+            help="The size of the largest results of a query, after decompression.",
+            metavar="N",
+            rich_help_panel=_ENDPOINT,
+        ),
+    ] = 100_000_000,
+    follow_redirects: Annotated[
+        bool,
+        typer.Option(
+            "--follow-redirects",
+            help="Follow redirects to another host; they are refused otherwise.",
+            rich_help_panel=_ENDPOINT,
+        ),
+    ] = False,
 ) -> None:
     """Turn a published dataset of questions and queries into a reference dataset.
 
@@ -123,7 +140,8 @@ def import_dataset(
     refuse_existing(output, overwrite=overwrite)
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
     languages = comma_separated(language or ())
-    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout)
+    asking = (endpoint, refresh, timeout, max_bytes, follow_redirects)
+    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking)
     with _progress() as show:
         found = imported(source, options, show)
     for problem in found.problems:

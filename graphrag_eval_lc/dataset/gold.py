@@ -1,5 +1,6 @@
 """Gold results of a question, as the reference output of a step: SPARQL JSON made whole, or rows as they are."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,11 @@ _NUMBERS: Final = frozenset(f"{_XSD}{name}" for name in ("integer", "int", "long
     f"{_XSD}{sign}Integer" for sign in ("nonNegative", "positive", "nonPositive", "negative")
 }
 _DATES: Final = frozenset(f"{_XSD}{name}" for name in ("date", "dateTime", "gYear", "gYearMonth", "gMonthDay"))
+# The column of the row with which Virtuoso and others answer ASK.
+_ASK_COLUMN: Final = ["__ASK_RETVAL"]
+_ASK: Final = re.compile(
+    r"(?:\s+|#[^\r\n]*|PREFIX\s*[^\s:]*:\s*<[^>]*>|BASE\s*<[^>]*>|DEFINE\s+\S+\s+\S+)*+ASK\b", re.IGNORECASE
+)
 
 
 class BrokenGoldError(ValueError):
@@ -86,14 +92,25 @@ def _require_whole(text: str) -> None:
         pass
 
 
-def gold_of_sparql(value: Any) -> Gold:
+def is_ask_query(query: str) -> bool:
+    r"""Return whether a SPARQL query is an ASK.
+
+    Example:
+        >>> is_ask_query("# Is it?\nPREFIX : <urn:ask#> ASK { :oslo a :City }"), is_ask_query("SELECT ?ask {}")
+        (True, False)
+    """
+    return _ASK.match(query) is not None
+
+
+def gold_of_sparql(value: Any, *, is_ask: bool = False) -> Gold:
     """Return the gold of SPARQL results in JSON, in few letters and with the columns that any row binds.
 
     ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Values that are no
-    texts become texts.
+    texts become texts. Some stores, such as Virtuoso, answer ASK with rows: one with 1 for true, none or 0 for false.
 
     Args:
         value: The parsed JSON.
+        is_ask: Whether it answers an ASK.
 
     Raises:
         BrokenGoldError: It breaks the format.
@@ -109,6 +126,10 @@ def gold_of_sparql(value: Any) -> Gold:
     rows = bindings_of(value)
     cells = [{str(name): _cell(name, cell) for name, cell in row.items() if cell is not None} for row in rows]
     declared = _declared(value.get("head"))
+    if is_ask or _ASK_COLUMN in (declared, *map(list, cells)):
+        if "results" not in value:
+            raise BrokenGoldError("they have neither boolean nor results")
+        return _gold_of_ask(_truth_in(cells))
     bound = {name for row in cells for name in row}
     names = list(dict.fromkeys([*declared, *(name for row in cells for name in row)]))
     columns = tuple(name for name in names if name in bound) or tuple(names)
@@ -145,6 +166,14 @@ def _gold_of_ask(value: Any) -> Gold:
     if not isinstance(word, bool):
         raise BrokenGoldError(f"boolean is {shortened(json_text(value), 40)}, neither true nor false")
     return Gold(json_text({"head": {}, "boolean": word}, is_compact=True), SPARQL_RESULTS, None, False, "boolean")
+
+
+def _truth_in(rows: list[dict[str, Any]]) -> Any:
+    """Return the truth value in the rows of a store that answers ASK with rows."""
+    cells = [cell["value"] for row in rows for cell in row.values()]
+    if len(cells) > 1:
+        raise BrokenGoldError(f"an ASK is answered with {len(cells)} values")
+    return {"1": True, "0": False}.get(cells[0], cells[0]) if cells else False
 
 
 def _declared(head: Any) -> list[str]:

@@ -7,13 +7,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
-from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, is_ask_query
 from graphrag_eval_lc.dataset.qald import is_qald, read_qald
 from graphrag_eval_lc.dataset.question_tables import Columns, read_question_table
 from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, unique_ids
-from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint
+from graphrag_eval_lc.dataset.sparql_endpoint import (
+    DEFAULT_MAX_BYTES,
+    EndpointError,
+    EndpointGoneError,
+    SparqlEndpoint,
+)
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import DatasetError, OptionError, warn
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.reading import TextFile, parse_json_at, read_text
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.rows import read_sparql_results
@@ -46,6 +52,8 @@ class ImportOptions:
         endpoint: The URL of a SPARQL endpoint, which is asked for the results that the dataset does not have.
         refresh: Whether it is asked for all results.
         timeout: The longest time for a query, in seconds.
+        max_bytes: The size of the largest results that it may send, after decompression.
+        follow_redirects: Whether it may redirect to another host.
     """
 
     languages: Sequence[str] = ()
@@ -56,6 +64,8 @@ class ImportOptions:
     endpoint: str | None = None
     refresh: bool = False
     timeout: float = DEFAULT_TIMEOUT
+    max_bytes: int = DEFAULT_MAX_BYTES
+    follow_redirects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,8 @@ def import_dataset(
     endpoint: str | None = None,
     refresh: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    follow_redirects: bool = False,
     question_column: str | None = None,
     query_column: str | None = None,
     id_column: str | None = None,
@@ -119,7 +131,9 @@ def import_dataset(
         keep_empty: Whether a gold without rows is a reference step too, which any query without rows fits.
         endpoint: The URL of a SPARQL endpoint, which is asked for the gold that the dataset lacks, or has without rows.
         refresh: Whether the endpoint is asked for all gold.
-        timeout: The longest time for a query of the endpoint, in seconds.
+        timeout: The longest time for a query of the endpoint, in seconds, from the first byte to the last.
+        max_bytes: The size of the largest results that the endpoint may send, after decompression.
+        follow_redirects: Whether the endpoint may redirect queries to another host.
         question_column: The column of a table with the questions. None for it and the next ones: by the usual names.
         query_column: The column with the queries.
         id_column: The column with the ids; without one the questions are numbered from 1.
@@ -150,7 +164,9 @@ def import_dataset(
     languages = (language,) if isinstance(language, str) else tuple(language)
     # The default goes with any file.
     given = () if languages == (DEFAULT_LANGUAGE,) else languages
-    options = ImportOptions(given, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout)
+    options = ImportOptions(
+        given, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout, max_bytes, follow_redirects
+    )
     found = imported(source, options)
     for message in (*map(str, found.problems), *found.notes):
         warn(message, stacklevel=2)
@@ -178,7 +194,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     if options.step_name is not None:
         dataset.step_name = options.step_name
     if options.endpoint is not None:
-        _ask(dataset, options, progress)
+        run_sync(lambda: _ask(dataset, options, progress))
     templates: dict[str, list[dict[str, Any]]] = {}
     template_of: dict[str, str] = {}
     lists: dict[str, list[str]] = {name: [] for name in ("query", "gold", "empty", "kept", "moved", "other", "own")}
@@ -235,18 +251,21 @@ def _json(file: TextFile) -> Any:
     return None
 
 
-def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> None:
+async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> None:
     """Take the results of the endpoint for the questions that need them, or say why there are none."""
     places = [
         place
         for place, question in enumerate(dataset.questions)
         if question.query and (options.refresh or question.gold is None or question.gold.is_empty)
     ]
-    with SparqlEndpoint(options.endpoint or "", options.timeout) as endpoint:
+    async with SparqlEndpoint(
+        options.endpoint or "", options.timeout, options.max_bytes, follows_redirects=options.follow_redirects
+    ) as endpoint:
         for number, place in enumerate(places, start=1):
             question = dataset.questions[place]
             try:
-                gold = gold_of_sparql(endpoint.results(question.query or ""))
+                query = question.query or ""
+                gold = gold_of_sparql(await endpoint.results(query), is_ask=is_ask_query(query))
             except EndpointGoneError as problem:
                 left = counted(len(places) - number + 1, "query was not asked", "queries were not asked")
                 what = f"{endpoint.name} no longer answers ({problem}), and {left}"

@@ -1,20 +1,25 @@
 """Asking a SPARQL endpoint over HTTP, as the SPARQL 1.1 protocol has it."""
 
-import time
+import asyncio
 from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
 
 from graphrag_eval_lc.errors import DatasetError, OptionError
+from graphrag_eval_lc.event_loop.bounded_http import (
+    RefusedRedirectError,
+    RefusedResponseError,
+    TooLargeResponseError,
+    bounded_http,
+)
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS
 from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.texts import shortened
 
-# Longer results are no gold that anybody reads, and would fill the memory.
-_MOST_BYTES: Final = 50_000_000
+DEFAULT_MAX_BYTES: Final = 100_000_000
 _SHOWN: Final = 200
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _RETRIES: Final = RetryPolicy(longest_retry_after=60.0)
@@ -31,17 +36,21 @@ class EndpointGoneError(EndpointError):
 
 
 class SparqlEndpoint:
-    """An endpoint that is asked one query after the other; a context manager.
+    """An endpoint that is asked one query after the other; an asynchronous context manager.
 
     Args:
         url: Its URL; a user and a password in it are sent as basic authentication.
-        timeout: The longest time for a query, in seconds.
+        timeout: The longest time for a query, in seconds, from the first byte sent to the last one received.
+        max_bytes: The size of the largest results, after decompression.
+        follows_redirects: Whether redirects may lead to another host.
 
     Raises:
-        OptionError: The URL is none of HTTP, or the timeout is not above 0.
+        OptionError: The URL is none of HTTP, or a number is not above 0.
     """
 
-    def __init__(self, url: str, timeout: float) -> None:
+    def __init__(
+        self, url: str, timeout: float, max_bytes: int = DEFAULT_MAX_BYTES, *, follows_redirects: bool = False
+    ) -> None:
         try:
             parsed = httpx.URL(url)
         except (httpx.InvalidURL, TypeError) as problem:
@@ -51,11 +60,19 @@ class SparqlEndpoint:
             raise OptionError(what, hint="Give one as http://host/sparql.")
         if not timeout > 0:
             raise OptionError(f"timeout is above 0 seconds, not {timeout:g}")
+        if not max_bytes > 0:
+            raise OptionError(f"max_bytes is above 0, not {max_bytes}", hint="Give --max-bytes a positive number.")
         self._url = parsed
         self._timeout = timeout
         # What runs on this machine is asked directly, whatever proxy the environment names.
         is_local = parsed.host in _LOCAL
-        self._client = httpx.Client(timeout=timeout, headers=_HEADERS, follow_redirects=True, trust_env=not is_local)
+        self._client = httpx.AsyncClient(
+            timeout=timeout,
+            headers=_HEADERS,
+            trust_env=not is_local,
+            follow_redirects=True,
+            event_hooks=bounded_http(max_bytes, follows_redirects=follows_redirects),
+        )
         self._has_answered = False
 
     @property
@@ -63,15 +80,15 @@ class SparqlEndpoint:
         """The URL without user and password."""
         return str(self._url.copy_with(userinfo=b""))
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._client.close()
+        await self._client.aclose()
 
-    def results(self, query: str) -> Any:
+    async def results(self, query: str) -> Any:
         """Return the results of a query as parsed JSON. What passes with time is tried again.
 
         Raises:
@@ -81,7 +98,7 @@ class SparqlEndpoint:
         attempt = 1
         while True:
             try:
-                return self._asked(query)
+                return await self._asked(query)
             except httpx.HTTPError as problem:
                 self._refuse_unreached(problem)
                 is_slow = isinstance(problem, httpx.TimeoutException)
@@ -90,21 +107,29 @@ class SparqlEndpoint:
                     is_gone = isinstance(problem, httpx.ConnectError)
                     raise (EndpointGoneError if is_gone else EndpointError)(self._said(problem)) from problem
             attempt += 1
-            time.sleep(wait)
+            await asyncio.sleep(wait)
 
-    def _asked(self, query: str) -> Any:
+    async def _asked(self, query: str) -> Any:
         """Return the results of a query that is sent once."""
-        end = time.monotonic() + self._timeout
-        with self._client.stream("POST", self._url, data={"query": query}) as response:
-            self._has_answered = True
-            content = bytearray()
-            for part in response.iter_bytes():
-                content += part
-                if time.monotonic() > end:
-                    raise EndpointError(self._too_long())
-                if len(content) > _MOST_BYTES:
-                    raise EndpointError(f"the results are larger than {_MOST_BYTES // 1_000_000} MB")
-        text = content.decode("utf-8", "replace")
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                self._client.stream("POST", self._url, data={"query": query}) as response,
+            ):
+                self._has_answered = True
+                await response.aread()
+        except TimeoutError:
+            raise EndpointError(self._too_long()) from None
+        except RefusedRedirectError as problem:
+            hint = "Give the URL that it redirects to, or --follow-redirects (follow_redirects)."
+            if not self._has_answered:
+                raise DatasetError(str(problem), hint=hint) from None
+            raise EndpointError(f"{problem}. {hint}") from None
+        except TooLargeResponseError as problem:
+            raise EndpointError(f"{problem}; --max-bytes (max_bytes) allows more") from None
+        except RefusedResponseError as problem:
+            raise EndpointError(str(problem)) from None
+        text = response.content.decode("utf-8", "replace")
         if response.is_error or not response.is_success:
             message = f"status {response.status_code}: {shortened(text, _SHOWN) or response.reason_phrase}"
             raise httpx.HTTPStatusError(message, request=response.request, response=response)

@@ -8,6 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Literal, TypeVar, Unpack, cast
 
+import httpx
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
+from graphrag_eval_lc.event_loop.bounded_http import bounded_http
 from graphrag_eval_lc.judges.asked_model import (
     LITELLM_OPTIONS,
     AskingOptions,
@@ -157,7 +159,11 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
     remember_secret(key)
     # Azure's class has its own name for the address of a resource.
     address = "base_url" if settings.base_url or provider != "azure_openai" else "azure_endpoint"
-    options = {address: given_base_url(settings), "api_key": key, **bounds}
+    options: dict[str, Any] = {address: given_base_url(settings), "api_key": key, **bounds}
+    if provider == "azure_openai":  # the clients of other packages are theirs
+        options["http_async_client"] = httpx.AsyncClient(
+            timeout=None, follow_redirects=True, event_hooks=bounded_http()
+        )
     extra = {option: value for option, value in extra_settings(settings).items() if option not in LITELLM_OPTIONS}
     given = {option: value for option, value in options.items() if value is not None}
     try:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
-from openai import APIStatusError, AsyncOpenAI
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.judges.asked_model import (
     LITELLM_OPTIONS,
     AskingOptions,
@@ -335,7 +336,14 @@ def client_maker(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = Asy
     remember_secret(key)
     options = {name: value for name, value in extra_settings(settings).items() if name in _CLIENT_OPTIONS}
     # The client wants a key, even where the endpoint does not.
-    return lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options)
+    return lambda: kind(
+        api_key=key or "none",
+        base_url=base_url,
+        max_retries=0,
+        timeout=None,
+        http_client=DefaultAsyncHttpxClient(event_hooks=bounded_http()),
+        **options,
+    )
 
 
 async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settings: ModelSettings) -> Mapping[str, Any]:
@@ -343,16 +351,22 @@ async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settin
 
     Raises:
         BrokenAnswerError: The response is no JSON object, or holds an error despite the status 200.
+        RefusedResponseError: The server redirects to another host, or its response is too large.
         openai.OpenAIError: From the client.
     """
     sent = request_settings(settings)
     # Not the client's method for the endpoint, which takes broken answers for good and walks through every schema.
-    text = await client.post(
-        path,
-        cast_to=str,
-        body={**body, **sent["extra_body"]},
-        options={"headers": sent["extra_headers"], "params": sent["extra_query"]},
-    )
+    try:
+        text = await client.post(
+            path,
+            cast_to=str,
+            body={**body, **sent["extra_body"]},
+            options={"headers": sent["extra_headers"], "params": sent["extra_query"]},
+        )
+    except APIConnectionError as problem:
+        if isinstance(problem.__cause__, RefusedResponseError):  # which the client wraps before its version 3
+            raise problem.__cause__ from None
+        raise
     return _json_object(text)
 
 
@@ -377,7 +391,7 @@ def answer_settings(settings: ModelSettings) -> dict[str, Any]:
 def _json_object(text: str) -> Mapping[str, Any]:
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict) or body.get("error"):
         what = "an error with the status 200" if isinstance(body, dict) else "no JSON object"

@@ -289,7 +289,10 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
         ((404, {}, b"<html>"), "{url} is no LangGraph server: it does not list its assistants (404)"),
         ((200, {}, b"<html>"), "{url} is no LangGraph server: it does not list its assistants (200)"),
         ((500, {}, b""), "the server {url} fails (500 Internal Server Error). Look at its log."),
-        ((307, {"location": "https://u:pa55@graphs.example/x"}, b""), "{url} sends on to https://graphs.example (307)"),
+        (
+            (307, {"location": "https://u:pa55@graphs.example/x"}, b""),
+            "{url} redirects to another host, https://graphs.example. Give",
+        ),
         ((403, {}, b"{}"), "the server {url} asks for a key (403)"),
     ],
 )

@@ -12,9 +12,11 @@ from qald_samples import qald
 from sparql_stub import Answer, answering
 
 from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, validate_dataset
+from graphrag_eval_lc.dataset import sparql_endpoint
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported
 from graphrag_eval_lc.dataset.question_tables import Columns
 from graphrag_eval_lc.errors import DatasetError, OptionError
+from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.run_folder import write_data
 
 URI = {"type": "uri", "value": "urn:oslo"}
@@ -265,7 +267,7 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
 
 
 def test_where_an_endpoint_goes_away_what_it_gave_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     replies: list[Any] = []
 
     def answer(_: str) -> Answer:
@@ -273,7 +275,8 @@ def test_where_an_endpoint_goes_away_what_it_gave_is_kept(folder: Path, monkeypa
         return (200, json.dumps(FOUND), {}) if len(replies) == 1 else (307, "", {"Location": "http://127.0.0.1:1/"})
 
     with answering(answer) as url:
-        found = of_qald(*(question(number, query="ask") for number in range(4)), endpoint=url)
+        questions = (question(number, query="what") for number in range(4))
+        found = of_qald(*questions, endpoint=url, follow_redirects=True)
     assert [identifier for identifier, each in questions_in(found).items() if "reference_steps" in each] == ["0"]
     [problem] = found.problems
     assert "no longer answers" in problem.what

@@ -1,21 +1,26 @@
 """Asking a SPARQL endpoint, which may fail."""
 
 import time
+from typing import Any
 
 import pytest
 from sparql_stub import Answer, answering
 
+from graphrag_eval_lc.dataset import sparql_endpoint
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint
 from graphrag_eval_lc.errors import DatasetError, OptionError
+from graphrag_eval_lc.retrying import RetryPolicy
 
 
-def test_results_of_a_query_are_its_json() -> None:
+async def results(url: str, query: str = "SELECT", seconds: float = 5, **options: Any) -> Any:
+    async with SparqlEndpoint(url, seconds, **options) as endpoint:
+        return await endpoint.results(query)
+
+
+async def test_results_of_a_query_are_its_json() -> None:
     query = "SELECT ?x WHERE { ?x :p 'å + & = ?' }"
-    with (
-        answering(lambda given: (200, f'{{"boolean": {str(given == query).lower()}}}', {})) as url,
-        SparqlEndpoint(url, 5) as endpoint,
-    ):
-        assert endpoint.results(query) == {"boolean": True}
+    with answering(lambda given: (200, f'{{"boolean": {str(given == query).lower()}}}', {})) as url:
+        assert await results(url, query) == {"boolean": True}
 
 
 @pytest.mark.parametrize(
@@ -28,73 +33,64 @@ def test_results_of_a_query_are_its_json() -> None:
         ((200, '{"head": ', {}), "^it gives no JSON"),
     ],
 )
-def test_a_query_without_results_says_why(answer: Answer, text: str) -> None:
-    with (
-        answering(lambda _: answer) as url,
-        SparqlEndpoint(url, 5) as endpoint,
-        pytest.raises(EndpointError, match=text),
-    ):
-        endpoint.results("SELECT")
+async def test_a_query_without_results_says_why(answer: Answer, text: str) -> None:
+    with answering(lambda _: answer) as url, pytest.raises(EndpointError, match=text):
+        await results(url)
 
 
 @pytest.mark.full
-def test_what_passes_with_time_is_asked_again() -> None:
+async def test_what_passes_with_time_is_asked_again() -> None:
     answers = iter([(503, "busy", {"Retry-After": "0"}), (429, "slower", {"Retry-After": "0"}), (200, "{}", {})])
-    with answering(lambda _: next(answers)) as url, SparqlEndpoint(url, 5) as endpoint:
-        assert endpoint.results("SELECT") == {}
+    with answering(lambda _: next(answers)) as url:
+        assert await results(url) == {}
 
 
-def test_a_server_that_asks_for_a_long_wait_is_not_waited_for() -> None:
+async def test_a_server_that_asks_for_a_long_wait_is_not_waited_for() -> None:
     with (
         answering(lambda _: (429, "slower", {"Retry-After": "7200"})) as url,
-        SparqlEndpoint(url, 5) as endpoint,
         pytest.raises(EndpointError, match=r"^status 429: slower$"),
     ):
-        endpoint.results("SELECT")
+        await results(url)
 
 
-def test_a_slow_query_ends_at_the_timeout() -> None:
+async def test_a_slow_query_ends_at_the_timeout() -> None:
     def answer(_: str) -> Answer:
         time.sleep(0.5)
         return 200, "{}", {}
 
     with (
         answering(answer) as url,
-        SparqlEndpoint(url, 0.1) as endpoint,
         pytest.raises(EndpointError, match=r"^no results within 0\.1 seconds$"),
     ):
-        endpoint.results("SELECT")
+        await results(url, seconds=0.1)
 
 
-def test_where_nothing_answers_no_other_query_is_asked() -> None:
+async def test_where_nothing_answers_no_other_query_is_asked() -> None:
     with answering(lambda _: (200, "{}", {})) as url:
         pass
-    with (
-        SparqlEndpoint(url.replace("http://", "http://user:secret@"), 5) as endpoint,
-        pytest.raises(DatasetError, match="cannot be reached") as caught,
-    ):
-        endpoint.results("SELECT")
+    with pytest.raises(DatasetError, match="cannot be reached") as caught:
+        await results(url.replace("http://", "http://user:secret@"))
     assert url in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("place", ["ftp://127.0.0.1/", "http://[", "http://127.0.0.1:1/"])
-def test_where_a_redirect_leads_nowhere_no_other_query_is_asked(place: str) -> None:
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:1/"])
+async def test_where_a_redirect_leads_nowhere_no_other_query_is_asked(place: str) -> None:
     with (
         answering(lambda _: (307, "", {"Location": place})) as url,
-        SparqlEndpoint(url, 5) as endpoint,
         pytest.raises(DatasetError, match="cannot be reached"),
     ):
-        endpoint.results("SELECT")
+        await results(url, follows_redirects=True)
 
 
-def test_an_endpoint_that_goes_away_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+async def test_an_endpoint_that_goes_away_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     with answering(lambda _: (200, "{}", {})) as url:
         endpoint = SparqlEndpoint(url, 5)
-        assert endpoint.results("SELECT") == {}
-    with endpoint, pytest.raises(EndpointGoneError, match="refused"):
-        endpoint.results("SELECT")
+        assert await endpoint.results("SELECT") == {}
+    async with endpoint:
+        with pytest.raises(EndpointGoneError, match="attempts failed"):
+            await endpoint.results("SELECT")
 
 
 @pytest.mark.parametrize("url", ["foo", "ftp://host/sparql", "http://", ""])
@@ -107,3 +103,5 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 def test_a_timeout_is_above_zero(timeout: float) -> None:
     with pytest.raises(OptionError, match="timeout is above 0"):
         SparqlEndpoint("http://localhost/sparql", timeout)
+    with pytest.raises(OptionError, match="max_bytes is above 0"):
+        SparqlEndpoint("http://localhost/sparql", 1, 0)

@@ -1,0 +1,110 @@
+"""What clients of httpx may send and read: nothing to another host after a redirect, and no body without an end.
+
+Judges, deployed agents and SPARQL endpoints share these event hooks. They work for httpx and for httpx2, whose classes
+have the same attributes, and need neither a transport nor a client of their own, so that proxies stay as they are.
+"""
+
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Final
+
+MOST_BYTES: Final = 64_000_000
+_PART: Final = 1_000_000
+_ENCODINGS: Final = ("gzip", "x-gzip", "deflate")
+_EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
+_ENDS_OF_EVENTS: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+class RefusedResponseError(Exception):
+    """A response was refused: a redirect to another host, or a body that is too large or cannot be decompressed.
+
+    It is not an error of httpx, so that no client retries it.
+    """
+
+
+class RefusedRedirectError(RefusedResponseError):
+    """A server redirects to another host."""
+
+
+class TooLargeResponseError(RefusedResponseError):
+    """A server sends more than a body may have."""
+
+
+def bounded_http(
+    most_bytes: int = MOST_BYTES, *, follows_redirects: bool = False
+) -> dict[str, list[Callable[[Any], Awaitable[None]]]]:
+    """Return event hooks for an asynchronous client of httpx or httpx2 that talks to one server.
+
+    The client must follow redirects: these keep method and body, as a query or prompt would be lost otherwise. No
+    request goes to another server than the first one did. A body is decompressed in small parts, and refused once it
+    is too large; of an event stream each event is measured, not the stream.
+
+    Args:
+        most_bytes: The size of the largest body, after decompression.
+        follows_redirects: Whether redirects may lead to other servers. httpx sends no ``Authorization`` there.
+
+    Example:
+        >>> import httpx
+        >>> client = httpx.AsyncClient(event_hooks=bounded_http(), follow_redirects=True)
+    """
+    home: list[Any] = []
+
+    async def check(request: Any) -> None:
+        request.headers["Accept-Encoding"] = "gzip, deflate"
+        home.append(request.url)
+        if not follows_redirects and not _is_same_server(home[0], request.url):
+            raise RefusedRedirectError(f"{_server(home[0])} redirects to another host, {_server(request.url)}")
+
+    async def bound(response: Any) -> None:
+        if response.has_redirect_location and response.status_code < 304:
+            response.status_code = 308  # for which httpx keeps method and body
+        inner = response.stream
+        encoding = response.headers.pop("Content-Encoding", "").strip().lower()
+        body = _parts(inner, encoding, response, most_bytes)
+        response.stream = type(response)(200, content=body).stream  # of the class that this httpx wants
+        response.stream.aclose = inner.aclose
+
+    return {"request": [check], "response": [bound]}
+
+
+def _server(url: Any) -> str:
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
+
+
+def _is_same_server(home: Any, url: Any) -> bool:
+    """Return whether a URL has the scheme, host and port of another, or those of its HTTPS."""
+    old, new = ((each.scheme, each.port or _DEFAULT_PORTS.get(each.scheme)) for each in (home, url))
+    is_upgrade = (old, new) == (("http", 80), ("https", 443))
+    return bool(home.host == url.host) and (old == new or is_upgrade)
+
+
+async def _parts(stream: Any, encoding: str, response: Any, most_bytes: int) -> AsyncIterator[bytes]:
+    """Yield a body, decompressed, in small parts.
+
+    Raises:
+        RefusedResponseError: It is too large, or compressed in a way that was not asked for or is broken.
+    """
+    size, sender = 0, _server(response.request.url)
+    is_events = response.headers.get("Content-Type", "").startswith("text/event-stream")
+    if encoding not in (*_ENCODINGS, "identity", ""):
+        raise RefusedResponseError(f"{sender} sent a body with the encoding {encoding}, which was not asked for")
+    unpacking = zlib.decompressobj(_EITHER) if encoding in _ENCODINGS else None
+    async for sent in stream:
+        try:
+            for part in (sent,) if unpacking is None else _unpacked(sent, unpacking):
+                size += len(part)
+                if size > most_bytes:
+                    raise TooLargeResponseError(f"{sender} sent more than {most_bytes / 1e6:,g} MB")
+                if is_events and (end := max(part.rfind(mark) for mark in _ENDS_OF_EVENTS)) >= 0:
+                    size = len(part) - end
+                yield part
+        except zlib.error as problem:
+            raise RefusedResponseError(f"{sender} sent a body that is not {encoding}: {problem}") from None
+
+
+def _unpacked(sent: bytes, unpacking: Any) -> Iterator[bytes]:
+    """Yield what a compressed part of a body unpacks to; nothing once the compressed data has ended."""
+    while not unpacking.eof and (part := unpacking.decompress(sent, _PART)):
+        yield part
+        sent = unpacking.unconsumed_tail

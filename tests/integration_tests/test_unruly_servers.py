@@ -1,0 +1,224 @@
+"""What judges, agents by address and SPARQL endpoints do with servers that redirect, drip, flood and send bombs."""
+
+import asyncio
+import gzip
+import json
+import time
+import tracemalloc
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+from unruly_server import Seen, Unruly, bomb, byte_by_byte, response, unruly, without_end
+
+from graphrag_eval_lc.benchmark import deployed_agents
+from graphrag_eval_lc.benchmark.agents import aload_agent
+from graphrag_eval_lc.benchmark.attempts import AgentCall
+from graphrag_eval_lc.config import GenerationConfig
+from graphrag_eval_lc.dataset.sparql_endpoint import SparqlEndpoint
+from graphrag_eval_lc.judges.models import as_judge_model
+
+SHORT, LONG = 0.6, 30.0
+MB = 1_000_000
+QUESTION: Any = {"id": "q", "question_text": "secret question"}
+KEY = "secret-key-8841"
+ASSISTANT = [{"assistant_id": "a1", "graph_id": "agent"}]
+
+Pieces = Iterable[bytes]
+
+
+class Verdict(BaseModel):
+    reason: str
+    verdict: Literal[0, 1]
+
+
+async def of_endpoint(url: str, sec: float = SHORT, **options: Any) -> Any:
+    address = f"{url}/sparql".replace("//", f"//user:{KEY}@")
+    async with SparqlEndpoint(address, sec, **options) as endpoint:
+        return await endpoint.results("ASK { 'secret question' }")
+
+
+async def of_judge(url: str, sec: float) -> Any:
+    settings = GenerationConfig(model="m", base_url=f"{url}/v1", api_key=KEY, default_headers={"x-own-key": KEY})
+    judge = as_judge_model(settings, timeout=sec, max_retries=0)
+    return (await judge.aask("You judge.", "secret question", Verdict)).values[0].verdict == 1
+
+
+async def of_azure(url: str, sec: float) -> Any:
+    settings = GenerationConfig(
+        provider="azure_openai", model="m", api_key=KEY, azure_endpoint=url, api_version="2024-10-21", max_retries=0
+    )
+    judge = as_judge_model(settings, timeout=sec, max_retries=0)
+    return (await judge.aask("You judge.", "secret question", Verdict)).values[0].verdict == 1
+
+
+async def of_check(url: str, sec: float) -> Any:
+    deployed_agents._CHECK_SEC = sec
+    agent = await aload_agent(f"{url}/agent", key_variable="UNRULY_KEY")
+    await agent.aclose()
+    return True
+
+
+async def of_question(url: str, sec: float) -> Any:
+    """Ask a question of an agent whose server is unruly only then."""
+    agent = await aload_agent(f"{url}/agent", key_variable="UNRULY_KEY")
+    try:
+        attempt = await AgentCall(agent, timeout=sec).aattempt(QUESTION, "r/1/q/1/1/1", abandoned())
+    finally:
+        await agent.aclose()
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.response["actual_answer"] == "Oslo"
+
+
+def abandoned() -> Any:
+    return asyncio.get_running_loop().create_future()
+
+
+CLIENTS: dict[str, Callable[[str, float], Awaitable[Any]]] = {
+    "endpoint": of_endpoint,
+    "judge": of_judge,
+    "azure": of_azure,
+    "check": of_check,
+    "question": of_question,
+}
+MESSAGE = {"role": "assistant", "content": json.dumps({"reason": "R.", "verdict": 1})}
+COMPLETION = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": None}
+STATE = {"messages": [{"type": "human", "content": "x"}, {"type": "ai", "content": "Oslo"}]}
+GOOD = {
+    "endpoint": f"{json.dumps(True):>50}",
+    "azure": json.dumps({**COMPLETION, "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}]}),
+    "check": json.dumps(ASSISTANT),
+    "question": f"event: values\ndata: {json.dumps(STATE)}\n\n",
+}
+GOOD["judge"] = GOOD["azure"]
+
+
+def good(client: str, body: bytes | None = None, **headers: str) -> bytes:
+    kind = {"content_type": "text/event-stream"} if client == "question" else {}
+    return response(GOOD[client].encode() if body is None else body, **{**kind, **headers})
+
+
+def answering(client: str, pieces: Callable[[Seen], Pieces]) -> Callable[[Seen], Pieces]:
+    """Return the answers of a server that is unruly where a client asks for what counts."""
+
+    def answer(seen: Seen) -> Pieces:
+        if client == "question" and not seen.path.endswith("/runs/stream"):
+            return [response(json.dumps(ASSISTANT if seen.path.endswith("/search") else {}).encode())]
+        if client == "check" and seen.path.endswith("/schemas"):
+            return [response()]
+        return pieces(seen)
+
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNRULY_KEY", KEY)
+
+
+async def outcome(client: str, server: Unruly, sec: float = LONG) -> str:
+    """Return what comes of asking: an error as one line, at the timeout at the latest."""
+    began = time.monotonic()
+    try:
+        found = await CLIENTS[client](server.url, sec)
+    except Exception as problem:
+        told = f"{type(problem).__name__}: {problem}"
+    else:
+        told = "answered" if found is True else f"found {found}"
+    assert time.monotonic() - began < sec + 5  # the state of the agent's thread is looked at, too
+    assert "\n" not in told
+    return told
+
+
+# --- redirects -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_redirect_on_the_same_server_keeps_method_and_body(client: str, status: int) -> None:
+    def pieces(seen: Seen) -> Pieces:
+        moved = seen.path.partition("?")[0].endswith("/moved")
+        return [good(client) if moved else response(b"", status, location=f"{seen.path.partition('?')[0]}/moved")]
+
+    with unruly(answering(client, pieces)) as server:
+        server.answer = lambda seen: pieces(seen) if is_of_interest(client, seen) else answering(client, pieces)(seen)
+        assert await outcome(client, server) == "answered"
+        first, second = [seen for seen in server.seen if is_of_interest(client, seen)]
+    assert (first.method, first.body) == (second.method, second.body)
+    assert first.body
+
+
+def is_of_interest(client: str, seen: Seen) -> bool:
+    wanted = {"question": "/runs/stream", "check": "/assistants/search"}.get(client, "/")
+    return wanted in seen.path
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "port"])
+async def test_nothing_goes_to_another_host(client: str, status: int, host: str) -> None:
+    with unruly(lambda _: [good(client)]) as other, unruly(lambda _: []) as server:
+        port = (other if host == "port" else server).url.rpartition(":")[2]
+        place = other.url if host == "port" else f"{'https' if host == '127.0.0.1' else 'http'}://{host}:{port}"
+        server.answer = answering(client, lambda _: [response(b"", status, location=f"{place}/x")])
+        told = await outcome(client, server)
+        asked = [seen for seen in server.seen if seen.path == "/x"]
+    assert f"redirects to another host, {place}" in told
+    assert not other.seen
+    assert not asked
+    assert KEY not in told
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_an_endpoint_may_redirect_where_that_is_wanted(status: int) -> None:
+    with unruly(lambda _: [good("endpoint")]) as other:
+        there = response(b"", status, location=f"{other.url}/sparql")
+        with unruly(lambda _: [there]) as server:
+            assert await of_endpoint(server.url, follows_redirects=True) is True
+    assert (other.seen[0].method, other.seen[0].body) == ("POST", server.seen[0].body)
+    assert "authorization" in server.seen[0].headers
+    assert "authorization" not in other.seen[0].headers
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+
+def slow_body(client: str) -> Iterator[bytes]:
+    yield good(client, b"")
+    yield from byte_by_byte(GOOD[client].encode())
+
+
+UNRULY: dict[str, tuple[Callable[[str], Pieces], float, str]] = {
+    "packed": (
+        lambda name: [good(name, gzip.compress(GOOD[name].encode()), content_encoding="gzip")],
+        LONG,
+        "answered",
+    ),
+    "bomb": (lambda name: [good(name, bomb(), content_encoding="gzip")], LONG, "sent more than 64 MB"),
+    "flood": (lambda name: without_end(good(name, b"")), LONG, "sent more than 64 MB"),
+    "slow headers": (lambda name: byte_by_byte(good(name)), SHORT, "within 0.6 s"),
+    "slow body": (slow_body, SHORT, "within 0.6 s"),
+    "other encoding": (lambda name: [good(name, content_encoding="br")], LONG, "with the encoding br, which was not"),
+    "not packed": (lambda name: [good(name, b"no", content_encoding="gzip")], LONG, "sent a body that is not gzip"),
+}
+
+
+@pytest.mark.parametrize("behaviour", UNRULY)
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_body_is_bounded_in_time_and_size(client: str, behaviour: str) -> None:
+    pieces, sec, told = UNRULY[behaviour]
+    told = told.replace("64 MB", "100 MB").replace("0.6 s", "0.6 seconds") if client == "endpoint" else told
+    with unruly(answering(client, lambda _: pieces(client))) as server:
+        bomb()
+        tracemalloc.start()
+        try:
+            assert told in await outcome(client, server, sec)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        asked = [seen for seen in server.seen if is_of_interest(client, seen)]
+    assert len(asked) == 1
+    assert peak < 150 * MB
+    assert "br" not in asked[0].headers["accept-encoding"]
