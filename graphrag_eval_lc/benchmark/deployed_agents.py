@@ -192,13 +192,15 @@ class _ServedGraph(RemoteGraph):
     """A graph on a server, whose answer without a state is an error; RemoteGraph returns None for it."""
 
     async def ainvoke(self, *arguments: Any, **options: Any) -> Any:
+        state: Any = None
         try:
-            output = await super().ainvoke(*arguments, **options)
-        except (json.JSONDecodeError, RecursionError) as problem:
-            raise ConnectionError(f"the server sent an event that is not readable as JSON: {problem}") from None
-        if output is None:
-            raise ConnectionError("the server ended the stream without sending a state of the graph")
-        return output
+            async for each in self.astream(*arguments, **{**options, "stream_mode": "values"}):
+                state = each
+        except (json.JSONDecodeError, RecursionError, AttributeError) as problem:
+            raise ConnectionError(f"the server sent an event that cannot be read: {problem}") from None
+        if state is None or state in ({}, [], ""):
+            raise ConnectionError("the server ended the stream without a state of the graph")
+        return state
 
 
 async def _acancel(remote: LangGraphClient, thread_id: str) -> None:

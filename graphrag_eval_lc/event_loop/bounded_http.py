@@ -93,11 +93,10 @@ async def _parts(stream: Any, encoding: str, response: Any, most_bytes: int) -> 
     async for sent in stream:
         try:
             for part in (sent,) if unpacking is None else _unpacked(sent, unpacking):
-                size += len(part)
+                end = max(part.rfind(mark) for mark in _ENDS_OF_EVENTS) if is_events else -1
+                size = size + len(part) if end < 0 else len(part) - end
                 if size > most_bytes:
                     raise TooLargeResponseError(f"{sender} sent more than {most_bytes / 1e6:,g} MB")
-                if is_events and (end := max(part.rfind(mark) for mark in _ENDS_OF_EVENTS)) >= 0:
-                    size = len(part) - end
                 yield part
         except zlib.error as problem:
             raise RefusedResponseError(f"{sender} sent a body that is not {encoding}: {problem}") from None

@@ -47,6 +47,7 @@ class Stub(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.always: tuple[int, dict[str, str], bytes] | None = None
+        self.streams: list[bytes] = []
         self.key: str | None = None
         self.state: dict[str, Any] | None = None
         self.keys_seen: set[str | None] = set()
@@ -84,10 +85,9 @@ class Handler(BaseHTTPRequestHandler):
             keys = [key for key in ("graph_id", "name", "metadata") if key in wanted]
             return self.answer(200, [each for each in ASSISTANTS if all(each[key] == wanted[key] for key in keys)])
         if parts[0] == "threads" and parts[2:] == ["runs", "stream"]:
-            failure = json.dumps({"error": "ValueError", "message": "no such thing"})
-            return self.answer(
-                200, f"event: error\ndata: {failure}\n\n".encode(), {"content-type": "text/event-stream"}
-            )
+            failure = b'event: error\ndata: {"error": "ValueError", "message": "no such thing"}\n\n'
+            stream = server.streams.pop(0) if server.streams else failure
+            return self.answer(200, stream, {"content-type": "text/event-stream"})
         if parts[0] == "threads":
             return self.answer(404 if server.state is None else 200, server.state or {"detail": "Not found"})
         known = next((each for each in ASSISTANTS if each["assistant_id"] == parts[1]), None)
@@ -294,6 +294,7 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
             "{url} redirects to another host, https://graphs.example. Give",
         ),
         ((403, {}, b"{}"), "the server {url} asks for a key (403)"),
+        ((200, {}, b"[" * 100_000), "{url} is no LangGraph server: it does not list its assistants (200)"),
     ],
 )
 @pytest.mark.parametrize("named", ["agent", FAST, ""])
@@ -376,6 +377,35 @@ def test_question_that_fails_keeps_what_the_state_of_its_thread_tells(stub: Stub
     steps = [(step["name"], step["output"]) for step in response["actual_steps"]]
     assert steps == ([] if state is None else [("search", "found oslo")])
     assert response.get("total_tokens") == (None if state is None else 12)
+
+
+ANSWERED = b'event: values\ndata: {"messages": [{"type": "ai", "content": "Oslo"}]}\n\n'
+NO_STATE = "the server ended the stream without a state of the graph"
+UNREADABLE = "the server sent an event that cannot be read: "
+
+
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [
+        (b"", NO_STATE),
+        (b": ping\n\n: ping\n\n", NO_STATE),
+        (b'event: metadata\ndata: {"run_id": "r"}\n\n', NO_STATE),
+        (b'event: updates\ndata: {"model": {}}\n\nevent: end\n\n', NO_STATE),
+        (b"event: values\ndata: null\n\n", NO_STATE),
+        (b"event: values\ndata: {}\n\n", NO_STATE),
+        (b'event: values\ndata: {"messages": [\n\n', UNREADABLE),
+        (b"event: values\ndata: " + b"[" * 100_000 + b"]" * 100_000 + b"\n\n", UNREADABLE),
+        (b"event: command\ndata: 5\n\n", UNREADABLE),
+    ],
+)
+def test_stream_without_a_usable_event_is_an_error_that_is_retried(stub: Stub, stream: bytes, told: str) -> None:
+    stub.streams = [stream, stream, ANSWERED]
+    (failed,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off", max_retries=0).responses
+    assert failed["status"] == "error"
+    assert failed["error"].startswith(f"ConnectionError: {told}")
+    (response,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off", max_retries=1).responses
+    assert (response["status"], response["actual_answer"]) == ("success", "Oslo")
+    assert [attempt["error"] for attempt in response["failed_attempts"]] == [failed["error"]]
 
 
 def test_no_question_is_asked_and_no_folder_is_made(stub: Stub, tmp_path: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_text
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_text, is_ask_query
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, compare_sparql_results
 
 URI = {"type": "uri", "value": "urn:oslo"}
@@ -35,6 +35,54 @@ def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, c
     assert not gold.is_empty
     assert gold.media_type == SPARQL_RESULTS
     assert compare_sparql_results(gold.output, results(["z"], {"z": URI}), columns[:1]).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "is_ask", "meant"),
+    [
+        (
+            results(["__ASK_RETVAL"], {"__ASK_RETVAL": {"type": "typed-literal", "datatype": INTEGER, "value": "1"}}),
+            True,
+            True,
+        ),
+        (results(["__ASK_RETVAL"], {"__ASK_RETVAL": {"type": "literal", "value": 1}}), False, True),
+        (results(["__ASK_RETVAL"], {"__ASK_RETVAL": {"type": "literal", "value": "true"}}), False, True),
+        (results(None, {"__ASK_RETVAL": {"type": "literal", "value": "0"}}), False, False),
+        (results(["__ASK_RETVAL"]), False, False),
+        (results(["_askResult"], {"_askResult": {"type": "literal", "value": "false"}}), True, False),
+        (results([]), True, False),
+        ({"head": {}, "results": {"bindings": []}}, True, False),
+        ({"head": {}, "boolean": False}, True, False),
+        ({"head": {}}, True, "they have neither boolean nor results"),
+        (results(["x"], {"x": URI}), True, 'boolean is "urn:oslo", neither true nor false'),
+        (results(["__ASK_RETVAL"], *[{"__ASK_RETVAL": {"value": "1"}}] * 2), True, "an ASK is answered with 2 values"),
+    ],
+)
+def test_an_ask_that_is_answered_with_a_row_is_a_boolean(value: Any, is_ask: bool, meant: bool | str) -> None:
+    if isinstance(meant, str):
+        with pytest.raises(BrokenGoldError, match=meant):
+            gold_of_sparql(value, is_ask=is_ask)
+        return
+    gold = gold_of_sparql(value, is_ask=is_ask)
+    assert (json.loads(gold.output), gold.is_empty, gold.columns) == ({"head": {}, "boolean": meant}, False, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_ask"),
+    [
+        ("ASK { ?s ?p ?o }", True),
+        ("  ask{}", True),
+        ("# ASK\nSELECT ?x {}", False),
+        ("# which?\r\nBASE <urn:x#y> PREFIX ask: <urn:ask/> PREFIX :<urn:y>\nASK WHERE {}", True),
+        ("define input:inference <urn:rules> ASK {}", True),
+        ("PREFIX ask: <urn:ask/> SELECT ?ask {}", False),
+        ("SELECT * { FILTER EXISTS { ASK } }", False),
+        ("ASKED", False),
+        ("PREFIX " * 2000, False),
+    ],
+)
+def test_an_ask_is_known_by_its_form(query: str, is_ask: bool) -> None:
+    assert is_ask_query(query) == is_ask
 
 
 def test_a_column_that_the_head_lacks_is_told() -> None:

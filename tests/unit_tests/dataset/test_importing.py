@@ -266,6 +266,16 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
     assert questions_in(again)["1"]["reference_steps"][0][0]["required_columns"] == ["y"]
 
 
+@pytest.mark.parametrize("rows", [[{"__ASK_RETVAL": {"type": "typed-literal", "value": "1"}}], []])
+def test_an_ask_that_a_store_answers_with_a_row_is_gold(folder: Path, rows: list[Any]) -> None:
+    reply = json.dumps({"head": {"vars": ["__ASK_RETVAL"] * len(rows)}, "results": {"bindings": rows}})
+    with answering(lambda _: (200, reply, {})) as url:
+        found = of_qald(question(1, EMPTY, query="ASK { ?s ?p ?o }"), endpoint=url)
+    [[step]] = questions_in(found)["1"]["reference_steps"]
+    assert json.loads(step["output"]) == {"head": {}, "boolean": bool(rows)}
+    assert not any("empty" in note for note in found.notes)
+
+
 def test_where_an_endpoint_goes_away_what_it_gave_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
     replies: list[Any] = []

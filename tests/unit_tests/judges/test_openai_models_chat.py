@@ -238,6 +238,7 @@ PASSING: dict[str, Callable[[], Fault]] = {
     "half of the JSON": broken_body,
     "a page of a proxy": lambda: broken_body("<html>Bad gateway</html>"),
     "null": lambda: broken_body("null"),
+    "JSON without a bottom": lambda: broken_body("[" * 100_000),
     "an error with the status 200": lambda: Fault(body={"error": {"message": "overloaded", "code": 502}}),
     "a choice without a message": lambda: Fault(body={"choices": [{"finish_reason": "error"}]}),
 }
