@@ -48,13 +48,15 @@ def bounded_http(
         >>> import httpx
         >>> client = httpx.AsyncClient(event_hooks=bounded_http(), follow_redirects=True)
     """
-    home: list[Any] = []
+    home: Any = None
 
     async def check(request: Any) -> None:
+        nonlocal home
         request.headers["Accept-Encoding"] = "gzip, deflate"
-        home.append(request.url)
-        if not follows_redirects and not _is_same_server(home[0], request.url):
-            raise RefusedRedirectError(f"{_server(home[0])} redirects to another host, {_server(request.url)}")
+        home = home or request.url
+        if not follows_redirects and not _is_same_server(home, request.url):
+            where = f"{_server(home)} redirects to another host, {_server(request.url)}"
+            raise RefusedRedirectError(f"{where}, and nothing was sent there")
 
     async def bound(response: Any) -> None:
         if response.has_redirect_location and response.status_code < 304:
@@ -96,7 +98,7 @@ async def _parts(stream: Any, encoding: str, response: Any, most_bytes: int) -> 
                 end = max(part.rfind(mark) for mark in _ENDS_OF_EVENTS) if is_events else -1
                 size = size + len(part) if end < 0 else len(part) - end
                 if size > most_bytes:
-                    raise TooLargeResponseError(f"{sender} sent more than {most_bytes / 1e6:,g} MB")
+                    raise TooLargeResponseError(f"{sender} sent more than {most_bytes:,} bytes")
                 yield part
         except zlib.error as problem:
             raise RefusedResponseError(f"{sender} sent a body that is not {encoding}: {problem}") from None

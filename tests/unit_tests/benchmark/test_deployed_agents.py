@@ -291,7 +291,7 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
         ((500, {}, b""), "the server {url} fails (500 Internal Server Error). Look at its log."),
         (
             (307, {"location": "https://u:pa55@graphs.example/x"}, b""),
-            "{url} redirects to another host, https://graphs.example. Give",
+            "{url} redirects to another host, https://graphs.example, and",
         ),
         ((403, {}, b"{}"), "the server {url} asks for a key (403)"),
         ((200, {}, b"[" * 100_000), "{url} is no LangGraph server: it does not list its assistants (200)"),

@@ -73,6 +73,7 @@ def test_broken_questions_are_findings_and_the_others_are_written(
             "Error: the endpoint http://127.0.0.1:1/ cannot be reached",
         ),
         (("--endpoint", "http://127.0.0.1:1/", "--timeout", "0"), "Error: timeout is above 0 seconds, not 0."),
+        (("--endpoint", "http://127.0.0.1:1/", "--max-bytes", "0"), "Error: max_bytes is above 0, not 0."),
     ],
 )
 def test_what_cannot_be_imported_is_wrong_input(
@@ -100,3 +101,20 @@ def test_a_table_is_asked_for_at_an_endpoint(
     [template] = load_dataset("new.yaml")
     assert template["template_id"] == "table"
     assert template["questions"][0]["reference_steps"][0][0]["name"] == "run_sparql"
+
+
+def test_an_endpoint_may_redirect_and_send_as_much_as_the_options_say(
+    sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("table.csv").write_text("question,sparql\nIs it?,ASK {}\n")
+    command = ("import-dataset", "table.csv", "-o", "new.yaml", "--endpoint")
+    with answering(lambda _: (200, '{"head": {}, "boolean": true}', {})) as there:
+        with answering(lambda _: (302, "", {"Location": there})) as url:
+            assert exit_code(*command, url) == 2
+            complaint = (
+                f"Error: {url.removesuffix('/query')} redirects to another host, {there.removesuffix('/query')},"
+            )
+            assert complaint in capsys.readouterr().err
+            assert exit_code(*command, url, "--follow-redirects") == 0
+        assert exit_code(*command, there, "--max-bytes", "5", "--overwrite") == 1
+    assert "sent more than 5 bytes; --max-bytes (max_bytes) allows more" in capsys.readouterr().err
