@@ -17,6 +17,7 @@ from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.config import GenerationConfig
 from graphrag_eval_lc.dataset.sparql_endpoint import SparqlEndpoint
+from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.models import as_judge_model
 
 SHORT, LONG = 0.6, 30.0
@@ -180,6 +181,15 @@ async def test_an_endpoint_may_redirect_where_that_is_wanted(status: int) -> Non
     assert (other.seen[0].method, other.seen[0].body) == ("POST", server.seen[0].body)
     assert "authorization" in server.seen[0].headers
     assert "authorization" not in other.seen[0].headers
+
+
+async def test_a_judge_that_is_redirected_three_times_is_asked_nothing_more() -> None:
+    with unruly(lambda _: [response(b"", 307, location="http://localhost:1/")]) as server:
+        judge = as_judge_model(GenerationConfig(model="m", base_url=f"{server.url}/v1", api_key=KEY))
+        for number in range(5):
+            with pytest.raises(JudgeError, match="redirects to another host, http://localhost:1, and nothing"):
+                await judge.aask("You judge.", f"Is it {number}?", Verdict)
+    assert len(server.seen) == 3
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from langgraph.errors import GraphRecursionError
 
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.event_loop.bounded_http import TooLargeResponseError
 from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, masked_error_text, retry_after_of
 
 QUOTA = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
@@ -165,6 +166,7 @@ def test_what_passes_with_time_is_worth_a_retry(error: Exception) -> None:
         httpx.InvalidURL("no"),
         requests.exceptions.MissingSchema(),
         raised_from(APIConnectionError(), httpx.UnsupportedProtocol("no scheme")),
+        raised_from(APIConnectionError(), TooLargeResponseError("too much")),
         raised_from(requests.exceptions.SSLError(), ssl.SSLCertVerificationError("expired")),
         raised_from(http_error(401), None, context=http_error(503)),
         raised_from(GraphRecursionError(), None, context=http_error(503)),
