@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_eval_lc.dataset.gold import Gold
+from graphrag_eval_lc.dataset.query_language import Language
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.texts import counted, listed
 
@@ -17,8 +18,11 @@ class SourceQuestion:
         id: Its id, as a text.
         text: What the agent is asked.
         query: The query that answers it.
+        language: Its language; None if nothing tells it.
         gold: The results of that query.
         answer: The answer in words.
+        response: The answer of a model, which is not gold.
+        relevant_ids: What a search should find.
         template_id: The template that it belongs to.
         kept: Further keys, which are handed through.
     """
@@ -26,8 +30,11 @@ class SourceQuestion:
     id: str
     text: str
     query: str | None = None
+    language: Language | None = None
     gold: Gold | None = None
     answer: str | None = None
+    response: str | None = None
+    relevant_ids: Any = None
     template_id: str | None = None
     kept: Mapping[str, Any] = field(default_factory=dict)
 
@@ -39,8 +46,6 @@ class SourceDataset:
     Attributes:
         path: Its file.
         template_id: The template of questions that name none.
-        step_name: The name of the steps that run its queries.
-        is_sparql: Whether the queries are SPARQL.
         questions: The questions that can be imported.
         problems: What is wrong with questions; those that are an error are left out, unless the text says otherwise.
         notes: Further sentences for the user.
@@ -48,8 +53,6 @@ class SourceDataset:
 
     path: str
     template_id: str
-    step_name: str
-    is_sparql: bool = True
     questions: list[SourceQuestion] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

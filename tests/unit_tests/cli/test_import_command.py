@@ -25,7 +25,7 @@ def test_a_dataset_of_qald_becomes_a_reference_dataset(
 ) -> None:
     assert exit_code(*IMPORT) == 0
     output = capsys.readouterr()
-    assert output.out == "Wrote 14 questions to new.yaml, 14 of them with reference steps.\n"
+    assert output.out == "Wrote 14 questions to new.yaml, 14 of them with reference steps. The queries are SPARQL.\n"
     assert output.err == ""
     assert exit_code("validate", "new.yaml") == 0
     assert capsys.readouterr().out == "No problems found.\n"
@@ -54,7 +54,7 @@ def test_broken_questions_are_findings_and_the_others_are_written(
     Path("qald.json").write_text(json.dumps(value))
     assert exit_code(*IMPORT) == 1
     output = capsys.readouterr()
-    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps.\n"
+    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps. The queries are SPARQL.\n"
     broken, note = output.err.splitlines()
     assert broken.startswith("qald.json, question 1: the question has no text in any language.")
     assert note.startswith("Note: Without gold, so that no step is scored")
@@ -95,7 +95,7 @@ def test_a_table_is_asked_for_at_an_endpoint(
     ) as url:
         assert exit_code("import-dataset", "table.csv", "-o", "new.yaml", "--endpoint", url, *names) == 1
     output = capsys.readouterr()
-    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps.\n"
+    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps. The queries are SPARQL.\n"
     assert f"table.csv, question q2: {url} gives no results: status 400: no." in output.err
     [template] = load_dataset("new.yaml")
     assert template["template_id"] == "table"
