@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ _TABLES: Final = (".csv", ".tsv", ".txt")
 _PARQUET: Final = (".parquet", ".pq")
 _DELIMITERS: Final = (",", ";", "\t")
 _XML: Final = re.compile(r"\s*<(\?xml\b|!|dataset\b)")
-_LANGSMITH: Final = re.compile(r"(input|output|reference_output)s?[._](\w+)", re.I)
+_LANGSMITH: Final = re.compile(r"(input|output|reference_output)s?[._](\w+)")
 
 
 class Importer(NamedTuple):
@@ -35,52 +35,41 @@ class Importer(NamedTuple):
         name: What it is called.
         is_of: Whether a file is of it, by the key of its list (empty for a list alone) and its first record.
         plain: Returns a record with a column for each of question, query, results and answer.
-        has_columns: Whether users may name the columns.
     """
 
     name: str
     is_of: Callable[[str, Record], bool]
     plain: Callable[[Record], Record] = dict
-    has_columns: bool = True
 
 
 def _of_row(record: Record) -> Record:
     """Return a row of the dataset viewer; a cell that it cut is an object, which is no question, query or answer."""
-    row = record.get("row")
-    cut = record.get("truncated_cells") or ()
-    return (
-        {key: {"truncated": value} if key in cut else value for key, value in row.items()}
-        if isinstance(row, Mapping)
-        else {}
-    )
+    row, cut = record.get("row"), record.get("truncated_cells") or ()
+    parts = row.items() if isinstance(row, Mapping) else ()
+    return {key: {"truncated": value} if key in cut else value for key, value in parts}
 
 
 def _of_autorag(record: Record) -> Record:
-    return {**{key: value for key, value in record.items() if key != "query"}, "question": record.get("query")}
+    return {"question": record.get("query"), **record, "query": None}
 
 
 def _of_webqsp(record: Record) -> Record:
     parses = record.get("Parses")
     parse = parses[0] if isinstance(parses, list) and parses and isinstance(parses[0], Mapping) else {}
     question = record.get("RawQuestion") or record.get("ProcessedQuestion")
-    return {
-        "id": record.get("QuestionId"),
-        "question": question,
-        "sparql": parse.get("Sparql"),
-        "answers": parse.get("Answers"),
-    }
+    gold = {"sparql": parse.get("Sparql"), "answers": parse.get("Answers")}
+    return {"id": record.get("QuestionId"), "question": question, **gold}
 
 
 def _is_langsmith(record: Record) -> bool:
     """Return whether a record is an example of LangSmith, whose inputs and outputs may be columns of their own."""
     names = {plain_name(str(name)) for name in record}
-    parts = [found for name in names if (found := _LANGSMITH.fullmatch(name))]
-    is_flat = any(found[1] == "input" and found[2] in QUESTIONS for found in parts)
-    return "inputs" in names or (is_flat and any(found[1] != "input" for found in parts))
+    parts = {found[1]: found[2] for name in names if (found := _LANGSMITH.fullmatch(name))}
+    return "inputs" in names or (parts.get("input") in (*QUESTIONS, "query") and len(parts) > 1)
 
 
 def _of_langsmith(record: Record) -> Record:
-    """Return an example with its question and its reference answer; where both outputs are there, one is a model's."""
+    """Return an example with its question and its reference answer; of two outputs one is that of a model."""
     sides: dict[str, Any] = {}
     plain: dict[str, Any] = {}
     for key, value in record.items():
@@ -88,64 +77,64 @@ def _of_langsmith(record: Record) -> Record:
         if name in ("inputs", "outputs", "reference_outputs"):
             sides[name] = opened(value)
         elif found := _LANGSMITH.fullmatch(name):
-            sides.setdefault(f"{found[1].lower()}s", {})[found[2]] = value
+            sides.setdefault(f"{found[1]}s", {})[found[2]] = value
         else:
             plain[key] = value
-    reference = sides.get("reference_outputs")
-    plain |= _side(sides.get("inputs"), QUESTIONS, "question")
-    plain |= _side(sides.get("outputs") if reference is None else reference, ANSWERS, "reference_answer")
-    if reference is not None:
-        plain["response"] = _side(sides.get("outputs"), ANSWERS, "response").get("response")
+    has_reference = sides.get("reference_outputs") is not None
+    plain |= _side(sides, "inputs", QUESTIONS, "question")
+    plain |= _side(sides, "reference_outputs" if has_reference else "outputs", ANSWERS, "reference_answer")
+    if has_reference:
+        plain["response"] = _side(sides, "outputs", ANSWERS, "response").get("response")
     return plain
 
 
-def _side(side: Any, names: Sequence[str], role: str) -> dict[str, Any]:
-    """Return the inputs or outputs with the one that plays a role under its name."""
+def _side(sides: Record, name: str, names: Sequence[str], role: str) -> dict[str, Any]:
+    """Return the parts of the inputs or outputs, the one that is the question or the answer under that name."""
+    side = sides.get(name)
     if not isinstance(side, Mapping):
         return {} if side is None else {role: side}
     by_name = {plain_name(str(key)): key for key in reversed(side)}
-    known = next((by_name[name] for name in names if name in by_name), None)
-    if known is None and len(side) == 1 and (role == "question" or not by_name.keys() & set(QUERIES)):
+    has_query = bool(by_name.keys() & set(QUERIES))
+    known = next((by_name[each] for each in names if each in by_name), None)
+    if known is None and len(side) == 1 and (role == "question" or not has_query):
         [known] = side
-    if known is None and not by_name.keys() & set(QUERIES):
-        return {role: side}  # which is refused, if it is not empty
-    return {key: value for key, value in side.items() if key != known} | ({} if known is None else {role: side[known]})
+    if known is None:
+        return dict(side) if has_query else {name: side}  # of which nothing can be read
+    return {key: value for key, value in side.items() if key != known} | {role: side[known]}
 
 
-QALD: Final = Importer("QALD", lambda key, record: key == "questions" or is_qald(record), plain_qald, has_columns=False)
+QALD: Final = Importer("QALD", lambda key, record: key == "questions" or is_qald(record), plain_qald)
 IMPORTERS: Final = (
     Importer("WebQSP", lambda _, record: "Parses" in record, _of_webqsp),
     QALD,
     Importer("Hugging Face rows", lambda key, record: key == "rows" and "row" in record, _of_row),
     Importer("LangSmith", lambda _, record: _is_langsmith(record), _of_langsmith),
-    Importer("AutoRAG", lambda _, record: "query" in record and "retrieval_gt" in record, _of_autorag),
-    # ragas, deepeval, Spider, BIRD, LC-QuAD, GrailQA, Mintaka, KQA Pro, Text2Cypher and the like: columns by their names.
+    Importer("AutoRAG", lambda _, record: "retrieval_gt" in record, _of_autorag),
+    # ragas, deepeval, Spider, BIRD, LC-QuAD, GrailQA, Mintaka, KQA Pro, Text2Cypher: columns by their names.
     Importer("records", lambda *_: True),
 )
 """The first one that recognises a file reads it. CSV, Parquet, JSON Lines and XML are records as JSON is."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Source:
     """The records of a file.
 
     Attributes:
         path: The file.
         importer: What it is.
-        records: The records, made plain; what is no object, or could not be made plain, as its error.
-        places: Of each record the line, if it is known, and the path of the value.
-        names: The names of their columns.
+        entries: The line of each record, if it is known, the path of its value, and what it is, made plain.
+        names: The names of the columns.
         title: What the dataset calls itself.
-        problems: What is wrong with single rows, and their lines.
+        problems: What is wrong with single rows: what, the hint, and the line.
     """
 
     path: str
     importer: Importer
-    records: list[Record | UnknownShapeError] = field(default_factory=list)
-    places: list[tuple[int | None, str]] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    title: str | None = None
-    problems: list[tuple[str, str, int]] = field(default_factory=list)
+    entries: Sequence[tuple[int | None, str, Any]]
+    names: Sequence[str]
+    title: str | None
+    problems: Sequence[tuple[str, str, int]]
 
 
 def read_source(source: str | PathLike[str]) -> Source:
@@ -155,11 +144,10 @@ def read_source(source: str | PathLike[str]) -> Source:
         DatasetError: The file cannot be read, or holds no records.
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
-    path = str(source)
+    path, suffix = str(source), Path(source).suffix.lower()
     problems: list[tuple[str, str, int]] = []
-    lines: list[int] | None = None
+    lines: list[int] = []
     names: list[str] = []
-    suffix = Path(source).suffix.lower()
     value: Any
     if suffix in _PARQUET:
         value = _parquet(path)
@@ -174,20 +162,23 @@ def read_source(source: str | PathLike[str]) -> Source:
     key, records = _list_in(value, path)
     first = next((record for record in records if isinstance(record, Mapping)), {})
     importer = next(each for each in IMPORTERS if each.is_of(key, first))
+    entries = [
+        (lines[place] if lines else None, f"{key}[{place}]", _plain(importer, record))
+        for place, record in enumerate(records)
+    ]
+    there = (str(name) for _, _, record in entries if isinstance(record, Mapping) for name in record)
     about = value.get("dataset") if isinstance(value, Mapping) else None
-    title = about.get("id") if isinstance(about, Mapping) else about if isinstance(about, str | int) else None
-    found = Source(path, importer, title=str(title) if title else None, problems=problems)
-    for place, record in enumerate(records):
-        found.places.append((lines[place] if lines else None, f"{key}[{place}]"))
-        try:
-            if not isinstance(record, Mapping):
-                raise UnknownShapeError(record)
-            found.records.append(importer.plain(record))
-        except UnknownShapeError as problem:
-            found.records.append(problem)
-    plain = (str(name) for record in found.records if isinstance(record, Mapping) for name in record)
-    found.names = list(dict.fromkeys(plain)) or names
-    return found
+    title = about.get("id") if isinstance(about, Mapping) else about
+    named = str(title) if isinstance(title, str | int) and title else None
+    return Source(path, importer, entries, list(dict.fromkeys(there)) or names, named, problems)
+
+
+def _plain(importer: Importer, record: Any) -> Any:
+    """Return a record made plain, or as it is if that cannot be done."""
+    try:
+        return importer.plain(record) if isinstance(record, Mapping) else record
+    except UnknownShapeError:
+        return record
 
 
 def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
@@ -222,7 +213,7 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
     raise DatasetError(what, path=path, hint=hint)
 
 
-def _json(file: TextFile) -> tuple[list[int] | None, Any]:
+def _json(file: TextFile) -> tuple[list[int], Any]:
     """Return parsed JSON, or the lines and values of JSON Lines.
 
     Raises:
@@ -233,7 +224,7 @@ def _json(file: TextFile) -> tuple[list[int] | None, Any]:
         parsed = [parse_json_at(line, DatasetError, what=_WHAT, path=file.path, line=number) for number, line in lines]
         return [number for number, _ in lines], parsed
     if file.format == "json":
-        return None, parse_json_at(file.text, DatasetError, what=_WHAT, path=file.path)
+        return [], parse_json_at(file.text, DatasetError, what=_WHAT, path=file.path)
     if (mistaken := old_keys(parse_yaml(file, DatasetError, what=_WHAT))) is not None:
         raise DatasetError(mistaken.what, path=file.path, hint=mistaken.hint)
     hint = "Published datasets are JSON, CSV, XML or Parquet; a reference dataset needs no import."

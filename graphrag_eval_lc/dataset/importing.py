@@ -10,12 +10,11 @@ from typing import Any, Final, cast
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
 from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, unique_ids
-from graphrag_eval_lc.dataset.source_reading import read_questions
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, read_questions, unique_ids
 from graphrag_eval_lc.dataset.source_shapes import DEFAULT_LANGUAGE
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint
 from graphrag_eval_lc.dataset.validation import Problem
-from graphrag_eval_lc.errors import DatasetError, OptionError, warn
+from graphrag_eval_lc.errors import OptionError, warn
 from graphrag_eval_lc.files.writing import json_line, refuse_existing, replace_file, write_data
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.rows import read_sparql_results

@@ -12,7 +12,10 @@ STEP_NAMES: Final[dict[Language, str]] = {"SPARQL": SPARQL_QUERY, "SQL": SQL_DB_
 
 # Keywords inside IRIs, texts and comments are no keywords. Two dashes before ( > [ are a relationship of Cypher.
 _IRI: Final = r"<[^<>\s\"{}|^`\\]*>"
-_TEXT: Final = r"\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.|'')*+'|`[^`]*+`|\[[A-Za-z_][\w ]*+\](?=\.)"
+_TEXT: Final = (
+    r"\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|"
+    r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.|'')*+'|`[^`]*+`|\[[A-Za-z_][\w ]*+\](?=\.)"
+)
 _COMMENT: Final = r"/\*(?s:.*?)\*/|--(?!\s*[(>\[])[^\n]*|//[^\n]*|\#[^\n]*"
 _PLAIN: Final = re.compile(f"(?P<iri>{_IRI})|(?P<text>{_TEXT})|(?P<comment>{_COMMENT})")
 _MARKS: Final = {"iri": "<>", "text": "''", "comment": " "}
@@ -51,8 +54,8 @@ def language_of(query: str) -> Language | None:
     """Return the language of a query; None if the text does not show it.
 
     Example:
-        >>> language_of("SELECT ?x FROM <urn:g> { ?x a ?y }"), language_of("select 1"), language_of("MATCH (n) RETURN n")
-        ('SPARQL', 'SQL', 'Cypher')
+        >>> language_of("SELECT ?x FROM <urn:g> { ?x a ?y }"), language_of("MATCH (n) RETURN n")
+        ('SPARQL', 'Cypher')
         >>> language_of("Which transformers are in Nea?") is None
         True
     """

@@ -1,6 +1,6 @@
 """Which columns of a dataset hold the question, its query, its results and its answers, by their names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -12,8 +12,8 @@ from graphrag_eval_lc.texts import listed
 
 # The usual names of each column, plain; of several the first one counts.
 QUESTIONS: Final = (
-    "question", "corrected_question", "question_text", "natural_language_question", "nl_question", "user_input", "input",
-    "prompt", "utterance", "nl", "text", "messages",
+    "question", "corrected_question", "question_text", "natural_language_question", "nl_question", "user_input",
+    "input", "prompt", "utterance", "nl", "text", "messages", "inputs",
 )  # fmt: skip
 # A question that is blank has one of these in its place.
 _PARAPHRASES: Final = ("paraphrased_question", "nnqt_question")
@@ -32,6 +32,7 @@ _GOLD: Final = (
     "expected_response", "gold_answer", "gold_answers", "golden_answer", "golden_answers", "ground_truth",
     "ground_truth_answer", "ground_truths", "target", "target_answer", "ideal", "ideal_answer", "correct_answer",
     "correct_answers", "best_answer", "generation_gt", "reference_output", "reference_outputs", "expected", "label",
+    "outputs",
 )  # fmt: skip
 _RESPONSES: Final = (
     "response", "actual_output", "actual_answer", "prediction", "predicted_answer", "model_answer", "model_output",
@@ -83,7 +84,9 @@ class Fields:
     relevant_ids: Sequence[str]
 
 
-def found_fields(names: Sequence[str], records: Sequence[Mapping[str, Any]], given: Columns, path: str) -> Fields:
+def found_fields(
+    names: Sequence[str], records: Sequence[Mapping[str, Any]], given: Columns, path: str, *, needs_all: bool
+) -> Fields:
     """Return the columns that there are, by the given names or the usual ones.
 
     Args:
@@ -91,30 +94,27 @@ def found_fields(names: Sequence[str], records: Sequence[Mapping[str, Any]], giv
         records: The records, whose values settle which of several columns holds queries.
         given: The names that the user gives.
         path: The file, for messages.
+        needs_all: Whether there must be a question, and something that a reference is made of.
 
     Raises:
-        DatasetError: A given column is missing, or several may be the query's.
+        DatasetError: A given column is missing, a needed one is, or several may be the query's.
     """
+    all_names = f"The columns are: {listed([name for name in names if name], 20) or 'none'}."
     taken = [getattr(given, role) for role in given.given]
     for name in taken:
         if name not in names:
-            raise DatasetError(
-                f"there is no column {name}", path=path, line=1, hint=f"The columns are: {all_of(names)}."
-            )
+            raise DatasetError(f"there is no column {name}", path=path, line=1, hint=all_names)
     plain = {plain_name(name): name for name in reversed(names) if name not in taken}
 
     def there(usual: Sequence[str], own: str | None = None) -> list[str]:
         return [own] if own is not None else [plain[each] for each in usual if each in plain]
 
-    questions = there(QUESTIONS, given.question)[:1]
-    queries = there(QUERIES, given.query)
-    if not questions and given.query is None and "query" in plain and not _has_language(plain["query"], records):
-        questions = [plain["query"]]
-        queries.remove(plain["query"])
+    questions, queries = there(QUESTIONS, given.question)[:1], there(QUERIES, given.query)
+    texts = [text for record in records if isinstance(text := record.get(plain.get("query", "")), str)]
+    if not questions and queries[:1] == [plain.get("query")] and texts and not any(map(language_of, texts)):
+        questions, queries = queries[:1], queries[1:]
     if len(queries) > 1:
-        queries = [
-            name for name in queries if any(_holds_query(record.get(name), name) for record in records)
-        ] or queries
+        queries = [name for name in queries if any(_is_query(record.get(name), name) for record in records)] or queries
     if len(queries) > 1:
         hint = f"Say which holds the query: --query-column {queries[0]}."
         raise DatasetError(f"the columns {listed(queries)} may all hold the query", path=path, line=1, hint=hint)
@@ -123,24 +123,22 @@ def found_fields(names: Sequence[str], records: Sequence[Mapping[str, Any]], giv
     doubtful = [name for name in there(_GOLD_OR_RESPONSES) if name not in results]
     responses = there(_RESPONSES) + (doubtful if gold else [])
     gold += (doubtful if not gold else []) + there(("answers",))
+    relevant, questions = there(RELEVANT_IDS), questions + ([] if given.question else there(_PARAPHRASES))
+    if needs_all and not (questions and (queries or results or gold or responses or relevant)):
+        missing = "query" if questions else "question"
+        hint = f"Name it: --{missing}-column NAME. {all_names}"
+        raise DatasetError(f"there is no column with the {missing}", path=path, line=1, hint=hint)
+    ids, templates = there(_IDS, given.id), there(_TEMPLATES, given.template)
     return Fields(
-        questions + (there(_PARAPHRASES) if given.question is None else []), next(iter(queries), None),
-        there(_IDS, given.id), there(_TEMPLATES, given.template), next(iter(results), None), gold, responses,
-        there(RELEVANT_IDS),
-    )  # fmt: skip
+        questions, next(iter(queries), None), ids, templates, next(iter(results), None), gold, responses, relevant
+    )
 
 
-def require_fields(found: Fields, names: Sequence[str], path: str) -> None:
-    """Raise an error if no column holds questions, or none what a reference is made of.
-
-    Raises:
-        DatasetError: One is missing.
-    """
-    missing = "question" if not found.questions else "query"
-    if found.questions and (found.query or found.results or found.gold or found.responses or found.relevant_ids):
-        return
-    hint = f"Name it: --{missing}-column NAME. The columns are: {all_of(names)}."
-    raise DatasetError(f"there is no column with the {missing}", path=path, line=1, hint=hint)
+def _is_query(value: Any, name: str) -> bool:
+    try:
+        return query_of(value, name) is not None
+    except UnknownShapeError:
+        return False
 
 
 def first_value(record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, Any]:
@@ -149,24 +147,6 @@ def first_value(record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, A
     return next(filled, (names[0] if names else "", None))
 
 
-def _has_language(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a column holds queries: some, or only what is no text."""
-    texts = [value for record in records if isinstance(value := record.get(name), str)]
-    return any(map(language_of, texts)) or not texts
-
-
-def _holds_query(value: Any, name: str) -> bool:
-    try:
-        return query_of(value, name) is not None
-    except UnknownShapeError:
-        return False
-
-
-def all_of(names: Sequence[str]) -> str:
-    """Return the names of columns for a message."""
-    return listed([name for name in names if name], 20) or "none"
-
-
-def unread_gold(record: Mapping[str, Any], names: Sequence[str], read: str) -> Iterator[str]:
-    """Yield the further columns of gold of a record that say something else than the one that is read."""
-    return (name for name in names if name != read and not is_blank(record.get(name)) and record[name] != record[read])
+def other_values(record: Mapping[str, Any], names: Sequence[str], read: str) -> list[str]:
+    """Return the columns that have something in them other than that of the one which is read."""
+    return [name for name in names if not is_blank(record.get(name)) and record[name] != record[read]]

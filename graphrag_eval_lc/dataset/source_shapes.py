@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.dataset.query_language import Language, language_in_name, language_of
@@ -30,12 +31,24 @@ class UnknownShapeError(ValueError):
     """A value is neither a text nor an object of a known shape.
 
     Attributes:
-        value: The value.
+        role: ``question``, ``query`` or ``answer``.
+        column: Its column.
     """
+
+    role = column = ""
 
     def __init__(self, value: Any) -> None:
         super().__init__(shortened(json_text(value), 80))
-        self.value = value
+
+
+@contextmanager
+def reading(role: str, column: str) -> Iterator[None]:
+    """Say in an UnknownShapeError what was read, and from which column."""
+    try:
+        yield
+    except UnknownShapeError as problem:
+        problem.role, problem.column = role, column
+        raise
 
 
 class Query(NamedTuple):
@@ -182,9 +195,9 @@ def _answers(value: Any, languages: Sequence[str], depth: int) -> Iterator[str]:
         return
     if isinstance(value, str):
         yield value.strip() if depth else value
-    elif isinstance(value, bool | int | float):
-        yield json_text(value)
-    elif depth > _DEEPEST or not isinstance(value, list | tuple | Mapping):
+    elif not isinstance(value, _ALL):  # Parquet has dates, too
+        yield json_text(value).strip('"')
+    elif depth > _DEEPEST:
         raise UnknownShapeError(value)
     elif isinstance(value, Mapping):
         if _is_by_language(value):

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.source_questions import SourceDataset
-from graphrag_eval_lc.dataset.source_reading import read_questions
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, read_questions
 from graphrag_eval_lc.errors import DatasetError
 
 GOLD = {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:oslo"}}]}}
@@ -121,7 +120,7 @@ def test_templates_are_the_types_of_answers_by_qald_or_by_the_gold() -> None:
 @pytest.mark.parametrize(
     ("record", "text", "left"),
     [
-        ("what", 'qald.json: questions[0] is "what", no question.', ["2"]),
+        ("what", 'qald.json, question 1, key questions[0]: no question can be read from "what".', ["2"]),
         (question(question=[]), "qald.json, question 1: the question has no text in any language.", ["2"]),
         (question(question=None), "qald.json, question 1: the question has no text in any language.", ["2"]),
         (

@@ -92,8 +92,8 @@ def test_language_is_that_of_the_text(language: str | None, query: str) -> None:
 @pytest.mark.parametrize(
     ("name", "language"),
     [
-        ("sparql", "SPARQL"), ("SPARQL Query", "SPARQL"), ("sql", "SQL"), ("gold-sql", "SQL"), ("cypher_query", "Cypher"),
-        ("query", None), ("mysqlquery", None), ("", None),
+        ("sparql", "SPARQL"), ("SPARQL Query", "SPARQL"), ("sql", "SQL"), ("gold-sql", "SQL"),
+        ("cypher_query", "Cypher"), ("query", None), ("mysqlquery", None), ("", None),
     ],
 )  # fmt: skip
 def test_a_column_may_name_the_language(name: str, language: str | None) -> None:

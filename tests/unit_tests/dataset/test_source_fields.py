@@ -8,8 +8,7 @@ import pytest
 
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES
 from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.source_questions import SourceDataset
-from graphrag_eval_lc.dataset.source_reading import read_questions
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, read_questions
 from graphrag_eval_lc.errors import DatasetError
 
 
@@ -85,7 +84,8 @@ def test_a_named_column_settles_which_holds_the_query() -> None:
 
 
 def test_broken_rows_are_told_with_their_lines_and_the_others_are_read() -> None:
-    text = 'id,question,sparql,results\n1,"Which\none?",a,\n2,Which?\n3, ,c,\n4,Who?,d,"{""results"": {""bindings"": 1}}"\n'
+    text = 'id,question,sparql,results\n1,"Which\none?",a,\n2,Which?\n3, ,c,\n'
+    text += '4,Who?,d,"{""results"": {""bindings"": 1}}"\n'
     found = read(text)
     assert [(each.id, each.gold) for each in found.questions] == [("1", None), ("4", None)]
     assert [str(problem) for problem in found.problems] == [
@@ -116,7 +116,7 @@ def test_records_have_the_keys_of_columns() -> None:
     assert (question.id, question.text, question.query) == ("17", "Is it?", "ASK {}")
     assert question.gold is not None
     assert json.loads(question.gold.output) == gold
-    assert [problem.what for problem in found.problems] == ["[1] is 7, no question"]
+    assert [problem.what for problem in found.problems] == ["no question can be read from 7"]
 
 
 @pytest.mark.parametrize("records", [{"data": []}, 7, "text"])
