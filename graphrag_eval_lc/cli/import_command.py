@@ -137,10 +137,12 @@ def import_dataset(
     # Imported here so that --help does not wait for pydantic.
     from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
     from graphrag_eval_lc.dataset.source_fields import Columns
-    from graphrag_eval_lc.errors import DatasetError
+    from graphrag_eval_lc.errors import DatasetError, OptionError
     from graphrag_eval_lc.files.writing import refuse_existing
     from graphrag_eval_lc.run_folder import write_data
 
+    if responses == output:
+        raise OptionError("the responses and the dataset would be one file", hint="Give two names.")
     for path in (output, *([responses] if responses is not None else ())):
         refuse_existing(path, overwrite=overwrite)
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)

@@ -71,15 +71,17 @@ def _is_langsmith(record: Record) -> bool:
 def _of_langsmith(record: Record) -> Record:
     """Return an example with its question and its reference answer; of two outputs one is that of a model."""
     sides: dict[str, Any] = {}
+    columns: dict[str, dict[str, Any]] = {}
     plain: dict[str, Any] = {}
     for key, value in record.items():
         name = plain_name(str(key))
         if name in ("inputs", "outputs", "reference_outputs"):
             sides[name] = opened(value)
         elif found := _LANGSMITH.fullmatch(name):
-            sides.setdefault(f"{found[1]}s", {})[found[2]] = value
+            columns.setdefault(f"{found[1]}s", {})[found[2]] = value
         else:
             plain[key] = value
+    sides = columns | sides
     has_reference = sides.get("reference_outputs") is not None
     plain |= _side(sides, "inputs", QUESTIONS, "question")
     plain |= _side(sides, "reference_outputs" if has_reference else "outputs", ANSWERS, "reference_answer")

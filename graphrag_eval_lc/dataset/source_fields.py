@@ -24,8 +24,6 @@ QUERIES: Final = (
 _IDS: Final = ("id", "question_id", "_id", "uid", "qid", "instance_id", "questionid")
 _TEMPLATES: Final = ("template_id", "template", "sparql_template_id")
 _RESULTS: Final = ("results", "result")
-# Results next to a query, answers without one.
-_RESULTS_OR_ANSWERS: Final = ("output", "gold")
 # What says most clearly that it is gold comes first.
 _GOLD: Final = (
     "reference_answer", "reference_answers", "reference", "expected_answer", "expected_answers", "expected_output",
@@ -118,8 +116,9 @@ def found_fields(
     if len(queries) > 1:
         hint = f"Say which holds the query: --query-column {queries[0]}."
         raise DatasetError(f"the columns {listed(queries)} may all hold the query", path=path, line=1, hint=hint)
-    results = there((*_RESULTS, *(_RESULTS_OR_ANSWERS if queries else ())), given.results)[:1]
     gold = there((*_GOLD, *(() if queries else ("gold",))), given.answer)
+    of_queries = ("gold", *(() if gold else ("output",))) if queries else ()
+    results = there((*_RESULTS, *of_queries), given.results)[:1]
     doubtful = [name for name in there(_GOLD_OR_RESPONSES) if name not in results]
     responses = there(_RESPONSES) + (doubtful if gold else [])
     gold += (doubtful if not gold else []) + there(("answers",))

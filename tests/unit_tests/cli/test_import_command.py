@@ -85,6 +85,25 @@ def test_what_cannot_be_imported_is_wrong_input(
     assert not Path("new.yaml").exists()
 
 
+def test_answers_of_a_model_are_responses_that_score_reads(
+    sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO5.", "ground_truth": "NO1."}]))
+    arguments = ("import-dataset", "ragas.json", "-o", "new.yaml", "--responses")
+    assert exit_code(*arguments, "new.yaml") == 2
+    assert "would be one file" in capsys.readouterr().err
+    assert exit_code(*arguments, "new.jsonl") == 0
+    assert "Wrote 1 response to new.jsonl.\n" in capsys.readouterr().out
+    assert exit_code("score", "new.yaml", "new.jsonl", "-o", "scored", "--no-report") == 0
+    [result] = map(json.loads, Path("scored/results.jsonl").read_text().splitlines())
+    assert (result["actual_answer"], result["reference_answer"], result["status"]) == ("NO5.", "NO1.", "success")
+    assert exit_code(*arguments, "new.jsonl", "--overwrite") == 0
+    Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO1."}]))
+    assert exit_code(*arguments, "none.jsonl", "--overwrite") == 0
+    assert "none.jsonl is not written" in capsys.readouterr().err
+    assert not Path("none.jsonl").exists()
+
+
 def test_a_table_is_asked_for_at_an_endpoint(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
