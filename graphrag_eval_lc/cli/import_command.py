@@ -178,6 +178,8 @@ def import_dataset(
         say(f"Wrote {counted(len(found.responses), 'response')} to {responses}.")
     elif responses is not None:
         tell(f"Note: There is no answer of a model, and {responses} is not written.")
+    elif found.responses:
+        tell(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
     if found.problems:
         raise typer.Exit(EXIT_FINDINGS)
 

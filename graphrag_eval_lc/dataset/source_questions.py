@@ -139,8 +139,8 @@ class _Reader:
         """Return the questions, with problems and notes."""
         dataset = self._dataset
         refused: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-        for what, hint, line in self._source.problems:
-            dataset.add_problem(what, hint, line=line)
+        for what, hint, row_line in self._source.problems:
+            dataset.add_problem(what, hint, line=row_line)
         for number, (line, key, record) in enumerate(self._source.entries, start=1):
             given = first_value(record, self._fields.ids)[1] if isinstance(record, Mapping) else None
             identifier = (str(given).strip() if isinstance(given, str | int | float) else "") or str(number)
@@ -270,7 +270,7 @@ class _Reader:
             ),
         }
         for what, ids in sorted(self._ids.items(), key=lambda each: each[0] not in known):
-            told, hint = known.get(what, (what, "--responses FILE writes it." if "of a model" in what else ""))
+            told, hint = known.get(what, (what, ""))
             yield from note_on(told, ids, hint)
 
 

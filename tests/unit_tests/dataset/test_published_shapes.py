@@ -111,7 +111,7 @@ def test_gold_that_is_not_taken_and_answers_of_models_are_noted() -> None:
         [{"question": "Who?", "target": "T", "ground_truth": "G", "answer": "M", "response": "N"}]
     ).notes
     assert one == "`target` is not imported, as `ground_truth` says more clearly that it is gold (1 question): 1."
-    assert two == "`response` is the answer of a model, and no reference (1 question): 1. --responses FILE writes it."
+    assert two == "`response` is the answer of a model, and no reference (1 question): 1."
     assert three == "`answer` is not imported, as `response` is the answer of the model (1 question): 1."
 
 
