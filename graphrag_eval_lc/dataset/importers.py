@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -76,7 +77,7 @@ def _of_langsmith(record: Record) -> Record:
     for key, value in record.items():
         name = plain_name(str(key))
         if name in ("inputs", "outputs", "reference_outputs"):
-            sides[name] = opened(value)
+            sides[name] = _part(value)
         elif found := _LANGSMITH.fullmatch(name):
             columns.setdefault(f"{found[1]}s", {})[found[2]] = value
         else:
@@ -88,6 +89,13 @@ def _of_langsmith(record: Record) -> Record:
     if has_reference:
         plain["response"] = _side(sides, "outputs", ANSWERS, "response").get("response")
     return plain
+
+
+def _part(value: Any) -> Any:
+    """Return the object of a cell; what cannot be read is seen where its columns are."""
+    with suppress(UnknownShapeError):
+        return opened(value)
+    return value
 
 
 def _side(sides: Record, name: str, names: Sequence[str], role: str) -> dict[str, Any]:
@@ -165,7 +173,11 @@ def read_source(source: str | PathLike[str]) -> Source:
     first = next((record for record in records if isinstance(record, Mapping)), {})
     importer = next(each for each in IMPORTERS if each.is_of(key, first))
     entries = [
-        (lines[place] if lines else None, f"{key}[{place}]", _plain(importer, record))
+        (
+            lines[place] if lines else None,
+            f"{key}[{place}]",
+            importer.plain(record) if isinstance(record, Mapping) else record,
+        )
         for place, record in enumerate(records)
     ]
     there = (str(name) for _, _, record in entries if isinstance(record, Mapping) for name in record)
@@ -173,14 +185,6 @@ def read_source(source: str | PathLike[str]) -> Source:
     title = about.get("id") if isinstance(about, Mapping) else about
     named = str(title) if isinstance(title, str | int) and title else None
     return Source(path, importer, entries, list(dict.fromkeys(there)) or names, named, problems)
-
-
-def _plain(importer: Importer, record: Any) -> Any:
-    """Return a record made plain, or as it is if that cannot be done."""
-    try:
-        return importer.plain(record) if isinstance(record, Mapping) else record
-    except UnknownShapeError:
-        return record
 
 
 def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
@@ -196,18 +200,15 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
             hint = "Use it as it is: validate checks it."
             raise DatasetError("this is a reference dataset, which needs no import", path=path, hint=hint)
         return "", value
-    lists = (
-        {str(key): each for key, each in value.items() if isinstance(each, list)} if isinstance(value, Mapping) else {}
-    )
-    if isinstance(value, Mapping) and "questions" in value:
-        if "questions" not in lists:
-            raise DatasetError("questions is no list", path=path, key="questions", hint="Give QALD's JSON as it is.")
-        return "questions", lists["questions"]
+    whole: Record = value if isinstance(value, Mapping) else {}
+    lists = {str(key): each for key, each in whole.items() if isinstance(each, list)}
+    if "questions" in whole and "questions" not in lists:
+        raise DatasetError("questions is no list", path=path, key="questions", hint="Give QALD's JSON as it is.")
     of_records = [key for key, each in lists.items() if any(isinstance(one, Mapping) for one in each)]
-    if "rows" in of_records or len(of_records) == 1:
-        key = "rows" if "rows" in of_records else of_records[0]
-        return key, lists[key]
-    is_columns = bool(lists) and len(lists) == len(value) and len(set(map(len, lists.values()))) == 1 and not of_records
+    for key in ("questions", "rows", *(of_records if len(of_records) == 1 else ())):
+        if key in lists:
+            return key, lists[key]
+    is_columns = len(lists) == len(whole) and len(set(map(len, lists.values()))) == 1 and not of_records
     if is_columns and any(plain_name(name) in QUESTIONS for name in lists):
         return "", [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     what = "this is neither QALD's JSON nor a list of records"
@@ -259,6 +260,8 @@ def _table(file: TextFile, problems: list[tuple[str, str, int]]) -> tuple[list[s
         DatasetError: It cannot be read, or two columns have one name.
     """
     found = list(_csv_rows(file))
+    if not found:
+        raise DatasetError("the table has only empty rows", path=file.path, hint="Add the names of its columns.")
     first, head = found[0]
     names = [name.strip() for name in head]
     twice = sorted({name for name in names if name and names.count(name) > 1})

@@ -318,7 +318,7 @@ def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: Impor
         yield from note_on("Without a query", lists["query"])
     for language in (*STEP_NAMES, None):
         add = "Add a column with the results."
-        if language in _ASKED:
+        if language == "SPARQL":
             add = "" if options.endpoint else "--endpoint URL asks a SPARQL endpoint for it."
         unscored = f"so that no step is scored; the {language or ''} query is in reference_query".replace("  ", " ")
         yield from note_on(f"Without gold, {unscored}", lists[f"gold {language}"], add)

@@ -52,7 +52,7 @@ def plain_qald(record: Mapping[str, Any]) -> dict[str, Any]:
     if told and "results" not in plain and (is_qald(record) or "query" in plain):
         single = [{"string": each} if isinstance(each, str) else each for each in told]
         if all(map(_is_answer, single)):
-            plain["results"] = _table(single, plain)
+            plain["results"] = _table(single)
         elif is_sparql_results(told[0]):
             plain["results"] = told
         if "results" in plain:
@@ -64,13 +64,10 @@ def _is_answer(value: Any) -> bool:
     return isinstance(value, Mapping) and bool(value) and value.keys() <= set(_VALUES)
 
 
-def _table(answers: list[Mapping[str, Any]], record: Mapping[str, Any]) -> dict[str, Any]:
+def _table(answers: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return answers that are single values as results of SPARQL."""
     values = [value for each in answers for value in each.values()]
-    is_boolean = str(record.get("answertype")).strip().casefold() == "boolean" or any(
-        "boolean" in each for each in answers
-    )
-    if is_boolean and len(values) == 1:
+    if len(values) == 1 and ("boolean" in answers[0] or str(values[0]).strip().casefold() in ("true", "false")):
         return {"head": {}, "boolean": values[0]}
     rows = []
     for each in answers:
@@ -138,10 +135,6 @@ def _question(element: Element) -> dict[str, Any]:
         {part.tag: part.text for part in each if part.tag in _VALUES} or {"string": (each.text or "").strip()}
         for each in element.iterfind("answers/answer")
     ]
+    answers = [each for each in answers if any(each.values())]
     query = next((each.text for each in element.findall("query") if each.text), None)
-    return {
-        **element.attrib,
-        "question": texts,
-        "query": query,
-        "answers": [each for each in answers if any(each.values())],
-    }
+    return {**element.attrib, "question": texts, "query": query, "answers": answers}

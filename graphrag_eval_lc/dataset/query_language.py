@@ -27,7 +27,7 @@ _FRONT: Final = re.compile(
 # The first pattern that the beginning fits decides; what follows the keyword tells languages apart that share it.
 _VARIABLE: Final = r"[?$][A-Za-z_]"
 _PATTERNS: Final[tuple[tuple[Language, str], ...]] = (
-    ("SPARQL", r"(PREFIX\s+[\w.-]*:|BASE\s*<>)"),
+    ("SPARQL", r"(PREFIX\s*[\w.-]*:|BASE\s*<>|DEFINE\s+\w+:)"),
     ("SPARQL", rf"SELECT\b(?=[^{{]*\{{)(?=.*({_VARIABLE}|WHERE\s*\{{|<>|\*\s*\{{))"),
     ("SPARQL", rf"SELECT\s+((DISTINCT|REDUCED)\s+)?\(?[^;]*?{_VARIABLE}(?!.*\bFROM\s+[\w'])"),
     ("SQL", r"SELECT\b.*\bFROM\b"),

@@ -181,7 +181,8 @@ class _Reader:
             worded = answer_text(answer, self._languages)
         for name in other_values(record, self._fields.gold, column):
             self._ids[f"`{name}` is not imported, as `{column}` says more clearly that it is gold"].append(identifier)
-        gold = self._gold(identifier, results, line) if query or not has_query else None
+        is_asked = query is None or query.language == "SPARQL"
+        gold = self._gold(identifier, results, line, is_asked) if query or not has_query else None
         relevant = first_value(record, self._fields.relevant_ids)[1]
         with reading("answer", self._fields.relevant_ids[0] if self._fields.relevant_ids else ""):
             relevant = opened(relevant)
@@ -226,11 +227,12 @@ class _Reader:
         self._ids["no language"].append(identifier)
         return None, True
 
-    def _gold(self, identifier: str, results: Any, line: int | None) -> Gold | None:
+    def _gold(self, identifier: str, results: Any, line: int | None, is_asked: bool) -> Gold | None:
         try:
             gold = gold_of_value(results)
         except BrokenGoldError as problem:
-            hint = "Fix them in the source, or ask an endpoint (--endpoint). The question is imported without them."
+            hint = f"Fix them in the source{', or ask an endpoint (--endpoint)' * is_asked}."
+            hint += " The question is imported without them."
             self._dataset.add_problem(f"the results are broken: {problem}", hint, question_id=identifier, line=line)
             return None
         self._dataset.notes += [f"Question {identifier}: {note}." for note in (gold.notes if gold else ())]

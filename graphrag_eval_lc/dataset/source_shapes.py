@@ -21,6 +21,7 @@ _OF_ANSWERS: Final = (
 _NO_QUERIES: Final = ("pseudo", "pseudoquery")
 _OUT_OF_SCOPE: Final = "OUT OF SCOPE"
 _LANGUAGE_CODE: Final = re.compile(r"[a-z]{2}([-_]\w{2,4})?", re.I)
+_WORD_END: Final = re.compile(r"[ -]|(?<=[a-z])(?=[A-Z])")
 _BLOB: Final = re.compile(r"\s*(\{\s*[\"']|\[\s*[\[{\"'])")
 _ALL: Final = (list, tuple, Mapping)
 _LONGEST_LITERAL: Final = 100_000
@@ -59,8 +60,13 @@ class Query(NamedTuple):
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a column or key in lower case, with underscores."""
-    return name.strip().casefold().replace(" ", "_").replace("-", "_")
+    """Return the name of a column or key in lower case, with underscores.
+
+    Example:
+        >>> plain_name("expectedOutput"), plain_name("Question Text"), plain_name("zh-CN")
+        ('expected_output', 'question_text', 'zh_cn')
+    """
+    return _WORD_END.sub("_", name.strip()).casefold()
 
 
 def opened(value: Any) -> Any:

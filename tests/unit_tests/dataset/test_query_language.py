@@ -16,6 +16,7 @@ QUERIES = {
         "SELECT ?x",
         "PREFIX : <urn:grid#>\nSELECT ?x { ?x :in :nea }",
         "prefix dbo: <http://dbpedia.org/ontology/> ask { ?x a dbo:Dam }",
+        "define input:inference 'urn:rules' select ?x { ?x a :T }",
         "BASE <urn:grid/>\nASK { <hasle> <area> ?x }",
         "# MATCH (n) RETURN n\nASK WHERE { ?x ?p 1 }",
         "ASK FROM <urn:g> { <urn:a> <urn:b> <urn:c> }",
