@@ -25,7 +25,6 @@ from graphrag_eval_lc.dataset.source_shapes import (
 )
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import counted, listed
 
 # What datasets say of a question next to its text and query, and what may select questions later.
@@ -257,7 +256,7 @@ class _Reader:
         if value is None and self._source.importer is QALD:
             named = record.get("answertype")
             value = (named.strip() if isinstance(named, str) else "") or (gold and gold.answer_type) or _OTHER_TYPE
-        return value.strip() if isinstance(value, str) else None if value is None else json_text(value)
+        return str(value).strip() if isinstance(value, str | int | float) else None
 
     def _notes(self) -> Iterator[str]:
         languages = listed(list(self._languages))

@@ -13,12 +13,12 @@ from graphrag_eval_lc.texts import shortened
 DEFAULT_LANGUAGE: Final = "en"
 # Keys that hold the text of an object, the telling ones first. Names of keys are compared without case and signs.
 _OF_QUESTIONS: Final = ("string", "text", "question", "content", "value")
-_OF_QUERIES: Final = ("query", "string", "text", "value")
+_NO_QUERIES: Final = ("pseudo", "pseudoquery")
+_OF_QUERIES: Final = ("query", "string", "text", "value", *_NO_QUERIES)
 _OF_ANSWERS: Final = (
     "answertext", "text", "string", "entityname", "label", "labels", "title", "value", "answer", "answers", "name",
     "answerargument", "content", "uri", "mention",
 )  # fmt: skip
-_NO_QUERIES: Final = ("pseudo", "pseudoquery")
 _OUT_OF_SCOPE: Final = "OUT OF SCOPE"
 _LANGUAGE_CODE: Final = re.compile(r"[a-z]{2}([-_]\w{2,4})?", re.I)
 _WORD_END: Final = re.compile(r"[ -]|(?<=[a-z])(?=[A-Z])")
@@ -98,34 +98,22 @@ def is_blank(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, _ALL) and not value)
 
 
-def question_texts(value: Any, *, depth: int = 0) -> list[tuple[str | None, str]]:
+def question_texts(value: Any) -> list[tuple[str | None, str]]:
     """Return the texts of a question with their languages, as far as these are named.
 
     Raises:
-        UnknownShapeError: It has another shape.
+        UnknownShapeError: It has another shape, such as a conversation or a list of words.
 
     Example:
         >>> question_texts({"string": "Who?"}), question_texts([{"language": "de", "string": "Wer?"}])
         ([(None, 'Who?')], [('de', 'Wer?')])
     """
-    value = opened(value)
-    if is_blank(value):
-        return []
-    if depth > _DEEPEST or isinstance(value, bool):
+    said = _messages(value, ("user", "human"))
+    words = value if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) else ()
+    if len(words) > 1 or (said is not None and len(said) != 1):
         raise UnknownShapeError(value)
-    if isinstance(value, str | int | float):
-        return [(None, " ".join(str(value).split()))]
-    if isinstance(value, list | tuple):
-        said = _messages(value, ("user", "human"))
-        if said is not None and len(said) != 1:  # a conversation
-            raise UnknownShapeError(value)
-        return [text for part in (value if said is None else said) for text in question_texts(part, depth=depth + 1)]
-    if _is_by_language(value):
-        return [(name, text) for name, part in value.items() for _, text in question_texts(part, depth=depth + 1)]
-    part = _part(value, _OF_QUESTIONS)
-    language = value.get("language") or value.get("lang")
-    name = language if isinstance(language, str) and language.strip() else None
-    return [(name or inner, text) for inner, text in question_texts(part, depth=depth + 1)]
+    found = _texts(value if said is None else said, _OF_QUESTIONS)
+    return [(language, " ".join(text.split())) for language, text in found]
 
 
 def in_language(texts: Sequence[tuple[str | None, str]], language: str) -> str | None:
@@ -157,19 +145,18 @@ def query_of(value: Any, name: str, *, depth: int = 0) -> Query | None:
         return None
     if isinstance(value, str):
         return Query(value, language_in_name(name) or language_of(value))
-    if isinstance(value, list | tuple) and len(value) == 1 and depth < _DEEPEST:
+    if isinstance(value, list) and len(value) == 1 and depth < _DEEPEST:
         return query_of(value[0], name, depth=depth + 1)
     if not isinstance(value, Mapping) or depth >= _DEEPEST:
         raise UnknownShapeError(value)
-    keys = [key for key in value if isinstance(key, str)]
-    for key in (*filter(language_in_name, keys), *(key for key in keys if plain_name(key) in _OF_QUERIES)):
-        found = query_of(value[key], key if language_in_name(key) else name, depth=depth + 1)
-        if found is not None:
-            called = language_in_name(str(value.get("language") or value.get("lang") or ""))
-            return found._replace(language=called or found.language)
-    if not any(language_in_name(key) or plain_name(key) in (*_OF_QUERIES, *_NO_QUERIES) for key in keys):
+    keys = [key for key in value if isinstance(key, str) and (language_in_name(key) or plain_name(key) in _OF_QUERIES)]
+    if not keys:
         raise UnknownShapeError(value)
-    return None
+    key = next((key for key in keys if not is_blank(value[key])), keys[0])
+    if plain_name(key) in _NO_QUERIES:
+        return None
+    told = f"{key} {value.get('language') or value.get('lang')}"
+    return query_of(value[key], told if language_in_name(told) else name, depth=depth + 1)
 
 
 def is_out_of_scope(value: Any) -> bool:
@@ -192,30 +179,34 @@ def answer_text(value: Any, languages: Sequence[str] = (DEFAULT_LANGUAGE,)) -> s
         >>> answer_text(["Hasle", "Nea"]), answer_text([{"name": "Q7", "label": {"en": "Hasle", "de": "Hasle (Ort)"}}])
         ('Hasle; Nea', 'Hasle')
     """
-    return "; ".join(dict.fromkeys(_answers(value, languages, 0))) or None
+    said = _messages(value, ("assistant", "ai"))
+    found = [text for _, text in _texts(value if said is None else said[-1:], _OF_ANSWERS, languages)]
+    return "; ".join(dict.fromkeys(text.strip() for text in found) if len(found) > 1 else found) or None
 
 
-def _answers(value: Any, languages: Sequence[str], depth: int) -> Iterator[str]:
+def _texts(
+    value: Any, names: Sequence[str], languages: Sequence[str] = (), depth: int = 0
+) -> Iterator[tuple[str | None, str]]:
+    """Yield the texts in a value, with their languages; of an object by languages only that in the first one wanted."""
     value = opened(value)
     if is_blank(value):
         return
-    if isinstance(value, str):
-        yield value.strip() if depth else value
-    elif not isinstance(value, _ALL):  # Parquet has dates, too
-        yield json_text(value).strip('"')
+    if not isinstance(value, _ALL):
+        yield None, value if isinstance(value, str) else json_text(value).strip('"')  # Parquet has dates, too
     elif depth > _DEEPEST:
         raise UnknownShapeError(value)
-    elif isinstance(value, Mapping):
-        if _is_by_language(value):
-            texts = question_texts(value, depth=depth)
-            found = (text for each in (*languages, DEFAULT_LANGUAGE) if (text := in_language(texts, each)))
-            yield next(found, texts[0][1] if texts else "")
-        else:
-            yield from _answers(_part(value, _OF_ANSWERS), languages, depth + 1)
+    elif not isinstance(value, Mapping):
+        for part in value:
+            yield from _texts(part, names, languages, depth + 1)
+    elif _is_by_language(value):
+        texts = [(name, text) for name, part in value.items() for _, text in _texts(part, names, (), depth + 1)]
+        best = [(None, text) for each in (*languages, DEFAULT_LANGUAGE) if (text := in_language(texts, each))]
+        yield from (best or texts)[:1] if languages else texts
     else:
-        said = _messages(value, ("assistant", "ai"))
-        for part in value if said is None else said[-1:]:
-            yield from _answers(part, languages, depth + 1)
+        told = value.get("language") or value.get("lang")
+        own = told if isinstance(told, str) and told.strip() else None
+        for language, text in _texts(_part(value, names), names, languages, depth + 1):
+            yield own or language, text
 
 
 def _part(value: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -233,8 +224,9 @@ def _is_by_language(value: Mapping[str, Any]) -> bool:
     return is_named and (DEFAULT_LANGUAGE in value or len(value) > 1)
 
 
-def _messages(value: Sequence[Any], roles: tuple[str, ...]) -> list[Any] | None:
-    """Return what those of some roles say in a conversation; None if the list is none."""
-    if not value or not all(isinstance(each, Mapping) and "content" in each for each in value):
-        return None
-    return [each["content"] for each in value if each.get("role", each.get("type")) in roles]
+def _messages(value: Any, roles: tuple[str, ...]) -> list[Any] | None:
+    """Return what those of some roles say in a conversation; None if a value is none."""
+    parts = opened(value)
+    if isinstance(parts, list) and parts and all(isinstance(each, Mapping) and "content" in each for each in parts):
+        return [each["content"] for each in parts if each.get("role", each.get("type")) in roles]
+    return None
