@@ -208,9 +208,10 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
     for key in ("questions", "rows", *(of_records if len(of_records) == 1 else ())):
         if key in lists:
             return key, lists[key]
-    is_columns = len(lists) == len(whole) and len(set(map(len, lists.values()))) == 1 and not of_records
-    if is_columns and any(plain_name(name) in QUESTIONS for name in lists):
-        return "", [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    if any(plain_name(str(key)) in QUESTIONS for key in whole):
+        is_columns = len(lists) == len(whole) and len(set(map(len, lists.values()))) == 1
+        columns = zip(*lists.values(), strict=True) if is_columns else ()
+        return "", [dict(zip(lists, row, strict=True)) for row in columns] or [whole]
     what = "this is neither QALD's JSON nor a list of records"
     hint = "QALD's JSON is an object with `questions`; other questions are a list of objects, or CSV."
     raise DatasetError(what, path=path, hint=hint)
