@@ -167,7 +167,7 @@ def import_dataset(
     count = found.number_of_questions
     if not count:
         raise DatasetError(
-            "there is nothing to import: no question is left", path=source, hint="See what is told above."
+            "there is nothing to import: no question is left", path=source, hint="The messages above say why."
         )
     write_data(output, found.templates, overwrite=overwrite)
     steps = f"{found.number_with_steps:,} of them with reference steps"

@@ -44,7 +44,7 @@ class Importer(NamedTuple):
 
 
 def _of_row(record: Record) -> Record:
-    """Return a row of the dataset viewer; a cell that it cut is an object, which is no question, query or answer."""
+    """Return a row of the dataset viewer; a cell that it cut becomes an object, which is refused if it is needed."""
     row, cut = record.get("row"), record.get("truncated_cells") or ()
     parts = row.items() if isinstance(row, Mapping) else ()
     return {key: {"truncated": value} if key in cut else value for key, value in parts}
@@ -92,7 +92,7 @@ def _of_langsmith(record: Record) -> Record:
 
 
 def _part(value: Any) -> Any:
-    """Return the object of a cell; what cannot be read is seen where its columns are."""
+    """Return the object in a cell; a text that cannot be parsed stays, and is refused later."""
     with suppress(UnknownShapeError):
         return opened(value)
     return value

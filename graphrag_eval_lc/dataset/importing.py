@@ -24,9 +24,9 @@ from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.texts import counted, listed
 
 DEFAULT_TIMEOUT: Final = 60.0
-# The languages of queries that an endpoint is asked; None where the user names the step.
+# The languages of queries that an endpoint is asked; None if the user names the step.
 _ASKED: Final = frozenset({"SPARQL", None})
-# Where the texts of a query may hold lines of their own, which must stay as they are.
+# Texts in these quotes may have several lines, which must stay as they are.
 _LONG_QUOTES: Final = ('"""', "'''")
 
 Progress = Callable[[int, int], None]
@@ -68,7 +68,7 @@ class Import:
         templates: The dataset.
         problems: What is wrong with single questions, which are left out or have no reference steps.
         notes: Sentences for the user, such as how many questions have no reference steps, and what to do about it.
-        responses: The answers of a model in the file, which are no gold.
+        responses: The answers of a model in the file, which are not gold.
         languages: The languages of the queries.
     """
 
@@ -112,18 +112,18 @@ def import_dataset(
     """Import a published dataset of questions: JSON, JSON Lines, CSV, QALD's XML, or Parquet.
 
     The form is recognised: QALD, ragas, deepeval, LangSmith, Hugging Face rows, AutoRAG, Spider, BIRD, LC-QuAD and the
-    like. Gold is never taken from what is the answer of a model, such as ``answer`` next to ``ground_truth``.
+    like. A model's answer, such as ``answer`` next to ``ground_truth``, is never imported as gold.
 
     Each question with gold results gets one reference step: the query in its arguments, the gold as its output, and
     the columns that the gold binds as ``required_columns``. A question without gold has ``reference_query`` and no
     reference steps: it can be asked, and its steps are not scored.
 
-    A ``GraphRAGEvalWarning`` tells each question that is left out or has no gold.
+    A ``GraphRAGEvalWarning`` reports each question that is left out or has no gold.
 
     Args:
         source: The file.
-        language: The language of the questions' texts, or several, of which a question's first one is taken. If you
-            leave the default, a question that has no English text is taken in its first language.
+        language: The language of the questions' texts, or several: the first one that a question has. By default
+            questions without an English text are imported in their first language.
         step_name: The name of the steps that run the queries. None: ``sparql_query``, ``cypher_query`` or
             ``sql_db_query``, by the query's text or the name of its column.
         template_id: The template of all questions. None: one for each answer type of QALD; the template column of a
@@ -209,7 +209,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     responses: list[Response] = []
     for identifier, question in unique_ids(dataset.questions):
         own = options.template_id or question.template_id or dataset.template_id
-        # A question that stands there twice is one of one template.
+        # A question that is there twice belongs to one template.
         template_id = template_of.setdefault(question.text.casefold(), own)
         if template_id != own:
             lists["moved"].append(identifier)
@@ -303,7 +303,7 @@ def _tidy(query: str) -> str:
 
 
 def _repeated(questions: Sequence[SourceQuestion]) -> Iterator[str]:
-    """Say which ids stand there several times."""
+    """Report the ids that several questions have."""
     repeated = [identifier for identifier, number in Counter(each.id for each in questions).items() if number > 1]
     if repeated:
         what = f"Several questions have the same id ({counted(len(repeated), 'id')}): {listed(repeated, 10)}."
@@ -312,7 +312,7 @@ def _repeated(questions: Sequence[SourceQuestion]) -> Iterator[str]:
 
 def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: ImportOptions) -> Iterator[str]:
     """Say which questions have no query or no gold, and what to do about it."""
-    little = "A reference without rows tells little, as any query without rows fits it; --keep-empty keeps it."
+    little = "Any query that returns no rows would match; --keep-empty keeps it."
     yield from note_on("The same text as an earlier question, and put into its template", lists["moved"])
     if any(question.query is not None or question.gold is not None for question in dataset.questions):
         yield from note_on("Without a query", lists["query"])

@@ -86,7 +86,7 @@ def read_qald_xml(text: str, path: str) -> dict[str, Any]:
     """Return QALD's XML as its JSON; without document types, so that nothing is expanded or fetched.
 
     Raises:
-        DatasetError: It is no XML of QALD, has a document type, or is too large.
+        DatasetError: It is not QALD's XML, has a document type, or is too large.
     """
     if len(text) > _LARGEST_XML:
         what = f"the XML is larger than {_LARGEST_XML // 1_000_000} million characters"

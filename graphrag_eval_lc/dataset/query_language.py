@@ -10,7 +10,7 @@ Language = Literal["SPARQL", "SQL", "Cypher"]
 STEP_NAMES: Final[dict[Language, str]] = {"SPARQL": SPARQL_QUERY, "SQL": SQL_DB_QUERY, "Cypher": CYPHER_QUERY}
 """The names of the steps that run queries of each language."""
 
-# Keywords inside IRIs, texts and comments are no keywords. Two dashes before ( > [ are a relationship of Cypher.
+# Keywords inside IRIs, texts and comments do not count. Two dashes before ( > [ are a relationship of Cypher.
 _IRI: Final = r"<[^<>\s\"{}|^`\\]*>"
 _TEXT: Final = (
     r"\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|"
@@ -24,7 +24,7 @@ _FRONT: Final = re.compile(
     r"[\s(;]*+(?:(?:EXPLAIN(?:\s+(?:ANALYZE|QUERY\s+PLAN))?|PROFILE|CYPHER(?:\s+\w+\s*=\s*\w+)*|USE\s+[\w.]+)\b[\s(;]*+)*",
     re.I,
 )
-# The first pattern that the beginning fits decides; what follows the keyword tells languages apart that share it.
+# The first pattern that matches the beginning decides; what follows a keyword separates languages that share it.
 _VARIABLE: Final = r"[?$][A-Za-z_]"
 _PATTERNS: Final[tuple[tuple[Language, str], ...]] = (
     ("SPARQL", r"(PREFIX\s*[\w.-]*:|BASE\s*<>|DEFINE\s+\w+:)"),

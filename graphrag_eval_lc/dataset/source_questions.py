@@ -220,7 +220,7 @@ class _Reader:
         with reading("query", column):
             query = query_of(record.get(column), column)
             if is_out_of_scope(opened(record.get(column))):
-                self._ids["OUT OF SCOPE is no query"].append(identifier)
+                self._ids["OUT OF SCOPE is not imported as a query"].append(identifier)
         if query is None or query.language is not None or self._is_step_named:
             return query, query is not None
         self._ids["no language"].append(identifier)
@@ -246,7 +246,7 @@ class _Reader:
             self._ids[f"`{column}` has no answer of a known shape, such as {problem}"].append(identifier)
             return None
         if response is not None:
-            self._ids[f"`{column}` is the answer of a model, and no reference"].append(identifier)
+            self._ids[f"`{column}` is the answer of a model, and is not imported as a reference"].append(identifier)
         for name in other_values(record, self._fields.responses, column):
             self._ids[f"`{name}` is not imported, as `{column}` is the answer of the model"].append(identifier)
         return response
@@ -263,16 +263,19 @@ class _Reader:
         there = f"The languages of the dataset are {listed(sorted(self.languages_there), 20) or 'none'}"
         known = {
             "no text": (f"No text in {languages}, and left out", f"{there}; --language names others."),
-            "another language": (f"No text in {languages}, and taken in another language", ""),
-            "another of the languages": (f"No text in {self._languages[0]}, and taken in another of the languages", ""),
+            "another language": (f"No text in {languages}, and imported in another language", ""),
+            "another of the languages": (
+                f"No text in {self._languages[0]}, and imported in another of the languages",
+                "",
+            ),
             "no language": (
-                "The language of the query cannot be told, so that neither it nor its results are imported",
+                "The language of the query is unknown, so the query and its results are not imported",
                 f"It is none of {listed(list(STEP_NAMES))}; --step-name names the tool that runs it.",
             ),
         }
         for what, ids in sorted(self._ids.items(), key=lambda each: each[0] not in known):
-            told, hint = known.get(what, (what, ""))
-            yield from note_on(told, ids, hint)
+            sentence, hint = known.get(what, (what, ""))
+            yield from note_on(sentence, ids, hint)
 
 
 def _is_table(value: Any, *rows: type) -> bool:

@@ -53,7 +53,7 @@ def reading(role: str, column: str) -> Iterator[None]:
 
 
 class Query(NamedTuple):
-    """A query, and its language where something tells it."""
+    """A query, and its language if it is known."""
 
     text: str
     language: Language | None
@@ -166,7 +166,7 @@ def is_out_of_scope(value: Any) -> bool:
 
 
 def answer_text(value: Any, languages: Sequence[str] = (DEFAULT_LANGUAGE,)) -> str | None:
-    """Return an answer in words, several joined with ``; ``; None where there is none.
+    """Return an answer in words, several joined with ``; ``; None if there is none.
 
     Args:
         value: The value.
@@ -210,7 +210,7 @@ def _texts(
 
 
 def _part(value: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first part of an object with one of the names that has something in it; None where none has."""
+    """Return the first part of an object with one of the names that has something in it; None if none has."""
     parts = {"".join(filter(str.isalnum, str(key))).casefold(): part for key, part in value.items()}
     known = [parts[name] for name in names if name in parts]
     if not known:

@@ -111,7 +111,7 @@ def test_gold_that_is_not_taken_and_answers_of_models_are_noted() -> None:
         [{"question": "Who?", "target": "T", "ground_truth": "G", "answer": "M", "response": "N"}]
     ).notes
     assert one == "`target` is not imported, as `ground_truth` says more clearly that it is gold (1 question): 1."
-    assert two == "`response` is the answer of a model, and no reference (1 question): 1."
+    assert two == "`response` is the answer of a model, and is not imported as a reference (1 question): 1."
     assert three == "`answer` is not imported, as `response` is the answer of the model (1 question): 1."
 
 
@@ -129,7 +129,7 @@ def test_a_query_of_no_known_language_is_reported_unless_the_step_is_named() -> 
     record = {"question": "Who?", "query": "g.V().values('name')", "results": [{"name": "Nea"}]}
     found = read([record])
     assert flat(found) == [{"id": "1", "text": "Who?"}]
-    assert found.notes[0].startswith("The language of the query cannot be told, so that neither it nor its results")
+    assert found.notes[0].startswith("The language of the query is unknown, so the query and its results")
     [named] = flat(read([record], step_name="gremlin"))
     assert (named["step"], named["query"]) == ("gremlin", record["query"])
 
@@ -154,4 +154,4 @@ def test_languages_of_translations_and_labels() -> None:
     assert read([record], languages=("fr",)).notes[0].startswith("No text in fr, and left out (1 question): 1.")
     found = read([{"question": [{"language": "de", "string": "Wer?"}], "answer": "A"}])
     assert flat(found)[0]["text"] == "Wer?"
-    assert found.notes == ("No text in en, and taken in another language (1 question): 1.",)
+    assert found.notes == ("No text in en, and imported in another language (1 question): 1.",)

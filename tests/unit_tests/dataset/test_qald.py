@@ -72,7 +72,7 @@ def test_questions_without_the_language_are_told_and_left_out() -> None:
     assert found.notes == [
         "No text in fr, pt, and left out (1 question): 1. The languages of the dataset are en, pt, pt_BR, zh-cn; "
         "--language names others.",
-        "No text in fr, and taken in another of the languages (1 question): 2.",
+        "No text in fr, and imported in another of the languages (1 question): 2.",
     ]
     assert found.problems == []
 
