@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, say, tell
 from graphrag_eval_lc.console import DataConsole
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, listed
 
 _TABLE = "Columns of CSV and JSON records"
 _ENDPOINT = "SPARQL endpoint"
@@ -25,7 +25,7 @@ def _column(name: str, help_text: str) -> typer.models.OptionInfo:
 def import_dataset(
     source: Annotated[
         Path,
-        typer.Argument(help="QALD's JSON, CSV, tab-separated values, or JSON (Lines) of records.", metavar="FILE"),
+        typer.Argument(help="JSON, JSON Lines, CSV, tab-separated values, QALD's XML or Parquet.", metavar="FILE"),
     ],
     output: Annotated[
         Path,
@@ -37,8 +37,8 @@ def import_dataset(
         list[str] | None,
         typer.Option(
             "--language",
-            help="The language of the questions in QALD, en by default. Of several, as in de,en, the first that a "
-            "question has; may be repeated.",
+            help="The language of the questions. Of several, as in de,en, the first that a question has; may be "
+            "repeated. By default English, else the first one.",
             metavar="CODE",
         ),
         COMMON,
@@ -47,8 +47,8 @@ def import_dataset(
         str | None,
         typer.Option(
             "--step-name",
-            help="The name of the steps that run the queries, which is that of your tool; without it the usual one of "
-            "SPARQL, or of Cypher or SQL where the column of the queries is called after these.",
+            help="The name of the steps that run the queries, which is that of your tool. By default sparql_query, "
+            "sql_db_query or cypher_query, by the query's text.",
             metavar="NAME",
         ),
         COMMON,
@@ -66,7 +66,25 @@ def import_dataset(
         bool,
         typer.Option("--keep-empty", help="Keep gold without rows as a reference, which any query without rows fits."),
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists."), COMMON] = False,
+    responses: Annotated[
+        Path | None,
+        typer.Option(
+            "--responses",
+            help="Write a model's answers in the file here, for `score`. They are never gold.",
+            metavar="FILE",
+        ),
+        COMMON,
+    ] = None,
+    retrieval_step: Annotated[
+        str | None,
+        typer.Option(
+            "--retrieval-step",
+            help="Make the ids of relevant documents (AutoRAG's retrieval_gt) a reference step of this name, such as "
+            "retrieval.",
+            metavar="NAME",
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files if they exist."), COMMON] = False,
     question_column: Annotated[str | None, _column("--question-column", "The questions.")] = None,
     query_column: Annotated[str | None, _column("--query-column", "The queries.")] = None,
     id_column: Annotated[str | None, _column("--id-column", "The ids; without them questions are numbered.")] = None,
@@ -112,10 +130,11 @@ def import_dataset(
 ) -> None:
     """Turn a published dataset of questions and queries into a reference dataset.
 
-    QALD-9 and QALD-10 JSON are read, and CSV or JSON records with a question and a query, whose columns are found by
-    their usual names (question, query, sparql, cypher, …). Each question with gold results gets a reference step: the
-    query, its results, and the columns that they have. A question without them has its query as `reference_query`, and
-    no reference steps. What is broken is told with the question's id, and the others are imported.
+    The form is recognised: QALD, ragas, deepeval, LangSmith, Hugging Face rows, AutoRAG, Spider, BIRD, LC-QuAD and the
+    like, by the names of their columns. Each question with gold results gets a reference step: the query, its results,
+    and the columns that they have. A question without them has its query as `reference_query`, and no reference steps.
+    `answer` next to gold such as `ground_truth` is the answer of a model, and no reference. Broken questions are
+    reported with their ids, and the others are imported.
 
     Exit code 0: all that can be imported is, with notes on what has no gold; 1: there are broken questions, or queries
     that the endpoint did not answer; 2: the file cannot be read at all.
@@ -129,19 +148,24 @@ def import_dataset(
     `graphrag-eval-lc import-dataset questions.csv -o qa.yaml --endpoint http://localhost:7878/query`
 
     `graphrag-eval-lc import-dataset text2cypher.csv -o qa.yaml --step-name read_neo4j_cypher`
+
+    `graphrag-eval-lc import-dataset ragas.json -o qa.yaml --responses responses.jsonl`
     """
     # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.dataset.importing import ImportOptions, imported
-    from graphrag_eval_lc.dataset.question_tables import Columns
-    from graphrag_eval_lc.errors import DatasetError
+    from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
+    from graphrag_eval_lc.dataset.source_fields import Columns
+    from graphrag_eval_lc.errors import DatasetError, OptionError
     from graphrag_eval_lc.files.writing import refuse_existing
     from graphrag_eval_lc.run_folder import write_data
 
-    refuse_existing(output, overwrite=overwrite)
+    if responses == output:
+        raise OptionError("the responses and the dataset would be one file", hint="Give two names.")
+    for path in (output, *([responses] if responses is not None else ())):
+        refuse_existing(path, overwrite=overwrite)
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
     languages = comma_separated(language or ())
     asking = (endpoint, refresh, timeout, max_bytes, follow_redirects)
-    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking)
+    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking, retrieval_step)
     with _progress() as show:
         found = imported(source, options, show)
     for problem in found.problems:
@@ -151,11 +175,19 @@ def import_dataset(
     count = found.number_of_questions
     if not count:
         raise DatasetError(
-            "there is nothing to import: no question is left", path=source, hint="See what is told above."
+            "there is nothing to import: no question is left", path=source, hint="The messages above say why."
         )
     write_data(output, found.templates, overwrite=overwrite)
     steps = f"{found.number_with_steps:,} of them with reference steps"
-    say(f"Wrote {counted(count, 'question')} to {output}, {steps}.")
+    queries = f" The queries are {listed(found.languages)}." if found.languages else ""
+    say(f"Wrote {counted(count, 'question')} to {output}, {steps}.{queries}")
+    if responses is not None and found.responses:
+        write_responses(responses, found, overwrite=overwrite)
+        say(f"Wrote {counted(len(found.responses), 'response')} to {responses}.")
+    elif responses is not None:
+        tell(f"Note: There is no answer of a model, and {responses} is not written.")
+    elif found.responses:
+        tell(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
     if found.problems:
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -72,7 +72,7 @@ def gold_of_text(text: str) -> Gold:
     except (ValueError, RecursionError):
         _require_whole(text)
         return Gold(text, None, None)
-    if isinstance(value, Mapping) and ("head" in value or "results" in value):
+    if is_sparql_results(value):
         return gold_of_sparql(value)
     try:
         results = read_sparql_results(text)
@@ -80,6 +80,37 @@ def gold_of_text(text: str) -> Gold:
         return Gold(text, JSON_MEDIA_TYPE, None, is_empty=value in ([], {}, None))
     is_named = isinstance(value, list) and any(isinstance(row, Mapping) for row in value)
     return Gold(text, JSON_MEDIA_TYPE, results.variables if is_named else None, is_empty=not results.row_count)
+
+
+def gold_of_value(value: Any) -> Gold | None:
+    """Return the gold of a cell: a text, SPARQL results in JSON or several of them, or rows; None where there is none.
+
+    Raises:
+        BrokenGoldError: It cannot be read.
+
+    Example:
+        >>> gold_of_value([{"head": {}, "boolean": False}]).answer_type, gold_of_value([{"n": 6}]).columns
+        ('boolean', ('n',))
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, str):
+        return gold_of_text(value)
+    tables = [each for each in (value if isinstance(value, list) else [value]) if each]
+    if not is_sparql_results(tables[0] if tables else None):
+        return gold_of_text(json_text(value))
+    if len(tables) == 1:
+        return gold_of_sparql(tables[0])
+    parts = [gold for each in tables if not (gold := gold_of_sparql(each)).is_empty]
+    if not parts or any(part.columns is None or part.columns != parts[0].columns for part in parts):
+        raise BrokenGoldError(f"there are {len(tables)} results, which do not have the same columns")
+    rows = [row for each in tables for row in bindings_of(each)]
+    return gold_of_sparql({"head": {"vars": list(parts[0].columns or ())}, "results": {"bindings": rows}})
+
+
+def is_sparql_results(value: Any) -> bool:
+    """Return whether a value is meant as SPARQL results in JSON."""
+    return isinstance(value, Mapping) and ("head" in value or "results" in value or "boolean" in value)
 
 
 def _require_whole(text: str) -> None:

@@ -1,16 +1,17 @@
-"""Importing published datasets of questions and queries as reference datasets: QALD, CSV, and JSON records."""
+"""Importing published datasets of questions, queries and answers as reference datasets."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, is_ask_query
-from graphrag_eval_lc.dataset.qald import is_qald, read_qald
-from graphrag_eval_lc.dataset.question_tables import Columns, read_question_table
-from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, unique_ids
+from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
+from graphrag_eval_lc.dataset.source_fields import Columns
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, read_questions, unique_ids
+from graphrag_eval_lc.dataset.source_shapes import DEFAULT_LANGUAGE
 from graphrag_eval_lc.dataset.sparql_endpoint import (
     DEFAULT_MAX_BYTES,
     EndpointError,
@@ -18,21 +19,20 @@ from graphrag_eval_lc.dataset.sparql_endpoint import (
     SparqlEndpoint,
 )
 from graphrag_eval_lc.dataset.validation import Problem
-from graphrag_eval_lc.errors import DatasetError, OptionError, warn
+from graphrag_eval_lc.errors import OptionError, warn
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.files.reading import TextFile, parse_json_at, read_text
+from graphrag_eval_lc.files.writing import json_line, refuse_existing, replace_file, write_data
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.rows import read_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.texts import counted, listed
 
-DEFAULT_LANGUAGE: Final = "en"
 DEFAULT_TIMEOUT: Final = 60.0
-_WHAT: Final = "dataset to import"
-_TABLES: Final = (".csv", ".tsv", ".txt")
-# Where the texts of a query may hold lines of their own, which must stay as they are.
+# The languages of queries that an endpoint is asked; None if the user names the step.
+_ASKED: Final = frozenset({"SPARQL", None})
+# Texts in these quotes may have several lines, which must stay as they are.
 _LONG_QUOTES: Final = ('"""', "'''")
 
 Progress = Callable[[int, int], None]
@@ -43,8 +43,8 @@ class ImportOptions:
     """How a dataset is imported.
 
     Attributes:
-        languages: The languages of the questions' texts in QALD, the preferred one first; empty: English.
-        step_name: The name of the steps that run the queries; None: by the column of the queries.
+        languages: The languages of the questions' texts, the preferred one first; empty: English, else the first one.
+        step_name: The name of the steps that run the queries; None: by the language of the query.
         template_id: The template of all questions; None: by the answer types of QALD, the template column of a table,
             or the file's name.
         keep_empty: Whether a gold without rows is a reference, which any query without rows fits.
@@ -54,6 +54,7 @@ class ImportOptions:
         timeout: The longest time for a query, in seconds.
         max_bytes: The size of the largest results that it may send, after decompression.
         follow_redirects: Whether it may redirect to another host.
+        retrieval_step: The name of reference steps with the relevant ids; None: no such steps.
     """
 
     languages: Sequence[str] = ()
@@ -66,6 +67,7 @@ class ImportOptions:
     timeout: float = DEFAULT_TIMEOUT
     max_bytes: int = DEFAULT_MAX_BYTES
     follow_redirects: bool = False
+    retrieval_step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,16 @@ class Import:
     Attributes:
         templates: The dataset.
         problems: What is wrong with single questions, which are left out or have no reference steps.
-        notes: Sentences for the user, such as how many questions have no reference steps, and how to mend it.
+        notes: Sentences for the user, such as how many questions have no reference steps, and what to do about it.
+        responses: The answers of a model in the file, which are not gold.
+        languages: The languages of the queries.
     """
 
     templates: list[Template]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
+    responses: tuple[Response, ...] = ()
+    languages: tuple[Language, ...] = ()
 
     @property
     def number_of_questions(self) -> int:
@@ -101,6 +107,8 @@ def import_dataset(
     step_name: str | None = None,
     template_id: str | None = None,
     keep_empty: bool = False,
+    retrieval_step: str | None = None,
+    responses: str | PathLike[str] | None = None,
     endpoint: str | None = None,
     refresh: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
@@ -113,22 +121,29 @@ def import_dataset(
     results_column: str | None = None,
     answer_column: str | None = None,
 ) -> list[Template]:
-    """Import a dataset of questions and queries: QALD-9 and QALD-10 JSON, CSV, or JSON records.
+    """Import a published dataset of questions: JSON, JSON Lines, CSV, QALD's XML, or Parquet.
+
+    The form is recognised: QALD, ragas, deepeval, LangSmith, Hugging Face rows, AutoRAG, Spider, BIRD, LC-QuAD and the
+    like. A model's answer, such as ``answer`` next to ``ground_truth``, is never imported as gold.
 
     Each question with gold results gets one reference step: the query in its arguments, the gold as its output, and
     the columns that the gold binds as ``required_columns``. A question without gold has ``reference_query`` and no
     reference steps: it can be asked, and its steps are not scored.
 
-    A ``GraphRAGEvalWarning`` tells each question that is left out or has no gold.
+    A ``GraphRAGEvalWarning`` reports each question that is left out or has no gold.
 
     Args:
         source: The file.
-        language: The language of the questions' texts in QALD, or several, of which a question's first one is taken.
-        step_name: The name of the steps that run the queries. None: ``sparql_query``; with a column of Cypher
-            ``cypher_query``, with one of SQL ``sql_db_query``.
+        language: The language of the questions' texts, or several: the first one that a question has. By default
+            questions without an English text are imported in their first language.
+        step_name: The name of the steps that run the queries. None: ``sparql_query``, ``cypher_query`` or
+            ``sql_db_query``, by the query's text or the name of its column.
         template_id: The template of all questions. None: one for each answer type of QALD; the template column of a
             table, else one with the file's name.
         keep_empty: Whether a gold without rows is a reference step too, which any query without rows fits.
+        retrieval_step: The name of reference steps with the ids of relevant documents, such as ``retrieval``. None:
+            these are not imported.
+        responses: The file to which answers of a model are written, for ``score``; it must not exist.
         endpoint: The URL of a SPARQL endpoint, which is asked for the gold that the dataset lacks, or has without rows.
         refresh: Whether the endpoint is asked for all gold.
         timeout: The longest time for a query of the endpoint, in seconds, from the first byte to the last.
@@ -146,7 +161,9 @@ def import_dataset(
 
     Raises:
         DatasetError: The file cannot be read, has another form, or lacks a column; or nothing answers at the endpoint.
+        MissingExtraError: The file is Parquet, and pyarrow is not installed.
         OptionError: An option does not go with the file, or has a wrong value.
+        RunFolderError: The file of responses cannot be written, or exists.
 
     Example:
         >>> import json, tempfile
@@ -165,9 +182,21 @@ def import_dataset(
     # The default goes with any file.
     given = () if languages == (DEFAULT_LANGUAGE,) else languages
     options = ImportOptions(
-        given, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout, max_bytes, follow_redirects
+        given,
+        step_name,
+        template_id,
+        keep_empty,
+        columns,
+        endpoint,
+        refresh,
+        timeout,
+        max_bytes,
+        follow_redirects,
+        retrieval_step,
     )
     found = imported(source, options)
+    if responses is not None and found.responses:
+        write_responses(Path(responses), found)
     for message in (*map(str, found.problems), *found.notes):
         warn(message, stacklevel=2)
     return found.templates
@@ -190,65 +219,44 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     if options.template_id is not None and options.columns.template is not None:
         what = "one template id is that of all questions, and a template column has one for each"
         raise OptionError(what, hint="Leave one of --template-id and --template-column out.")
-    dataset = _read(source, options)
-    if options.step_name is not None:
-        dataset.step_name = options.step_name
+    named = options.step_name is not None
+    dataset = read_questions(source, options.columns, options.languages, is_step_named=named)
     if options.endpoint is not None:
+        languages = {question.language for question in dataset.questions if question.query is not None}
+        if languages and not languages & _ASKED:
+            what = f"an endpoint answers SPARQL, and the queries are {listed(sorted(map(str, languages)))}"
+            raise OptionError(what, hint="Leave --endpoint out, and add a column with the results.")
         run_sync(lambda: _ask(dataset, options, progress))
     templates: dict[str, list[dict[str, Any]]] = {}
     template_of: dict[str, str] = {}
-    lists: dict[str, list[str]] = {name: [] for name in ("query", "gold", "empty", "kept", "moved", "other", "own")}
+    lists: dict[str, list[str]] = defaultdict(list)
+    responses: list[Response] = []
     for identifier, question in unique_ids(dataset.questions):
         own = options.template_id or question.template_id or dataset.template_id
-        # A question that stands there twice is one of one template.
+        # A question that is there twice belongs to one template.
         template_id = template_of.setdefault(question.text.casefold(), own)
         if template_id != own:
             lists["moved"].append(identifier)
-        written = _written(identifier, question, dataset.step_name, options.keep_empty, lists)
-        templates.setdefault(template_id, []).append(written)
+        templates.setdefault(template_id, []).append(_written(identifier, question, options, lists))
+        if question.response is not None:
+            responses.append({"question_id": identifier, "actual_answer": question.response})
     notes = [*dataset.notes, *_repeated(dataset.questions), *_lacking(dataset, lists, options)]
     records = [{"template_id": template_id, "questions": questions} for template_id, questions in templates.items()]
-    return Import(cast("list[Template]", records), tuple(dataset.problems), tuple(notes))
+    found = tuple(dict.fromkeys(question.language for question in dataset.questions if question.language is not None))
+    return Import(cast("list[Template]", records), tuple(dataset.problems), tuple(notes), tuple(responses), found)
 
 
-def _read(source: str | PathLike[str], options: ImportOptions) -> SourceDataset:
-    """Return the questions of a file.
+def write_responses(path: Path, found: Import, *, overwrite: bool = False) -> None:
+    """Write the answers of a model as responses: a list in JSON or YAML by the file's name, else JSON Lines.
 
     Raises:
-        DatasetError: It cannot be read.
-        OptionError: An option does not go with it.
+        RunFolderError: The file cannot be written, or exists and may not be replaced.
     """
-    file = read_text(source, DatasetError, what=_WHAT)
-    records = None if Path(source).suffix.lower() in _TABLES else _json(file)
-    if isinstance(records, Mapping) and is_qald(records):
-        if options.columns.given:
-            what = f"QALD's JSON has no columns, so that the {options.columns.given[0]} column cannot be named"
-            raise OptionError(what, hint="Leave the option out.")
-        return read_qald(records, str(source), options.languages or (DEFAULT_LANGUAGE,))
-    if options.languages:
-        raise OptionError("only QALD's JSON has languages", hint="Leave --language out.")
-    dataset = read_question_table(file, records, options.columns)
-    if options.endpoint is not None and not dataset.is_sparql:
-        what = f"an endpoint answers SPARQL, and the queries are those of {dataset.step_name} steps"
-        raise OptionError(what, hint="Leave --endpoint out, and add a column with the results.")
-    return dataset
-
-
-def _json(file: TextFile) -> Any:
-    """Return parsed JSON; None for a text that is a table. JSON Lines are a list."""
-    if file.format == "jsonl":
-        lines = enumerate(file.text.split("\n"), start=1)
-        return [
-            parse_json_at(line, DatasetError, what=_WHAT, path=file.path, line=number)
-            for number, line in lines
-            if line.strip()
-        ]
-    if file.format == "json":
-        return parse_json_at(file.text, DatasetError, what=_WHAT, path=file.path)
-    if (file.path or "").lower().endswith((".yaml", ".yml")):
-        hint = "Published datasets are QALD's JSON, CSV or JSON records; a reference dataset needs no import."
-        raise DatasetError("YAML is not imported", path=file.path, hint=hint)
-    return None
+    if path.suffix.lower() in (".json", ".yaml", ".yml"):
+        write_data(path, list(found.responses), overwrite=overwrite)
+        return
+    refuse_existing(path, overwrite=overwrite)
+    replace_file(path, map(json_line, found.responses))
 
 
 async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | None) -> None:
@@ -256,7 +264,9 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
     places = [
         place
         for place, question in enumerate(dataset.questions)
-        if question.query and (options.refresh or question.gold is None or question.gold.is_empty)
+        if question.query
+        and question.language in _ASKED
+        and (options.refresh or question.gold is None or question.gold.is_empty)
     ]
     async with SparqlEndpoint(
         options.endpoint or "", options.timeout, options.max_bytes, follows_redirects=options.follow_redirects
@@ -282,28 +292,34 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
 
 
 def _written(
-    identifier: str, question: SourceQuestion, step_name: str, keep_empty: bool, lists: dict[str, list[str]]
+    identifier: str, question: SourceQuestion, options: ImportOptions, lists: dict[str, list[str]]
 ) -> dict[str, Any]:
     """Return a question as the dataset has it, and list what it lacks."""
     written: dict[str, Any] = {"id": identifier, "question_text": question.text, **question.kept}
     if question.answer is not None:
         written["reference_answer"] = question.answer
+    groups: list[list[dict[str, Any]]] = []
+    if question.relevant_ids is not None:
+        lists["ids"].append(identifier)
+        if options.retrieval_step is not None:
+            groups.append([{"name": options.retrieval_step, "relevant_ids": question.relevant_ids}])
+    language, gold = question.language, question.gold
     query = None if question.query is None else _tidy(question.query)
     if query is None:
         lists["query"].append(identifier)
-    gold = question.gold
-    if gold is None or (gold.is_empty and not keep_empty):
-        if gold is not None or query is not None:
-            lists["gold" if gold is None else "empty"].append(identifier)
-        return written if query is None else {**written, "reference_query": query}
-    if gold.is_empty:
-        lists["kept"].append(identifier)
-    args = {} if query is None else {"query": query}
-    step = {"name": step_name, "args": args, **gold.as_step_keys()}
-    reference = StepView(step)
-    if StepViews().kind_of(reference) is not ROWS:
-        lists["own" if reference.is_read_by(read_sparql_results) else "other"].append(identifier)
-    return {**written, "reference_steps": [[step]]}
+    if gold is not None and (options.keep_empty or not gold.is_empty):
+        if gold.is_empty:
+            lists["kept"].append(identifier)
+        name = options.step_name or STEP_NAMES[language or "SPARQL"]
+        step = {"name": name, "args": {} if query is None else {"query": query}, **gold.as_step_keys()}
+        reference = StepView(step)
+        if StepViews().kind_of(reference) is not ROWS:
+            lists["own" if reference.is_read_by(read_sparql_results) else "other"].append(identifier)
+        groups.append([step])
+    elif gold is not None or query is not None:
+        lists[f"{'gold' if gold is None else 'empty'} {language}"].append(identifier)
+        written |= {} if query is None else {"reference_query": query}
+    return written | ({"reference_steps": groups} if groups else {})
 
 
 def _tidy(query: str) -> str:
@@ -314,7 +330,7 @@ def _tidy(query: str) -> str:
 
 
 def _repeated(questions: Sequence[SourceQuestion]) -> Iterator[str]:
-    """Say which ids stand there several times."""
+    """Report the ids that several questions have."""
     repeated = [identifier for identifier, number in Counter(each.id for each in questions).items() if number > 1]
     if repeated:
         what = f"Several questions have the same id ({counted(len(repeated), 'id')}): {listed(repeated, 10)}."
@@ -322,20 +338,25 @@ def _repeated(questions: Sequence[SourceQuestion]) -> Iterator[str]:
 
 
 def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: ImportOptions) -> Iterator[str]:
-    """Say which questions have no query or no gold, and how to mend it."""
-    add = ""
-    if options.endpoint is None:
-        add = "--endpoint URL asks a SPARQL endpoint for it." if dataset.is_sparql else "Add a column with the results."
-    unscored = "so that no step is scored; the query stands in reference_query"
-    little = "A reference without rows tells little, as any query without rows fits it; --keep-empty keeps it."
-    moved = "The same text as an earlier question, and put into the template of that one"
-    yield from note_on(moved, lists["moved"])
-    yield from note_on("Without a query", lists["query"])
-    yield from note_on(f"Without gold, {unscored}", lists["gold"], add)
-    yield from note_on(f"The gold is empty, {unscored}", lists["empty"], f"{little} {add}".strip())
+    """Say which questions have no query or no gold, and what to do about it."""
+    little = "Any query that returns no rows would match; --keep-empty keeps it."
+    yield from note_on("The same text as an earlier question, and put into its template", lists["moved"])
+    if any(question.query is not None or question.gold is not None for question in dataset.questions):
+        yield from note_on("Without a query", lists["query"])
+    for language in (*STEP_NAMES, None):
+        add = "Add a column with the results."
+        if language == "SPARQL":
+            add = "" if options.endpoint else "--endpoint URL asks a SPARQL endpoint for it."
+        unscored = f"so that no step is scored; the {language or ''} query is in reference_query".replace("  ", " ")
+        yield from note_on(f"Without gold, {unscored}", lists[f"gold {language}"], add)
+        yield from note_on(f"The gold is empty, {unscored}", lists[f"empty {language}"], f"{little} {add}".strip())
     yield from note_on("The gold is empty, and any query without rows fits it", lists["kept"])
-    otherwise, name = "compared as a text or JSON", dataset.step_name
+    otherwise = "compared as a text or JSON"
     rows = """Store rows, as in [{"name": "Oslo"}]."""
     yield from note_on(f"The gold cannot be read as rows, and is {otherwise}", lists["other"], rows)
+    name = options.step_name
     kinds = f"Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config."
     yield from note_on(f"The gold is {otherwise}, as no step kind serves {name}", lists["own"], kinds)
+    if options.retrieval_step is None:
+        hint = "--retrieval-step retrieval makes them a reference step, for an agent that searches the same documents."
+        yield from note_on("The ids of relevant documents are not imported", lists["ids"], hint)

@@ -1,139 +1,140 @@
-"""Reading QALD's JSON: questions in several languages, each with a SPARQL query and its results."""
+"""QALD's questions as plain records: XML of QALD-1 to 4, and the JSON variants from QALD-5 on."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
-from graphrag_eval_lc.dataset.gold import BrokenGoldError, Gold, bindings_of, gold_of_sparql
-from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on
+from graphrag_eval_lc.dataset.gold import is_sparql_results
 from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
-from graphrag_eval_lc.texts import listed, shortened
 
-# What QALD says of a question beside its text and query, and what may select questions later.
-_KEPT: Final = ("answertype", "aggregation", "onlydbo", "hybrid")
-_OTHER_TYPE: Final = "other"
+_LARGEST_XML: Final = 100_000_000
+_DEEPEST_XML: Final = 20
+# The values of an answer in XML, and in the JSON of QALD-5.
+_VALUES: Final = ("uri", "string", "number", "date", "boolean")
+_IRIS: Final = ("http://", "https://", "urn:")
 
 
-def is_qald(value: Any) -> bool:
-    """Return whether parsed JSON is a dataset of QALD.
+def is_qald(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a question in one of QALD's own shapes.
 
     Example:
-        >>> is_qald({"dataset": {"id": "qald-10"}, "questions": []}), is_qald([{"question": "Who?"}])
+        >>> is_qald({"question": [{"language": "en", "string": "Who?"}]}), is_qald({"question": "Who?"})
         (True, False)
     """
-    return isinstance(value, Mapping) and "questions" in value
+    question = record.get("question")
+    inner = question.get("language") if isinstance(question, Mapping) else question
+    return "body" in record or (isinstance(inner, list) and any(isinstance(each, Mapping) for each in inner))
 
 
-def read_qald(value: Mapping[str, Any], path: str, languages: Sequence[str]) -> SourceDataset:
-    """Read the questions of a dataset; what is wrong with one says so, and leaves the others alone.
+def plain_qald(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question of any of QALD's JSON variants as QALD-9 has it, with ``answers`` as ``results``.
 
-    Args:
-        value: The parsed JSON.
-        path: The file, for messages.
-        languages: The languages of the questions' texts, the preferred one first.
+    Example:
+        >>> plain_qald({"body": [{"language": "en", "string": "Who?"}], "answers": [{"string": "urn:x"}]})["results"]
+        {'results': {'bindings': [{'answer': {'type': 'uri', 'value': 'urn:x'}}]}}
+    """
+    plain = dict(record)
+    if "body" in plain:  # QALD-5
+        plain.setdefault("question", plain.pop("body"))
+    question = plain.get("question")
+    if isinstance(question, Mapping) and isinstance(question.get("language"), list):  # QALD-7
+        plain |= {key: value for key, value in question.items() if key != "language"}
+        texts = [each for each in question["language"] if isinstance(each, Mapping)]
+        plain["question"] = [{"language": each.get("language"), "string": each.get("question")} for each in texts]
+        queries = (query for each in texts for key, query in each.items() if str(key).upper() == "SPARQL" and query)
+        if (query := next(queries, None)) is not None:
+            plain["query"] = {"sparql": query}
+    if isinstance(plain.get("query"), str):
+        plain["query"] = {"sparql": plain["query"]}
+    answers = plain.get("answers")
+    told = [each for each in (answers if isinstance(answers, list) else [answers]) if each]
+    if told and "results" not in plain and (is_qald(record) or "query" in plain):
+        single = [{"string": each} if isinstance(each, str) else each for each in told]
+        if all(map(_is_answer, single)):
+            plain["results"] = _table(single)
+        elif is_sparql_results(told[0]):
+            plain["results"] = told
+        if "results" in plain:
+            del plain["answers"]
+    return plain
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool(value) and value.keys() <= set(_VALUES)
+
+
+def _table(answers: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return answers that are single values as results of SPARQL."""
+    values = [value for each in answers for value in each.values()]
+    if len(values) == 1 and ("boolean" in answers[0] or str(values[0]).strip().casefold() in ("true", "false")):
+        return {"head": {}, "boolean": values[0]}
+    rows = []
+    for each in answers:
+        names = dict.fromkeys(each, "answer") if len(each) == 1 else {key: key for key in each}
+        rows.append({names[key]: _term(key, value) for key, value in each.items()})
+    return {"results": {"bindings": rows}}
+
+
+def _term(kind: str, value: Any) -> dict[str, Any]:
+    text = value.strip() if isinstance(value, str) else value
+    is_iri = kind == "uri" or (isinstance(text, str) and text.startswith(_IRIS) and " " not in text)
+    return {"type": "uri" if is_iri else "literal", "value": text}
+
+
+def read_qald_xml(text: str, path: str) -> dict[str, Any]:
+    """Return QALD's XML as its JSON; without document types, so that nothing is expanded or fetched.
 
     Raises:
-        DatasetError: ``questions`` is no list.
+        DatasetError: It is not QALD's XML, has a document type, or is too large.
     """
-    about = value.get("dataset")
-    name = about.get("id") if isinstance(about, Mapping) else about
-    dataset = SourceDataset(path, str(name or Path(path).stem), SPARQL_QUERY)
-    if not isinstance(value["questions"], list):
-        raise DatasetError("questions is no list", path=path, key="questions", hint="Give QALD's JSON as it is.")
-    without_text: list[str] = []
-    in_another: list[str] = []
-    for place, record in enumerate(value["questions"]):
-        _read_question(dataset, place, record, languages, (without_text, in_another))
-    wanted = listed(list(languages))
-    there = listed(sorted({each for record in value["questions"] for each, _ in _texts(record)}), 20) or "none"
-    hint = f"The languages of the dataset are {there}; --language names others."
-    dataset.notes += note_on(f"No text in {wanted}, and left out", without_text, hint)
-    dataset.notes += note_on(f"No text in {languages[0]}, and taken in another of the languages", in_another)
-    return dataset
+    if len(text) > _LARGEST_XML:
+        what = f"the XML is larger than {_LARGEST_XML // 1_000_000} million characters"
+        raise DatasetError(what, path=path, hint="Split it.")
+    root = _parsed(text, path)
+    if root.tag != "dataset":
+        what = f"the XML begins with <{root.tag[:40]}>, and QALD's with <dataset>"
+        raise DatasetError(what, path=path, hint="Give QALD's XML, or its questions as JSON or CSV.")
+    return {"dataset": {"id": root.get("id")}, "questions": [_question(each) for each in root.iter("question")]}
 
 
-def _read_question(
-    dataset: SourceDataset, place: int, record: Any, languages: Sequence[str], lists: tuple[list[str], list[str]]
-) -> None:
-    """Add a question to the dataset, or what is wrong with it."""
-    without_text, in_another = lists
-    if not isinstance(record, Mapping):
-        what = f"questions[{place}] is {shortened(json_text(record), 60)}, no question"
-        dataset.add_problem(what, "It is left out.")
-        return
-    given = record.get("id")
-    identifier = str(given).strip() if isinstance(given, str | int | float) else ""
-    identifier = identifier or str(place + 1)
-    texts = list(_texts(record))
-    if not texts:
-        what = "the question has no text in any language"
-        dataset.add_problem(
-            what, "Give its question as a list of {language, string}. It is left out.", question_id=identifier
-        )
-        return
-    found = next(((index, text) for index, each in enumerate(languages) if (text := _text_in(texts, each))), None)
-    if found is None:
-        without_text.append(identifier)
-        return
-    if found[0]:
-        in_another.append(identifier)
-    query = _query(record.get("query"))
+def _parsed(text: str, path: str) -> Element:
+    builder, depth = TreeBuilder(), 0
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+
+    def refuse(what: str, hint: str) -> NoReturn:
+        raise DatasetError(what, path=path, line=parser.CurrentLineNumber, hint=hint)
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST_XML:
+            refuse(f"the XML is nested more than {_DEEPEST_XML} levels deep", "QALD's has five.")
+        builder.start(name, attributes)
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(name)
+
+    parser.StartDoctypeDeclHandler = lambda *_: refuse("the XML has a document type, which is not read", "Remove it.")
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = builder.data
     try:
-        gold = _gold(record.get("answers"))
-    except BrokenGoldError as problem:
-        what, hint = f"the gold is broken: {problem}", "Mend answers in the source, or ask an endpoint (--endpoint)."
-        dataset.add_problem(what, f"{hint} The question is imported without it.", question_id=identifier)
-        gold = None
-    for note in gold.notes if gold is not None else ():
-        dataset.notes.append(f"Question {identifier}: {note}.")
-    kept = {key: record[key] for key in _KEPT if isinstance(record.get(key), str | bool)}
-    named = record.get("answertype")
-    answer_type = named.strip() if isinstance(named, str) else ""
-    answer_type = answer_type or (gold.answer_type if gold else None) or _OTHER_TYPE
-    dataset.questions.append(SourceQuestion(identifier, found[1], query, gold, template_id=answer_type, kept=kept))
+        parser.Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as problem:
+        what = f"the dataset to import is not valid XML: {expat.errors.messages.get(problem.code, problem)}"
+        raise DatasetError(what, path=path, line=problem.lineno, hint="Fix the XML here.") from problem
+    return builder.close()
 
 
-def _texts(record: Any) -> Iterator[tuple[str, str]]:
-    """Yield the languages and texts of a question."""
-    given = record.get("question") if isinstance(record, Mapping) else None
-    if isinstance(given, str):  # of one language, which is not named
-        given = [{"language": "en", "string": given}]
-    for each in given if isinstance(given, list) else ():
-        text = each.get("string") if isinstance(each, Mapping) else None
-        if isinstance(text, str) and text.strip():
-            yield str(each.get("language") or "en"), " ".join(text.split())
-
-
-def _text_in(texts: Sequence[tuple[str, str]], language: str) -> str | None:
-    """Return the first text in a language, else in a variety of it, such as zh-cn for zh."""
-    wanted = _plain(language)
-    exact = (text for each, text in texts if _plain(each) == wanted)
-    varieties = (text for each, text in texts if _plain(each).split("-")[0] == wanted)
-    return next(exact, None) or next(varieties, None)
-
-
-def _plain(language: str) -> str:
-    return language.strip().casefold().replace("_", "-")
-
-
-def _query(given: Any) -> str | None:
-    text = given.get("sparql") if isinstance(given, Mapping) else given
-    return text if isinstance(text, str) and text.strip() else None
-
-
-def _gold(answers: Any) -> Gold | None:
-    """Return the gold of ``answers``; None where there is none. Several tables with the same columns are one.
-
-    Raises:
-        BrokenGoldError: It cannot be read.
-    """
-    tables = [each for each in (answers if isinstance(answers, list) else [answers]) if each]
-    if len(tables) < 2:
-        return gold_of_sparql(tables[0]) if tables else None
-    parts = [gold for each in tables if not (gold := gold_of_sparql(each)).is_empty]
-    if not parts or any(part.columns is None or part.columns != parts[0].columns for part in parts):
-        raise BrokenGoldError(f"answers has {len(tables)} results, which do not have the same columns")
-    rows = [row for each in tables for row in bindings_of(each)]
-    return gold_of_sparql({"head": {"vars": list(parts[0].columns or ())}, "results": {"bindings": rows}})
+def _question(element: Element) -> dict[str, Any]:
+    texts = [{"language": each.get("lang") or "en", "string": each.text} for each in element.findall("string")]
+    answers = [
+        {part.tag: part.text for part in each if part.tag in _VALUES} or {"string": (each.text or "").strip()}
+        for each in element.iterfind("answers/answer")
+    ]
+    answers = [each for each in answers if any(each.values())]
+    query = next((each.text for each in element.findall("query") if each.text), None)
+    return {**element.attrib, "question": texts, "query": query, "answers": answers}

@@ -13,7 +13,7 @@ from graphrag_eval_lc.cli.commands import Command
 from graphrag_eval_lc.cli.main import app
 
 NAMES = [str(each.name or each.callback.__name__) for each in app.registered_commands if each.callback]  # type: ignore[attr-defined]
-LONG = {"run": (17, 20), "score": (12, 14), "compare": (9, 13), "import-dataset": (7, 11), "judge-agreement": (9, 22)}
+LONG = {"run": (17, 20), "score": (12, 14), "compare": (9, 13), "import-dataset": (8, 11), "judge-agreement": (9, 22)}
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def test_a_dataset_of_qald_becomes_a_reference_dataset(
 ) -> None:
     assert exit_code(*IMPORT) == 0
     output = capsys.readouterr()
-    assert output.out == "Wrote 14 questions to new.yaml, 14 of them with reference steps.\n"
+    assert output.out == "Wrote 14 questions to new.yaml, 14 of them with reference steps. The queries are SPARQL.\n"
     assert output.err == ""
     assert exit_code("validate", "new.yaml") == 0
     assert capsys.readouterr().out == "No problems found.\n"
@@ -54,7 +54,7 @@ def test_broken_questions_are_findings_and_the_others_are_written(
     Path("qald.json").write_text(json.dumps(value))
     assert exit_code(*IMPORT) == 1
     output = capsys.readouterr()
-    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps.\n"
+    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps. The queries are SPARQL.\n"
     broken, note = output.err.splitlines()
     assert broken.startswith("qald.json, question 1: the question has no text in any language.")
     assert note.startswith("Note: Without gold, so that no step is scored")
@@ -86,6 +86,25 @@ def test_what_cannot_be_imported_is_wrong_input(
     assert not Path("new.yaml").exists()
 
 
+def test_answers_of_a_model_are_responses_that_score_reads(
+    sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO5.", "ground_truth": "NO1."}]))
+    arguments = ("import-dataset", "ragas.json", "-o", "new.yaml", "--responses")
+    assert exit_code(*arguments, "new.yaml") == 2
+    assert "would be one file" in capsys.readouterr().err
+    assert exit_code(*arguments, "new.jsonl") == 0
+    assert "Wrote 1 response to new.jsonl.\n" in capsys.readouterr().out
+    assert exit_code("score", "new.yaml", "new.jsonl", "-o", "scored", "--no-report") == 0
+    [result] = map(json.loads, Path("scored/results.jsonl").read_text().splitlines())
+    assert (result["actual_answer"], result["reference_answer"], result["status"]) == ("NO5.", "NO1.", "success")
+    assert exit_code(*arguments, "new.jsonl", "--overwrite") == 0
+    Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO1."}]))
+    assert exit_code(*arguments, "none.jsonl", "--overwrite") == 0
+    assert "none.jsonl is not written" in capsys.readouterr().err
+    assert not Path("none.jsonl").exists()
+
+
 def test_a_table_is_asked_for_at_an_endpoint(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +115,7 @@ def test_a_table_is_asked_for_at_an_endpoint(
     ) as url:
         assert exit_code("import-dataset", "table.csv", "-o", "new.yaml", "--endpoint", url, *names) == 1
     output = capsys.readouterr()
-    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps.\n"
+    assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps. The queries are SPARQL.\n"
     assert f"table.csv, question q2: {url} gives no results: status 400: no." in output.err
     [template] = load_dataset("new.yaml")
     assert template["template_id"] == "table"

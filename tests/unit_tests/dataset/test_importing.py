@@ -14,7 +14,7 @@ from sparql_stub import Answer, answering
 from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, validate_dataset
 from graphrag_eval_lc.dataset import sparql_endpoint
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported
-from graphrag_eval_lc.dataset.question_tables import Columns
+from graphrag_eval_lc.dataset.source_fields import Columns
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.run_folder import write_data
@@ -88,8 +88,8 @@ def test_empty_gold_is_told_and_no_reference(folder: Path) -> None:
     assert {each.get("reference_query") for name, each in written.items() if name in "123"} == {"SELECT ?x {}"}
     assert [note.partition(":")[0] for note in found.notes] == [
         "Without a query (1 question)",
-        "Without gold, so that no step is scored; the query stands in reference_query (1 question)",
-        "The gold is empty, so that no step is scored; the query stands in reference_query (2 questions)",
+        "Without gold, so that no step is scored; the SPARQL query is in reference_query (1 question)",
+        "The gold is empty, so that no step is scored; the SPARQL query is in reference_query (2 questions)",
     ]
     assert "--endpoint URL" in found.notes[1]
     assert ": 1, 2. " in found.notes[2]
@@ -199,7 +199,12 @@ def test_json_lines_are_records(folder: Path) -> None:
         ("qald.json", "{}", {}, "qald.json: this is neither QALD's JSON nor a list of records."),
         ("lines.jsonl", '{"question": "a"}\n{', {}, "lines.jsonl, line 2: the dataset to import is not valid JSON"),
         ("qa.yaml", "- template_id: t", {}, "qa.yaml: YAML is not imported."),
-        ("a.csv", "question,query\na,b\n", {"languages": ("de",)}, "only QALD's JSON has languages."),
+        (
+            "a.csv",
+            "question,query\na,b\n",
+            {"languages": ("de",)},
+            "the questions of this file are in no named language.",
+        ),
         ("a.csv", "question,cypher\na,b\n", {"endpoint": "http://localhost/"}, "an endpoint answers SPARQL"),
         ("a.csv", "question,query\na,b\n", {"refresh": True}, "refresh asks no endpoint."),
         (

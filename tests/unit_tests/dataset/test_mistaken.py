@@ -62,6 +62,17 @@ def test_results_are_no_dataset() -> None:
     assert found.what == "these are results, not a reference dataset"
 
 
+def test_older_keys_are_recognised_with_what_they_are_called_now() -> None:
+    question = {"id": "q", "nl_question": "1 + 1?", "expected_steps": []}
+    dataset: Any = [{"template_id": "t", "questions": [question]}]
+    hint = "Rename nl_question to question_text, expected_steps to reference_steps, in the whole file."
+    with pytest.raises(DatasetError) as caught:
+        run_evaluation(dataset, [])
+    assert caught.value.hint == hint
+    assert [problem.hint for problem in validate_dataset(dataset) if problem.key is None] == [hint]
+    assert mistaken_for_dataset([{"nl_question": "1 + 1?", "sparql": "ASK {}"}]) is None  # records to import
+
+
 @pytest.mark.parametrize("values", [DATASET, [], {}, None, "qa.yaml", [None], [{"template_id": "t"}], DATASET[0]])
 def test_what_is_a_dataset_or_nothing_known_is_left_to_the_format(values: Any) -> None:
     assert mistaken_for_dataset(values) is None

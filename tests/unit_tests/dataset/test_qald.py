@@ -1,11 +1,13 @@
 """Reading QALD's JSON."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.dataset.qald import read_qald
-from graphrag_eval_lc.dataset.source_questions import SourceDataset
+from graphrag_eval_lc.dataset.source_fields import Columns
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, read_questions
 from graphrag_eval_lc.errors import DatasetError
 
 GOLD = {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:oslo"}}]}}
@@ -18,8 +20,18 @@ def question(number: Any = 1, **keys: Any) -> dict[str, Any]:
     return {"id": number, "question": texts, "query": {"sparql": "SELECT ?x {}"}, "answers": [GOLD], **keys}
 
 
-def read(*questions: Any, languages: tuple[str, ...] = ("en",)) -> SourceDataset:
-    return read_qald({"dataset": {"id": "qald"}, "questions": list(questions)}, "qald.json", languages)
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def read_value(value: Any, languages: tuple[str, ...] = ()) -> SourceDataset:
+    Path("qald.json").write_text(json.dumps(value))
+    return read_questions("qald.json", Columns(), languages)
+
+
+def read(*questions: Any, languages: tuple[str, ...] = ()) -> SourceDataset:
+    return read_value({"dataset": {"id": "qald"}, "questions": list(questions)}, languages)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +72,7 @@ def test_questions_without_the_language_are_told_and_left_out() -> None:
     assert found.notes == [
         "No text in fr, pt, and left out (1 question): 1. The languages of the dataset are en, pt, pt_BR, zh-cn; "
         "--language names others.",
-        "No text in fr, and taken in another of the languages (1 question): 2.",
+        "No text in fr, and imported in another of the languages (1 question): 2.",
     ]
     assert found.problems == []
 
@@ -94,7 +106,7 @@ def test_several_answers_with_the_same_columns_are_one_table() -> None:
     assert "bergen" in found.gold.output
 
 
-@pytest.mark.parametrize("query", [None, {}, {"sparql": ""}, {"sparql": None}, {"sparql": 7}])
+@pytest.mark.parametrize("query", [None, {}, {"sparql": ""}, {"sparql": None}])
 def test_question_without_a_query_has_none(query: Any) -> None:
     assert [each.query for each in read(question(query=query)).questions] == [None]
 
@@ -108,12 +120,20 @@ def test_templates_are_the_types_of_answers_by_qald_or_by_the_gold() -> None:
 @pytest.mark.parametrize(
     ("record", "text", "left"),
     [
-        ("what", 'qald.json: questions[0] is "what", no question.', ["2"]),
+        ("what", 'qald.json, question 1, key questions[0]: no question can be read from "what".', ["2"]),
         (question(question=[]), "qald.json, question 1: the question has no text in any language.", ["2"]),
         (question(question=None), "qald.json, question 1: the question has no text in any language.", ["2"]),
-        (question(answers=["urn:oslo"]), "qald.json, question 1: the gold is broken: SPARQL results", ["1", "2"]),
-        (question(answers=[{"boolean": "x"}]), "qald.json, question 1: the gold is broken: boolean", ["1", "2"]),
-        (question(answers=[GOLD, {"boolean": True}]), "qald.json, question 1: the gold is broken: answers", ["1", "2"]),
+        (
+            question(answers=[{"results": {"bindings": 1}}]),
+            "qald.json, question 1: the results are broken: bindings",
+            ["1", "2"],
+        ),
+        (question(answers=[{"boolean": "x"}]), "qald.json, question 1: the results are broken: boolean", ["1", "2"]),
+        (
+            question(answers=[GOLD, {"boolean": True}]),
+            "qald.json, question 1: the results are broken: there are 2",
+            ["1", "2"],
+        ),
     ],
 )
 def test_a_broken_question_is_one_problem_and_the_others_are_read(record: Any, text: str, left: list[str]) -> None:
@@ -125,4 +145,4 @@ def test_a_broken_question_is_one_problem_and_the_others_are_read(record: Any, t
 
 def test_questions_are_a_list() -> None:
     with pytest.raises(DatasetError, match="questions is no list"):
-        read_qald({"questions": {}}, "qald.json", ("en",))
+        read_value({"questions": {}})

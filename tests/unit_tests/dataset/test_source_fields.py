@@ -1,22 +1,29 @@
-"""Reading tables of questions and queries."""
+"""Reading tables and records of questions, queries and answers."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.dataset.question_tables import Columns, read_question_table
-from graphrag_eval_lc.dataset.source_questions import SourceDataset
+from graphrag_eval_lc.dataset.query_language import STEP_NAMES
+from graphrag_eval_lc.dataset.source_fields import Columns
+from graphrag_eval_lc.dataset.source_questions import SourceDataset, read_questions
 from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.files.reading import TextFile
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def read(text: str, path: str = "grid.csv", **columns: str) -> SourceDataset:
-    return read_question_table(TextFile(text, path, "yaml"), None, Columns(**columns))
+    Path(path).write_text(text)
+    return read_questions(path, Columns(**columns))
 
 
 def read_records(records: Any, **columns: str) -> SourceDataset:
-    return read_question_table(TextFile("", "grid.json", "json"), records, Columns(**columns))
+    return read(json.dumps(records), "grid.json", **columns)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -29,7 +36,7 @@ def test_the_delimiter_is_that_of_the_first_row(delimiter: str) -> None:
 @pytest.mark.parametrize(
     ("head", "step_name"),
     [
-        ("question,query", "sparql_query"),
+        ("question,query", "sql_db_query"),
         ("Question Text,SPARQL", "sparql_query"),
         ("corrected_question,sparql_query", "sparql_query"),
         ("nl,cypher", "cypher_query"),
@@ -39,8 +46,7 @@ def test_the_delimiter_is_that_of_the_first_row(delimiter: str) -> None:
 def test_columns_are_found_by_their_usual_names(head: str, step_name: str) -> None:
     found = read(f"{head}\nWhich?,SELECT 1\n")
     assert [(each.text, each.query) for each in found.questions] == [("Which?", "SELECT 1")]
-    assert found.step_name == step_name
-    assert found.is_sparql is (step_name == "sparql_query")
+    assert STEP_NAMES[found.questions[0].language or "SPARQL"] == step_name
 
 
 def test_columns_are_named() -> None:
@@ -78,9 +84,8 @@ def test_a_named_column_settles_which_holds_the_query() -> None:
 
 
 def test_broken_rows_are_told_with_their_lines_and_the_others_are_read() -> None:
-    text = (
-        'id,question,query,results\n1,"Which\none?",a,\n2,Which?\n3, ,c,\n4,Who?,d,"{""results"": {""bindings"": 1}}"\n'
-    )
+    text = 'id,question,sparql,results\n1,"Which\none?",a,\n2,Which?\n3, ,c,\n'
+    text += '4,Who?,d,"{""results"": {""bindings"": 1}}"\n'
     found = read(text)
     assert [(each.id, each.gold) for each in found.questions] == [("1", None), ("4", None)]
     assert [str(problem) for problem in found.problems] == [
@@ -88,8 +93,8 @@ def test_broken_rows_are_told_with_their_lines_and_the_others_are_read() -> None
         'break as "…". The row is left out.',
         "grid.csv, line 5, question 3: the question has no text in the column question. Add it. The question is left "
         "out.",
-        "grid.csv, line 6, question 4: the results are broken: bindings are no list of rows, each a JSON object. Mend "
-        "them. The question is imported without them.",
+        "grid.csv, line 6, question 4: the results are broken: bindings are no list of rows, each a JSON object. Fix "
+        "them in the source, or ask an endpoint (--endpoint). The question is imported without them.",
     ]
 
 
@@ -111,7 +116,7 @@ def test_records_have_the_keys_of_columns() -> None:
     assert (question.id, question.text, question.query) == ("17", "Is it?", "ASK {}")
     assert question.gold is not None
     assert json.loads(question.gold.output) == gold
-    assert [problem.what for problem in found.problems] == ["record 2 is no object"]
+    assert [problem.what for problem in found.problems] == ["no question can be read from 7"]
 
 
 @pytest.mark.parametrize("records", [{"data": []}, 7, "text"])

@@ -1,0 +1,151 @@
+"""Which columns of a dataset hold the question, its query, its results and its answers, by their names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.source_shapes import UnknownShapeError, is_blank, plain_name, query_of
+from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
+from graphrag_eval_lc.texts import listed
+
+# The usual names of each column, plain; of several the first one counts.
+QUESTIONS: Final = (
+    "question", "corrected_question", "question_text", "natural_language_question", "nl_question", "user_input",
+    "input", "prompt", "utterance", "nl", "text", "messages", "inputs",
+)  # fmt: skip
+# A question that is blank has one of these in its place.
+_PARAPHRASES: Final = ("paraphrased_question", "nnqt_question")
+QUERIES: Final = (
+    "query", "sparql", SPARQL_QUERY, "sparql_wikidata", "sparql_dbpedia18", "cypher", CYPHER_QUERY, "sql", "sql_query",
+    "gold_query", "gold_sparql", "gold_sql", "gold_cypher",
+)  # fmt: skip
+_IDS: Final = ("id", "question_id", "_id", "uid", "qid", "instance_id", "questionid")
+_TEMPLATES: Final = ("template_id", "template", "sparql_template_id")
+_RESULTS: Final = ("results", "result")
+# What says most clearly that it is gold comes first.
+_GOLD: Final = (
+    "reference_answer", "reference_answers", "reference", "expected_answer", "expected_answers", "expected_output",
+    "expected_response", "gold_answer", "gold_answers", "golden_answer", "golden_answers", "ground_truth",
+    "ground_truth_answer", "ground_truths", "target", "target_answer", "ideal", "ideal_answer", "correct_answer",
+    "correct_answers", "best_answer", "generation_gt", "reference_output", "reference_outputs", "expected", "label",
+    "outputs",
+)  # fmt: skip
+_RESPONSES: Final = (
+    "response", "actual_output", "actual_answer", "prediction", "predicted_answer", "model_answer", "model_output",
+    "generated_answer", "llm_answer",
+)  # fmt: skip
+# Gold if nothing else is; next to any name of gold they are answers of a model.
+_GOLD_OR_RESPONSES: Final = ("answer", "output")
+ANSWERS: Final = (*_GOLD, "answer", "answers", "output", *_RESPONSES, *_RESULTS, "text", "content", "messages")
+RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the columns that a user gives; None: found by their usual names.
+
+    Attributes:
+        question: What the agent is asked.
+        query: The query that answers it.
+        id: The question's id.
+        template: Its template.
+        results: The results of the query.
+        answer: The answer in words.
+    """
+
+    question: str | None = None
+    query: str | None = None
+    id: str | None = None
+    template: str | None = None
+    results: str | None = None
+    answer: str | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The columns whose names are given."""
+        return [field.name for field in fields(self) if getattr(self, field.name) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The columns of a dataset that hold each field, the one that counts first."""
+
+    questions: Sequence[str]
+    query: str | None
+    ids: Sequence[str]
+    templates: Sequence[str]
+    results: str | None
+    gold: Sequence[str]
+    responses: Sequence[str]
+    relevant_ids: Sequence[str]
+
+
+def found_fields(
+    names: Sequence[str], records: Sequence[Mapping[str, Any]], given: Columns, path: str, *, needs_all: bool
+) -> Fields:
+    """Return the columns that there are, by the given names or the usual ones.
+
+    Args:
+        names: The names of all columns.
+        records: The records, whose values settle which of several columns holds queries.
+        given: The names that the user gives.
+        path: The file, for messages.
+        needs_all: Whether there must be a question, and something that a reference is made of.
+
+    Raises:
+        DatasetError: A given column is missing, a needed one is, or several may be the query's.
+    """
+    all_names = f"The columns are: {listed([name for name in names if name], 20) or 'none'}."
+    taken = [getattr(given, role) for role in given.given]
+    for name in taken:
+        if name not in names:
+            raise DatasetError(f"there is no column {name}", path=path, line=1, hint=all_names)
+    plain = {plain_name(name): name for name in reversed(names) if name not in taken}
+
+    def there(usual: Sequence[str], own: str | None = None) -> list[str]:
+        return [own] if own is not None else [plain[each] for each in usual if each in plain]
+
+    questions, queries = there(QUESTIONS, given.question)[:1], there(QUERIES, given.query)
+    texts = [text for record in records if isinstance(text := record.get(plain.get("query", "")), str)]
+    if not questions and queries[:1] == [plain.get("query")] and texts and not any(map(language_of, texts)):
+        questions, queries = queries[:1], queries[1:]
+    if len(queries) > 1:
+        queries = [name for name in queries if any(_is_query(record.get(name), name) for record in records)] or queries
+    if len(queries) > 1:
+        hint = f"Say which holds the query: --query-column {queries[0]}."
+        raise DatasetError(f"the columns {listed(queries)} may all hold the query", path=path, line=1, hint=hint)
+    gold = there((*_GOLD, *(() if queries else ("gold",))), given.answer)
+    of_queries = ("gold", *(() if gold else ("output",))) if queries else ()
+    results = there((*_RESULTS, *of_queries), given.results)[:1]
+    doubtful = [name for name in there(_GOLD_OR_RESPONSES) if name not in results]
+    responses = there(_RESPONSES) + (doubtful if gold else [])
+    gold += (doubtful if not gold else []) + there(("answers",))
+    relevant, questions = there(RELEVANT_IDS), questions + ([] if given.question else there(_PARAPHRASES))
+    if needs_all and not (questions and (queries or results or gold or responses or relevant)):
+        missing = "query" if questions else "question"
+        hint = f"Name it: --{missing}-column NAME. {all_names}"
+        raise DatasetError(f"there is no column with the {missing}", path=path, line=1, hint=hint)
+    ids, templates = there(_IDS, given.id), there(_TEMPLATES, given.template)
+    return Fields(
+        questions, next(iter(queries), None), ids, templates, next(iter(results), None), gold, responses, relevant
+    )
+
+
+def _is_query(value: Any, name: str) -> bool:
+    try:
+        return query_of(value, name) is not None
+    except UnknownShapeError:
+        return False
+
+
+def first_value(record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, Any]:
+    """Return the first of some columns that has something in it, and its value."""
+    filled = ((name, record[name]) for name in names if not is_blank(record.get(name)))
+    return next(filled, (names[0] if names else "", None))
+
+
+def other_values(record: Mapping[str, Any], names: Sequence[str], read: str) -> list[str]:
+    """Return the columns that have something in them other than that of the one which is read."""
+    return [name for name in names if not is_blank(record.get(name)) and record[name] != record[read]]
