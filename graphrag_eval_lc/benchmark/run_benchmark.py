@@ -20,7 +20,8 @@ from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, c
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.benchmark.shard_notes import shard_notes
-from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
+from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
+from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
@@ -103,14 +104,15 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
     refuse_dataset_as_agent(agent)
-    read = read_dataset(dataset)
-    templates = read.templates
-    options.selection.apply(templates)  # an unknown id is told before an agent is loaded
+    checked = _checked(agent, dataset, options)
+    options.selection.apply(checked.loaded.templates)  # an unknown id is told before an agent is loaded
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
+        read = _usable(checked, dataset, options)
+        templates = read.templates
         if options.has_workers:  # each of which loads it for itself
             await loaded.aclose()
         doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
@@ -151,9 +153,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     """
     checked = checked_options(options)
     refuse_dataset_as_agent(agent)
-    read = read_dataset(dataset)
-    templates = read.templates
-    checked.selection.apply(templates)
+    found = _checked(agent, dataset, checked)
+    checked.selection.apply(found.loaded.templates)
 
     async def aload() -> Agent:
         loaded = await _aload(agent, checked)
@@ -162,6 +163,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
 
     place = checked.output_dir and absolute_path(checked.output_dir)
     loaded = run_sync(aload)
+    read = _usable(found, dataset, checked)
+    templates = read.templates
     doubts = check_gates_of(checked, templates, checked.config_source)
     folder = checked.output_dir
     is_new = place is None or checked.overwrite or not place.exists()
@@ -181,6 +184,20 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
             judging=_judging_of(plan, output, in_shard),
             agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
         )
+
+
+def _checked(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> CheckedDataset:
+    """Refuse what ``validate`` calls an error; where a module of the agent may register what is missing, not yet."""
+    checked = check_dataset(dataset, options.config, options.config_source)
+    checked.usable(lacks_kinds=isinstance(agent, str))
+    return checked
+
+
+def _usable(checked: CheckedDataset, dataset: DatasetSource, options: CheckedOptions) -> LoadedDataset:
+    """Return the dataset, now that the agent is loaded."""
+    if checked.problem is not None:
+        checked = check_dataset(dataset, options.config, options.config_source)
+    return checked.usable(lacks_kinds=options.force)
 
 
 def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> RequestPlan | None:

@@ -34,11 +34,11 @@ from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.benchmark.scoring_progress import scoring_shown
 from graphrag_eval_lc.benchmark.workers.scoring_engine import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
+from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
     questions_of,
-    read_dataset,
     read_responses,
     response_key,
 )
@@ -135,7 +135,7 @@ class _NewRun(NamedTuple):
         cls, dataset: DatasetSource, responses: str | PathLike[str] | Responses, given: CheckedScoreOptions
     ) -> "_NewRun":
         """Return what was read and selected; ``score_responses`` says what it raises."""
-        loaded = read_dataset(dataset)
+        loaded = check_dataset(dataset, given.config, given.config_source).usable()
         templates = loaded.templates
         selected = given.selection.apply(templates)
         doubts = check_gates_of(given, templates, given.config_source)
@@ -259,7 +259,8 @@ def _run_to_score(
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
         source = dataset_of(earlier, folder) if given.dataset is None else given.dataset
-        loaded = read_dataset(source)
+        checked = check_dataset(source, scoring.config, given.config_source)
+        loaded = checked.usable(lacks_kinds=given.drop_missing)
         templates = loaded.templates
         # With what is missing its metrics go, and gates of the run's own config may name them.
         doubts = [] if given.drop_missing else check_gates_of(scoring, templates, given.config_source)
