@@ -45,9 +45,10 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
     stops asking too. Whatever happens, responses that ended are in the folder, and the same call goes on from there.
 
     Args:
-        agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
-            a function without required arguments, or with those of LangGraph's graph factories (``RunnableConfig``,
-            ``ServerRuntime``), that gives one of these or a context manager around it, which is open as long as the
+        agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``,
+            which may also take a ``config``, the RunnableConfig; a function without required arguments, or with those
+            of LangGraph's graph factories (``RunnableConfig``, ``ServerRuntime``), that gives one of these or a context
+            manager around it, which is open as long as the
             run; its spec as text (``package.module:attribute`` or ``path/to/file.py:attribute``); a graph of a
             ``langgraph.json`` (``langgraph.json:agent``, or ``agent`` where that is in the current folder); or the
             address of an assistant on a LangGraph server (``http://127.0.0.1:2024/agent``). A graph with a
