@@ -82,7 +82,7 @@ def run_evaluation(
         Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
     )
     pipeline.add_all(samples, response_of)
-    for text in (*unknown, *pipeline.warnings()):
+    for text in (*unknown, *_warnings(pipeline)):
         warn(text, stacklevel=2)
     return Results(pipeline.kept())
 
@@ -110,7 +110,7 @@ async def arun_evaluation(
         Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
     )
     await pipeline.aadd_all(samples, response_of)
-    for text in (*unknown, *pipeline.warnings()):
+    for text in (*unknown, *_warnings(pipeline)):
         warn(text, stacklevel=2)
     return Results(pipeline.kept())
 
@@ -139,6 +139,12 @@ def _begin(
     known = [str(question["id"]) for _, question in questions_of(templates)]
     unknown = unknown_questions_warning((question_id for question_id, _ in by_key), known)
     return pipeline, samples, lambda sample: by_key.get(sample.key), [] if unknown is None else [unknown]
+
+
+def _warnings(pipeline: Pipeline) -> list[str]:
+    """Return the warnings of an evaluation; first why its judging was stopped, such as a key that is refused."""
+    stopped = pipeline.stopped()
+    return [*([] if stopped is None else [f"the judging was stopped: {stopped['message']}"]), *pipeline.warnings()]
 
 
 def _responses_by_key(responses: Responses) -> dict[Key, Response]:

@@ -278,6 +278,15 @@ async def test_answers_are_judged_inside_a_running_loop(judge: OpenAIStub) -> No
     check_judged(await arun_evaluation(judged_dataset(), judged_responses(), config_of(judge)))
 
 
+def test_wrong_key_is_warned_of_and_told_in_each_result(judge: OpenAIStub) -> None:
+    config = config_of(judge)
+    config["llm"]["generation"]["api_key"] = "wrong"
+    with pytest.warns(GraphRAGEvalWarning, match="the judging was stopped: openai:gpt-4o-mini refused 3 requests in"):
+        results = run_evaluation(judged_dataset(60), judged_responses(60), config)
+    assert len(judge.requests) < 60
+    assert all("heck the API key" in dict(result)["answer_correctness_error"] for result in results)
+
+
 def test_question_without_an_answer_is_judged_by_nobody(judge: OpenAIStub) -> None:
     broken: Any = {"q0": {"actual_answer": "x", "actual_steps": 3}, "q1": {"status": "error", "error": "no"}}
     results = run_evaluation(judged_dataset(3), broken, config_of(judge))
