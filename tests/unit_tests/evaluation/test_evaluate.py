@@ -2,6 +2,7 @@ import asyncio
 import copy
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,6 +252,20 @@ async def test_async_twin_and_sync_inside_a_running_loop_agree() -> None:
 def test_wrong_arguments_are_errors(dataset: Any, responses: Any, config: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         run_evaluation(dataset, responses, config)
+
+
+@pytest.mark.parametrize("name", ["responses.jsonl", "responses.yaml"])
+async def test_dataset_and_responses_may_be_files(name: str, tmp_path: Path) -> None:
+    dataset, responses = tmp_path / "qa.yaml", tmp_path / name
+    dataset.write_text("- template_id: t\n  questions:\n  - {id: 0123, question_text: Why?}\n")
+    responses.write_text('{"question_id": "83", "actual_answer": "So."}\n')
+    with pytest.warns(GraphRAGEvalWarning, match="YAML reads the id 0123 as 83"):
+        results = run_evaluation(dataset, str(responses))
+    assert [(result["question_id"], result["actual_answer"]) for result in results] == [("83", "So.")]
+    with pytest.warns(GraphRAGEvalWarning, match="YAML reads the id 0123 as 83"):
+        assert await arun_evaluation(str(dataset), responses) == results
+    with pytest.raises(DatasetError, match="a response is to the question 0123"):
+        run_evaluation(dataset, {"0123": {"question_id": "0123", "actual_answer": "So."}})
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
