@@ -17,7 +17,7 @@ from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
-from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
@@ -130,12 +130,13 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
             output.resume(record, in_shard)
-            return await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
+            run = await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
             if log is not None and log.problem is not None:
                 output.warn(log.problem)
+    return await asyncio.to_thread(with_report, run, folder) if options.report else run
 
 
 @of_agent(RunOptions)

@@ -22,7 +22,7 @@ from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
-from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
     CheckedScoreOptions,
     CheckedScoreRunOptions,
@@ -98,7 +98,8 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
             output.replace(record, new.by_key.values(), overwrite=given.overwrite)
             output.notes += new.notes
             output.warn(*new.warnings)
-            return _scored(output, new.templates, new.samples, new.by_key.get, new.questions, comparer)
+            run = _scored(output, new.templates, new.samples, new.by_key.get, new.questions, comparer)
+    return with_report(run, run.output_dir) if given.report else run
 
 
 @of_responses(ScoreOptions)
@@ -207,7 +208,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             output.warn(*_unknown_questions((key for key in keys if key[0] not in known), run.templates))
         if run.unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{run.unasked:,} of {len(samples) + run.unasked:,} were not asked yet, and are not counted")
-    return scored
+    return with_report(scored, scored.output_dir) if given.report else scored
 
 
 @of_folder(ScoreRunOptions)
