@@ -1,9 +1,9 @@
 """A dataset checked before its questions are asked or scored: what ``validate`` calls an error is refused."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.dataset.loading import (
@@ -20,6 +20,7 @@ from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.step_kinds import step_kind_for
 from graphrag_eval_lc.texts import counted, plural
 
+_OF_OUTPUT = ((), ("output",), ("output_media_type",))
 _STEP_DEPTH = len(("template", "questions", "question", "reference_steps", "group", "step"))
 
 
@@ -94,7 +95,7 @@ def check_dataset(dataset: DatasetSource, config: EvaluationConfig, config_sourc
     if more := len(errors) - 1:
         hint += f" ({counted(more, 'more problem')}: {command} lists all)"
     problem = DatasetError(errors[0].what, hint=hint, **records.place_of(errors[0]))
-    return CheckedDataset(loaded, problem, all(_has_default_kind(each, records, views) for each in errors))
+    return CheckedDataset(loaded, problem, all(_may_lack_kind(each, records, views) for each in errors))
 
 
 def _command(path: str | None, config_source: object) -> str:
@@ -104,10 +105,12 @@ def _command(path: str | None, config_source: object) -> str:
     return shlex.join(["graphrag-eval-lc", "validate", path, *config])
 
 
-def _has_default_kind(finding: Finding, records: RecordFile, views: StepViews) -> bool:
-    """Return whether a finding is in a reference step that is compared as a text, as no kind is for it."""
-    step: object = records.values
-    for part in finding.location[:_STEP_DEPTH]:
-        step = step[part] if isinstance(step, Sequence | dict) else None  # type: ignore[index, call-overload]
-    is_step = finding.location[3:4] == ("reference_steps",) and len(finding.location) >= _STEP_DEPTH
-    return is_step and isinstance(step, dict) and views.kind_of(views.reference_view(step)) is step_kind_for(None, None)
+def _may_lack_kind(finding: Finding, records: RecordFile, views: StepViews) -> bool:
+    """Return whether a finding is about the output of a reference step for which there is no kind."""
+    location = finding.location
+    if len(location) < _STEP_DEPTH or location[3] != "reference_steps" or location[_STEP_DEPTH:] not in _OF_OUTPUT:
+        return False
+    step: Any = records.values
+    for part in location[:_STEP_DEPTH]:
+        step = step[part]
+    return views.kind_of(views.reference_view(step)) is step_kind_for(None, None)

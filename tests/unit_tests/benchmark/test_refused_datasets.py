@@ -106,7 +106,7 @@ def test_agents_module_may_register_the_kind_of_a_step(
 
 def test_agent_is_not_loaded_where_its_module_could_not_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("qa.json").write_text(json.dumps(REFUSED["a misspelt key"]))
+    Path("qa.json").write_text(json.dumps(dataset({"name": "add", "ouput": "3"})))
     Path("an_agent.py").write_text("open('loaded', 'w').close()\n")
     ended = CliRunner().invoke(app, ["run", "qa.json", "--agent", "an_agent.py:agent", "--output", "run"])
     assert isinstance(ended.exception, DatasetError)
