@@ -243,8 +243,8 @@ def usage_findings(dataset: RecordFile, views: StepViews) -> Iterator[Finding]:
 
 def _content_findings(dataset: RecordFile, views: StepViews) -> Iterator[Finding]:
     templates = _mappings(dataset.values)
-    ids = (((index, "template_id"), template.get("template_id")) for index, template in templates)
-    yield from _repeated(ids, "two templates have the id {}", "Give each an id of its own.")
+    template_ids = (((index, "template_id"), template.get("template_id")) for index, template in templates)
+    yield from _repeated(template_ids, "two templates have the id {}", "Give each an id of its own.")
     ids = (((*location, "id"), question.get("id")) for location, question in _questions(dataset.values))
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
     yield from _same_texts(_questions(dataset.values))

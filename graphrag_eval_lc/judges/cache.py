@@ -234,7 +234,7 @@ def _is_possible(record: Mapping[str, Any]) -> bool:
 
 def _is_amount(value: object, kind: Any) -> bool:
     """Return whether a value is a number from 0 to 1e15; NaN is not."""
-    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value <= _MOST  # type: ignore[operator]
+    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value <= _MOST
 
 
 def _read_entry(line: bytes) -> _Entry | None:
