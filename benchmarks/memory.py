@@ -84,9 +84,9 @@ def run_kb(path: str, output_dir: str, what: str) -> float:
     dataset: Any = load_dataset(path)
     before = _now_mb()
     if what == "score":
-        score_run(output_dir, dataset=dataset, progress="off")
+        score_run(output_dir, dataset=dataset, progress="off", report=False)
     else:
-        run_benchmark(agent, dataset, output_dir=output_dir, progress="off", max_concurrency=64)
+        run_benchmark(agent, dataset, output_dir=output_dir, progress="off", max_concurrency=64, report=False)
     questions = sum(len(template["questions"]) for template in dataset)
     return (_peak_mb() - before) * 1024 / questions
 
@@ -135,7 +135,7 @@ def main() -> int:
         peaks = []
         for size in sizes:
             small: Any = dataset_of(size)
-            run_benchmark(agent, small, output_dir=f"{folder}/{size}", progress="off", max_concurrency=64)
+            run_benchmark(agent, small, output_dir=f"{folder}/{size}", progress="off", max_concurrency=64, report=False)
             peaks.append(measured(report_mb, f"{folder}/{size}"))
         kb = (peaks[1] - peaks[0]) * 1024 / (sizes[1] - sizes[0])
         show(f"report of {sizes[1]:,} beside {sizes[0]:,}", f"{kb:.2f} KB a question", met=kb <= REPORT_GOAL_KB)

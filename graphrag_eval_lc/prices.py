@@ -189,6 +189,10 @@ class Pricing:
         rates = self._rates_of(model, provider)
         return None if rates is None else rates.most(input_tokens, output_tokens)
 
+    def load(self, model: str, provider: str | None = None) -> None:
+        """Look up a model's price now, as the first look-up reads the data of genai-prices."""
+        self._rates_of(model, provider)
+
     def is_overridden(self, model: str) -> bool:
         """Return whether the config gives the model's price."""
         return self._override(model) is not None

@@ -19,6 +19,7 @@ from langchain_core.runnables.config import (
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
 from graphrag_eval_lc.benchmark.graph_factories import (
+    config_parameter,
     is_context_manager,
     opened,
     server_arguments,
@@ -30,18 +31,20 @@ from graphrag_eval_lc.retrying import masked_error_text
 
 
 class FunctionRunnable(Runnable[str, Any]):
-    """A function ``question -> answer or state``.
+    """A function ``question -> answer or state``, which may take the config too.
 
     LangChain's ``RunnableLambda`` would look at the function's signature several times a call.
 
     Args:
         function: An async function runs in the event loop, another one in a thread. It may return an awaitable, or an
-            iterator over the parts of a text.
+            iterator over the parts of a text. A parameter that ``config_parameter`` finds gets the ``RunnableConfig``,
+            with the callbacks and the metadata of the attempt.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         self._function = function
+        self._config_name = config_parameter(function)
         call = getattr(function, "__call__", None)  # noqa: B004  # a callable object may be async too
         self._is_async = any(
             kind(each)
@@ -60,7 +63,11 @@ class FunctionRunnable(Runnable[str, Any]):
         # What is invoked inside of the function takes its callbacks from here.
         token = var_child_runnable_config.set(patch_config(config, callbacks=run.get_child()))
         try:
-            output = await self._call(input)
+            given: dict[str, Any] = {}
+            if self._config_name is not None:
+                callbacks = run.get_child() if self._is_async else run.get_sync().get_child()
+                given[self._config_name] = patch_config(config, callbacks=callbacks)
+            output = await self._call(input, given)
         except BaseException as problem:
             await run.on_chain_error(problem)
             raise
@@ -69,8 +76,11 @@ class FunctionRunnable(Runnable[str, Any]):
         await run.on_chain_end(output)
         return output
 
-    async def _call(self, question: str) -> Any:
-        output = self._function(question) if self._is_async else await run_in_executor(None, self._function, question)
+    async def _call(self, question: str, given: Mapping[str, Any]) -> Any:
+        if self._is_async:
+            output = self._function(question, **given)
+        else:
+            output = await run_in_executor(None, self._function, question, **given)
         if inspect.isawaitable(output):
             output = await output
         if isinstance(output, Runnable) or is_context_manager(output):
@@ -278,17 +288,18 @@ def _is_factory(candidate: Any, name: str) -> bool:
         return False
     if _binds(signature):
         return True
-    if not _binds(signature, "question"):
+    name_of_config = config_parameter(candidate)
+    if not _binds(signature, "question", **({} if name_of_config is None else {name_of_config: {}})):
         raise AgentError(
             f"{name}{signature} can be called neither with a question nor without arguments",
-            hint="Give a function of one argument, or functools.partial with the others filled in.",
+            hint="Give a function of a question, or of a question and a config; functools.partial fills in others.",
         )
     return False
 
 
-def _binds(signature: inspect.Signature, *arguments: object) -> bool:
+def _binds(signature: inspect.Signature, *arguments: object, **keywords: object) -> bool:
     try:
-        signature.bind(*arguments)
+        signature.bind(*arguments, **keywords)
     except TypeError:
         return False
     return True

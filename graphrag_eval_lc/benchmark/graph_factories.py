@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 _CONFIG = frozenset({"RunnableConfig"})
+_ANY = frozenset({"Any", "dict", "Dict", "Mapping"})
 _RUNTIME = frozenset({"ServerRuntime", "_ExecutionRuntime", "_ReadRuntime"})
 _MOST_ARGUMENTS = 2
 
@@ -59,6 +60,35 @@ def server_arguments(
     given = ensure_config(cast("RunnableConfig", {**config}))
     given["configurable"] = {**given.get("configurable", {}), "__is_for_execution__": True}  # as the server says it
     return {key: _server_runtime(store) if key in runtimes else given for key in annotations}
+
+
+def config_parameter(function: Callable[..., Any]) -> str | None:
+    """Return the parameter behind a function's first one that is for a RunnableConfig; None if there is none.
+
+    It is called ``config``, as for LangChain's ``RunnableLambda``, or annotated with ``RunnableConfig``. One with a
+    default other than None is something else, and so is ``config: MyConfig | None = None``.
+
+    Example:
+        >>> config_parameter(lambda question, config: "")
+        'config'
+        >>> config_parameter(lambda question, config="fast": "") is None
+        True
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return None
+    annotations = _annotations(function)
+    for each in parameters:
+        if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+            continue
+        annotation = annotations.get(each.name, each.empty)
+        is_config = _names(annotation, _CONFIG)
+        if each.name == "config":
+            is_config |= each.default is each.empty or annotation is each.empty or _names(annotation, _ANY)
+        if is_config and each.default in (each.empty, None):
+            return each.name
+    return None
 
 
 async def opened(made: Any, stack: AsyncExitStack) -> Any:

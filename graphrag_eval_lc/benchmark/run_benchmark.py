@@ -17,10 +17,11 @@ from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
-from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.benchmark.shard_notes import shard_notes
-from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
+from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
+from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
@@ -44,9 +45,10 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
     stops asking too. Whatever happens, responses that ended are in the folder, and the same call goes on from there.
 
     Args:
-        agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
-            a function without required arguments, or with those of LangGraph's graph factories (``RunnableConfig``,
-            ``ServerRuntime``), that gives one of these or a context manager around it, which is open as long as the
+        agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``,
+            which may also take a ``config``, the RunnableConfig; a function without required arguments, or with those
+            of LangGraph's graph factories (``RunnableConfig``, ``ServerRuntime``), that gives one of these or a context
+            manager around it, which is open as long as the
             run; its spec as text (``package.module:attribute`` or ``path/to/file.py:attribute``); a graph of a
             ``langgraph.json`` (``langgraph.json:agent``, or ``agent`` where that is in the current folder); or the
             address of an assistant on a LangGraph server (``http://127.0.0.1:2024/agent``). A graph with a
@@ -103,14 +105,15 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
     refuse_dataset_as_agent(agent)
-    read = read_dataset(dataset)
-    templates = read.templates
-    options.selection.apply(templates)  # an unknown id is told before an agent is loaded
+    checked = _checked(agent, dataset, options)
+    options.selection.apply(checked.loaded.templates)  # an unknown id is told before an agent is loaded
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
+        read = _usable(checked, dataset, options)
+        templates = read.templates
         if options.has_workers:  # each of which loads it for itself
             await loaded.aclose()
         doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
@@ -127,12 +130,13 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
             output.resume(record, in_shard)
-            return await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
+            run = await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
             if log is not None and log.problem is not None:
                 output.warn(log.problem)
+    return await asyncio.to_thread(with_report, run, folder) if options.report else run
 
 
 @of_agent(RunOptions)
@@ -151,9 +155,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     """
     checked = checked_options(options)
     refuse_dataset_as_agent(agent)
-    read = read_dataset(dataset)
-    templates = read.templates
-    checked.selection.apply(templates)
+    found = _checked(agent, dataset, checked)
+    checked.selection.apply(found.loaded.templates)
 
     async def aload() -> Agent:
         loaded = await _aload(agent, checked)
@@ -162,6 +165,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
 
     place = checked.output_dir and absolute_path(checked.output_dir)
     loaded = run_sync(aload)
+    read = _usable(found, dataset, checked)
+    templates = read.templates
     doubts = check_gates_of(checked, templates, checked.config_source)
     folder = checked.output_dir
     is_new = place is None or checked.overwrite or not place.exists()
@@ -181,6 +186,20 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
             judging=_judging_of(plan, output, in_shard),
             agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
         )
+
+
+def _checked(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> CheckedDataset:
+    """Refuse what ``validate`` calls an error; where a module of the agent may register what is missing, not yet."""
+    checked = check_dataset(dataset, options.config, options.config_source)
+    checked.usable(lacks_kinds=isinstance(agent, str))
+    return checked
+
+
+def _usable(checked: CheckedDataset, dataset: DatasetSource, options: CheckedOptions) -> LoadedDataset:
+    """Return the dataset, now that the agent is loaded."""
+    if checked.problem is not None:
+        checked = check_dataset(dataset, options.config, options.config_source)
+    return checked.usable(lacks_kinds=options.force)
 
 
 def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> RequestPlan | None:

@@ -28,6 +28,7 @@ from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, SampleList, planned
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
 
 if TYPE_CHECKING:
@@ -252,6 +253,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     ) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
         assert self._options is not None
+        self.warn(*(() if self._cache is None else self._cache.warnings))
         return Pipeline(
             self._options.config,
             templates,
@@ -307,6 +309,14 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             # A part of a run is not held against the bounds of the whole.
             gates=() if "shard" in self.record.described else (*self._options.config.gates, *self._options.gates),
         )
+
+
+def with_report(run: BenchmarkRun, folder: Path | None) -> BenchmarkRun:
+    """Write the report of a run into its folder, if it has one; a note says why it could not be written."""
+    problem = None if folder is None else written_report(folder)[1]
+    if problem is not None:
+        run.notes = [*run.notes, problem]
+    return run
 
 
 def _superseded(key: Key) -> dict[str, Any]:

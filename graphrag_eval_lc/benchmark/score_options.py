@@ -210,6 +210,13 @@ class ScoringOptions(Options):
             converts=lambda is_off: not is_off,
         ),
     ] = True
+    report: Annotated[
+        bool,
+        Field(
+            description="Whether ``report.html`` is written into the folder. Without the extra ``[report]`` it is left "
+            "out, and ``run.notes`` says how to get it."
+        ),
+    ] = True
     open_files: Annotated[
         bool,
         Field(

@@ -22,7 +22,7 @@ from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
-from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
     CheckedScoreOptions,
     CheckedScoreRunOptions,
@@ -34,11 +34,11 @@ from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.benchmark.scoring_progress import scoring_shown
 from graphrag_eval_lc.benchmark.workers.scoring_engine import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
+from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
     questions_of,
-    read_dataset,
     read_responses,
     response_key,
 )
@@ -98,7 +98,8 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
             output.replace(record, new.by_key.values(), overwrite=given.overwrite)
             output.notes += new.notes
             output.warn(*new.warnings)
-            return _scored(output, new.templates, new.samples, new.by_key.get, new.questions, comparer)
+            run = _scored(output, new.templates, new.samples, new.by_key.get, new.questions, comparer)
+    return with_report(run, run.output_dir) if given.report else run
 
 
 @of_responses(ScoreOptions)
@@ -135,7 +136,7 @@ class _NewRun(NamedTuple):
         cls, dataset: DatasetSource, responses: str | PathLike[str] | Responses, given: CheckedScoreOptions
     ) -> "_NewRun":
         """Return what was read and selected; ``score_responses`` says what it raises."""
-        loaded = read_dataset(dataset)
+        loaded = check_dataset(dataset, given.config, given.config_source).usable()
         templates = loaded.templates
         selected = given.selection.apply(templates)
         doubts = check_gates_of(given, templates, given.config_source)
@@ -207,7 +208,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             output.warn(*_unknown_questions((key for key in keys if key[0] not in known), run.templates))
         if run.unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{run.unasked:,} of {len(samples) + run.unasked:,} were not asked yet, and are not counted")
-    return scored
+    return with_report(scored, scored.output_dir) if given.report else scored
 
 
 @of_folder(ScoreRunOptions)
@@ -259,7 +260,8 @@ def _run_to_score(
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
         source = dataset_of(earlier, folder) if given.dataset is None else given.dataset
-        loaded = read_dataset(source)
+        checked = check_dataset(source, scoring.config, given.config_source)
+        loaded = checked.usable(lacks_kinds=given.drop_missing)
         templates = loaded.templates
         # With what is missing its metrics go, and gates of the run's own config may name them.
         doubts = [] if given.drop_missing else check_gates_of(scoring, templates, given.config_source)

@@ -27,7 +27,6 @@ from graphrag_eval_lc.cli.options import (
     tell,
 )
 from graphrag_eval_lc.cli.own_output import own_output
-from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.compare.gates import fails
@@ -38,6 +37,7 @@ from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
@@ -95,7 +95,7 @@ def run_and_show(
     try:
         # Agents print what they like, and do with the streams what they like.
         with own_output(), redirect_stdout(sys.stderr) if as_json else nullcontext():
-            run = run_benchmark(agent, dataset, **options)
+            run = run_benchmark(agent, dataset, report=False, **options)  # it is written below
         show_run(
             run,
             worst=worst,

@@ -12,7 +12,6 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.cli.options import say
-from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
 
@@ -66,15 +65,3 @@ def _silent_stderr() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def written_report(folder: Path) -> tuple[Path | None, str | None]:
-    """Write the report into a run's folder; return the file and None, or None and why it could not be written."""
-    try:
-        return exporter(REPORT).export(folder), None
-    except MissingExtraError as problem:
-        return None, f"There is no report: {problem}"
-    except GraphRAGEvalError as problem:
-        return None, f"Warning: the report could not be written: {problem}"
-    except Exception as problem:  # the run is paid for, and all of it is in its folder
-        return None, f"Warning: the report could not be written ({type(problem).__name__}: {problem})."

@@ -141,6 +141,7 @@ def score(
             "config": config,
             "measures": names,
             "gates": gates,
+            "report": False,  # which show_run writes
             **keywords(again, options),
         }
         if dry_run:
@@ -159,6 +160,7 @@ def score(
         "output_dir": output,
         "config": measuring_config(config, names),
         "gates": gates,
+        "report": False,
         **keywords(new, options),
     }
     if dry_run:

@@ -109,7 +109,15 @@ def read_dataset(dataset: DatasetSource) -> LoadedDataset:
 
 
 def _read_dataset(source: Source) -> LoadedDataset:
-    dataset = read_dataset_records(source)
+    return loaded_dataset(read_dataset_records(source))
+
+
+def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
+    """Return the dataset of a file that was read.
+
+    Raises:
+        DatasetError: It breaks the format.
+    """
     dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
     ids = list(dataset_ids(dataset.values))
     changed = changed_ids(dataset, ids)

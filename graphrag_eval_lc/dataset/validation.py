@@ -43,6 +43,7 @@ from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
 UNANSWERED = "the question has no response"
+NO_QUESTION = Finding("the dataset has no question", "Add questions: each has an id and a question_text.")
 # The sections of a run's config that say what its tools are called and how their steps are compared.
 _OF_STEPS = ("steps", "sparql", "retrieval")
 
@@ -224,24 +225,32 @@ def _repeated_keys(records: RecordFile) -> Iterator[Finding]:
 
 def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
     yield from _repeated_keys(dataset)
-    yield from dataset.format_findings(TEMPLATES, mistaken_for_dataset(dataset.values))
+    mistakes = list(dataset.format_findings(TEMPLATES, mistaken_for_dataset(dataset.values)))
+    yield from mistakes
     yield from _changed_ids(changed_ids(dataset, dataset_ids(dataset.values)))
-    ids: list[tuple[Location, str]] = [
-        ((index, "template_id"), str(template["template_id"]))
-        for index, template in _mappings(dataset.values)
-        if template.get("template_id") is not None
-    ]
-    yield from _repeated(ids, "two templates have the id {}", "Give each an id of its own.")
-    questions = list(_questions(dataset.values))
-    ids = [
-        ((*location, "id"), str(question["id"])) for location, question in questions if question.get("id") is not None
-    ]
+    if not mistakes and not any(_questions(dataset.values)):
+        yield NO_QUESTION
+    yield from _content_findings(dataset, StepViews(config.steps, config.sparql, config.retrieval))
+
+
+def usage_findings(dataset: RecordFile, views: StepViews) -> Iterator[Finding]:
+    """Find what is wrong with a dataset that keeps its format, besides ids that YAML changed."""
+    yield from _repeated_keys(dataset)
+    if not any(_questions(dataset.values)):
+        yield NO_QUESTION
+    yield from _content_findings(dataset, views)
+
+
+def _content_findings(dataset: RecordFile, views: StepViews) -> Iterator[Finding]:
+    templates = _mappings(dataset.values)
+    template_ids = (((index, "template_id"), template.get("template_id")) for index, template in templates)
+    yield from _repeated(template_ids, "two templates have the id {}", "Give each an id of its own.")
+    ids = (((*location, "id"), question.get("id")) for location, question in _questions(dataset.values))
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
-    yield from _same_texts(questions)
+    yield from _same_texts(_questions(dataset.values))
     for index, template in _mappings(dataset.values):
         yield from key_findings((index,), template, TEMPLATE_KEYS)
-    views = StepViews(config.steps, config.sparql, config.retrieval)
-    for location, question in questions:
+    for location, question in _questions(dataset.values):
         yield from key_findings(location, question, QUESTION_KEYS)
         yield from answer_findings(location, question, "reference_answer")
         yield from step_groups_findings(location, question.get("reference_steps"), views)
@@ -270,10 +279,11 @@ def _mappings(records: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield index, record
 
 
-def _repeated(places: Iterable[tuple[Location, str]], what: str, hint: str) -> Iterator[Finding]:
+def _repeated(places: Iterable[tuple[Location, Any]], what: str, hint: str) -> Iterator[Finding]:
     seen: set[str] = set()
-    for location, text in places:
-        if text in seen:
+    for location, identifier in places:
+        text = str(identifier)
+        if identifier is not None and text in seen:
             yield Finding(what.format(text), hint, location)
         seen.add(text)
 
@@ -291,6 +301,7 @@ def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iter
                 f"the same question stands in another template, at [{earlier[0]}].questions[{earlier[2]}]",
                 "Keep it in one of them.",
                 (*location, "question_text"),
+                severity="warning",
             )
 
 

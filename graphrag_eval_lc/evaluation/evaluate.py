@@ -1,30 +1,35 @@
 """run_evaluation and arun_evaluation: responses in memory against a reference dataset."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from graphrag_eval_lc.config import ConfigSource, load_config
 from graphrag_eval_lc.dataset.loading import (
+    DatasetSource,
+    LoadedDataset,
+    LoadedResponses,
     Responses,
-    checked_dataset,
     questions_of,
+    read_dataset,
+    read_responses,
     response_key,
-    response_records,
 )
 from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
+from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import warn
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample, recorded_samples
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.records import Key, Response, Template
+from graphrag_eval_lc.records import Key, Response
 from graphrag_eval_lc.tables import Results
 
 
 def run_evaluation(
-    qa_dataset: Sequence[Template],
-    responses: Responses,
+    qa_dataset: DatasetSource,
+    responses: str | PathLike[str] | Responses,
     config: ConfigSource = None,
     *,
     evaluators: Sequence[Callable[..., Any]] = (),
@@ -42,8 +47,8 @@ def run_evaluation(
     without a price.
 
     Args:
-        qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
-        responses: The responses by question id, or a list of responses that carry their question ids (and their
+        qa_dataset: A path, or the templates with their questions, as ``load_dataset`` returns them.
+        responses: A path, the responses by question id, or a list of responses that carry their question ids (and their
             ``repeat``, where a question was asked several times).
         config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
             retrieved contexts are judged by a language model.
@@ -62,9 +67,10 @@ def run_evaluation(
         be used, is an error sample; it never ends the evaluation.
 
     Raises:
-        DatasetError: The dataset breaks the format, lacks an id that was selected, or has no selected question (with a
-            response, where only these are scored).
-        ResponsesError: The responses are neither a mapping nor a list of responses with question ids.
+        DatasetError: The dataset cannot be read, breaks the format, lacks an id that was selected, or has no selected
+            question (with a response, where only these are scored).
+        ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
+            question ids.
         ConfigError: The config has a key or value that does not exist.
 
     Example:
@@ -72,7 +78,7 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    pipeline, samples, response_of, unknown = _begin(
+    pipeline, samples, response_of, warnings = _begin(
         qa_dataset,
         responses,
         config,
@@ -82,14 +88,14 @@ def run_evaluation(
         Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
     )
     pipeline.add_all(samples, response_of)
-    for text in (*unknown, *pipeline.warnings()):
+    for text in (*warnings, *_warnings(pipeline)):
         warn(text, stacklevel=2)
     return Results(pipeline.kept())
 
 
 async def arun_evaluation(
-    qa_dataset: Sequence[Template],
-    responses: Responses,
+    qa_dataset: DatasetSource,
+    responses: str | PathLike[str] | Responses,
     config: ConfigSource = None,
     *,
     evaluators: Sequence[Callable[..., Any]] = (),
@@ -100,7 +106,7 @@ async def arun_evaluation(
     answered_only: bool = False,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
-    pipeline, samples, response_of, unknown = _begin(
+    pipeline, samples, response_of, warnings = _begin(
         qa_dataset,
         responses,
         config,
@@ -110,14 +116,14 @@ async def arun_evaluation(
         Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
     )
     await pipeline.aadd_all(samples, response_of)
-    for text in (*unknown, *pipeline.warnings()):
+    for text in (*warnings, *_warnings(pipeline)):
         warn(text, stacklevel=2)
     return Results(pipeline.kept())
 
 
 def _begin(
-    qa_dataset: Sequence[Template],
-    responses: Responses,
+    qa_dataset: DatasetSource,
+    responses: str | PathLike[str] | Responses,
     config: ConfigSource,
     evaluators: Sequence[Callable[..., Any]],
     llm: Any,
@@ -126,8 +132,9 @@ def _begin(
 ) -> tuple[Pipeline, Sequence[Sample], Callable[[Sample], Response | None], list[str]]:
     """Return the pipeline of an evaluation, its samples, what gives their responses, and warnings of these."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-    templates = checked_dataset(qa_dataset)
-    by_key = _responses_by_key(responses)
+    dataset = read_dataset(qa_dataset)
+    templates = dataset.templates
+    by_key, notes = _responses_by_key(responses, dataset)
     pricing = Pricing(settings.prices)
     judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
     has_ids = selection.template_ids or selection.question_ids
@@ -138,11 +145,31 @@ def _begin(
     pipeline = Pipeline(settings, templates, repeats=repeats, pricing=pricing, judges=judges)
     known = [str(question["id"]) for _, question in questions_of(templates)]
     unknown = unknown_questions_warning((question_id for question_id, _ in by_key), known)
-    return pipeline, samples, lambda sample: by_key.get(sample.key), [] if unknown is None else [unknown]
+    warnings = [*dataset.notes, *notes, *([] if unknown is None else [unknown])]
+    return pipeline, samples, lambda sample: by_key.get(sample.key), warnings
 
 
-def _responses_by_key(responses: Responses) -> dict[Key, Response]:
-    """Return responses by question and repeat; the last one wins. A mapping has no repeats."""
+def _warnings(pipeline: Pipeline) -> list[str]:
+    """Return the warnings of an evaluation; first why its judging was stopped, such as a key that is refused."""
+    stopped = pipeline.stopped()
+    return [*([] if stopped is None else [f"the judging was stopped: {stopped['message']}"]), *pipeline.warnings()]
+
+
+def _responses_by_key(
+    responses: str | PathLike[str] | Responses, dataset: LoadedDataset
+) -> tuple[dict[Key, Response], Sequence[str]]:
+    """Return responses by question and repeat, and notes; the last one wins. A mapping has no repeats."""
     if isinstance(responses, Mapping):
-        return {(str(identifier), 1): response for identifier, response in responses.items()}
-    return {response_key(response): response for response in response_records(responses)}
+        found = LoadedResponses([])
+        by_key = {(str(identifier), 1): response for identifier, response in responses.items()}
+    else:
+        found = read_responses(responses)
+        by_key = {response_key(response): response for response in found.records}
+    refuse_ids_as_written(
+        {str(question["id"]): question for _, question in questions_of(dataset.templates)},
+        dataset.changed_ids,
+        [question_id for question_id, _ in by_key],
+        found.changed_ids,
+        (dataset.path, found.path),
+    )
+    return by_key, found.notes

@@ -160,6 +160,15 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
         for first, resolvers in _YAML_BASE.yaml_implicit_resolvers.items()
     }
 
+    repeats_keys = False  # of a subclass for one file
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Construct a mapping; note on the class where some of its keys are the same, or are merged ones."""
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        if len(mapping) < len(node.value):
+            type(self).repeats_keys = True
+        return mapping
+
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Resolve ``<<`` keys up to a bound, as they may double a mapping at each level.
 
@@ -214,11 +223,17 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
         GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped. Also where the text is
             nested too deeply, or its aliases expand to more than memory holds.
     """
+    return parse_yaml_noting_keys(file, error, what=what)[0]
+
+
+def parse_yaml_noting_keys(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> tuple[Any, bool]:
+    """Parse YAML as ``parse_yaml`` does; also return whether a mapping may repeat a key, which costs nothing here."""
+    loader: type[_RecordLoader] = type("_Loader", (_RecordLoader,), {})
     try:
         _check_depth(file, error, what)
-        value = list_in_parts(file.text, _RecordLoader)
+        value = list_in_parts(file.text, loader)
         if value is None:
-            value = yaml.load(file.text if file.raw is None else file.raw, Loader=_RecordLoader)
+            value = yaml.load(file.text if file.raw is None else file.raw, Loader=loader)
     except GraphRAGEvalError:
         raise
     except yaml.YAMLError as problem:
@@ -227,7 +242,7 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
         raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, hint="Check the YAML.") from problem
     if "*" in file.text and "&" in file.text:
         _check_aliases(value, file, error, what)
-    return value
+    return value, loader.repeats_keys
 
 
 # What YAML reads as a text, and the marks of scalars that are texts whatever they look like.

@@ -16,7 +16,7 @@ from graphrag_eval_lc.files.reading import (
     Source,
     TextFile,
     parse_json_at,
-    parse_yaml,
+    parse_yaml_noting_keys,
     read_text,
 )
 from graphrag_eval_lc.files.repeated_keys import repeated_json_keys
@@ -62,10 +62,18 @@ class RecordFile:
         file: The file's text; None for records that were made in Python.
     """
 
-    def __init__(self, values: Any, file: TextFile | None = None, lines: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        values: Any,
+        file: TextFile | None = None,
+        lines: Sequence[int] | None = None,
+        *,
+        may_repeat_keys: bool = True,
+    ) -> None:
         self.values = values
         self.file = file
         self._lines = lines
+        self._may_repeat_keys = may_repeat_keys
         self._id_key: str | None = None
 
     @cached_property
@@ -98,7 +106,7 @@ class RecordFile:
 
     def repeated_keys(self) -> Iterator[tuple[str, int]]:
         """Yield each key that a mapping of the file repeats, with its second line; only the last value is kept."""
-        if self.file is None:
+        if self.file is None or not self._may_repeat_keys:
             return
         if self.file.format == "yaml":
             yield from self.line_index.repeated_keys() if self.line_index is not None else ()
@@ -190,7 +198,8 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
         return RecordFile(values, file, lines)
     if file.format == "json":
         return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
-    return RecordFile(parse_yaml(file, error, what=what), file)
+    read, may_repeat_keys = parse_yaml_noting_keys(file, error, what=what)
+    return RecordFile(read, file, may_repeat_keys=may_repeat_keys)
 
 
 def _values_on(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int) -> list[Any]:

@@ -100,6 +100,7 @@ class AskedModel:
         self._provider = provider
         self._settings = settings
         self._pricing = options.get("pricing") or Pricing()
+        self._pricing.load(model, provider)  # not with the first answers, which would wait to be written
         self._cache = options.get("cache")
         self._plan = options.get("plan")
         self._takes_records = self._cache is not None

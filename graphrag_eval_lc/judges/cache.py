@@ -14,20 +14,27 @@ from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
 from graphrag_eval_lc.registry.metrics import COST
+from graphrag_eval_lc.texts import counted, listed, plural
 
 PAID_IN_VAIN = "paid in vain"
 """In place of a digest: what requests cost whose answers cannot be used."""
+
+_MOST = 1e15  # tokens or USD that can be true
 
 
 class JudgeCache:
     """Records by the digest of a request, one JSON line each; the last line of a digest counts.
 
-    A record is handed to the system at once, so that a crash of the program loses none. Unreadable lines are skipped.
+    A record is handed to the system at once, so that a crash of the program loses none. Unreadable lines are skipped,
+    and so are records with costs or tokens that cannot be, which ``warnings`` names: they would falsify what was spent.
     Memory holds offsets, not records. Threads may share it; the lock of the run's folder keeps other processes out.
 
     Args:
         path: The file, made with the first record; its folder must exist.
         is_private: Whether it is for its owner alone (0600), whatever the umask.
+
+    Attributes:
+        warnings: Which earlier records do not count, and why; a sentence if there are any.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -50,6 +57,7 @@ class JudgeCache:
         self._is_torn = False
         self._writer: AppendFile | None = None
         self._reader: BinaryIO | None = None
+        self.warnings: tuple[str, ...] = ()
         self._read_earlier()
 
     def get(self, digest: str) -> dict[str, Any] | None:
@@ -94,7 +102,7 @@ class JudgeCache:
             with open_to_read(self._path) as file:
                 for record in (entry[1] for line in file for _, entry in _entries_in(line)):
                     known = [record[COST]] if COST in record else map(cost_of, _usages_in(record))
-                    costs += (cost for cost in known if isinstance(cost, int | float))
+                    costs += (cost for cost in known if cost is not None)
         except FileNotFoundError:
             return 0.0
         except OSError as problem:
@@ -113,10 +121,11 @@ class JudgeCache:
     def _read_earlier(self) -> None:
         """Note the offsets of earlier records, and whether the last line is torn."""
         offset = 0
+        impossible: list[int] = []
         try:
             with open_to_read(self._path) as file:
-                for line in file:
-                    for start, entry in _entries_in(line):
+                for number, line in enumerate(file, 1):
+                    for start, entry in _entries_in(line, impossible.append, number):
                         self._offsets[entry[0]] = offset + start
                     offset += len(line)
                     self._is_torn = not line.endswith(b"\n")
@@ -124,6 +133,11 @@ class JudgeCache:
             return
         except OSError as problem:
             raise cannot_read(self._path, problem) from problem
+        if impossible:
+            which = f"{counted(len(impossible), 'record')} (line {listed([str(each) for each in impossible], 3)})"
+            is_left_out = plural(len(impossible), "is", "are")
+            why = "a cost or a number of tokens is negative, infinite, too large or not a number"
+            self.warnings = (f"{self._path}: {which} {is_left_out} left out and asked again if needed: {why}",)
 
     def _line_at(self, offset: int) -> bytes:
         try:
@@ -179,14 +193,23 @@ def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [usage for usage in usages if isinstance(usage, Mapping)] if isinstance(usages, list) else []
 
 
-def _entries_in(line: bytes) -> Iterator[tuple[int, "_Entry"]]:
-    """Yield the entries in a line, several where they stand glued, each with where it begins."""
-    if (entry := _entry_in(line)) is not None:
-        yield 0, entry
-        return
-    for part in pieces(line):
-        if part.is_json and (entry := _entry_in(line[part.start : part.end])) is not None:
-            yield part.start, entry
+def _entries_in(
+    line: bytes, note: Callable[[int], None] = lambda number: None, number: int = 0
+) -> Iterator[tuple[int, "_Entry"]]:
+    """Yield the entries in a line, several where they stand glued, each with where it begins.
+
+    Entries with costs or tokens that cannot be are left out; for these ``note`` is called with the line's number.
+    """
+    if (entry := _read_entry(line)) is not None:
+        entries = [(0, entry)]
+    else:
+        parts = ((part.start, _read_entry(line[part.start : part.end])) for part in pieces(line) if part.is_json)
+        entries = [(start, entry) for start, entry in parts if entry is not None]
+    for start, entry in entries:
+        if _is_possible(entry[1]):
+            yield start, entry
+        else:
+            note(number)
 
 
 def _first_entry_in(line: bytes) -> "_Entry | None":
@@ -197,7 +220,25 @@ _Entry = tuple[str, dict[str, Any]]
 
 
 def _entry_in(line: bytes) -> _Entry | None:
-    """Return the digest and the record in a line, or None."""
+    """Return the digest and the record in a line, or None; also where its costs or tokens cannot be."""
+    entry = _read_entry(line)
+    return entry if entry is not None and _is_possible(entry[1]) else None
+
+
+def _is_possible(record: Mapping[str, Any]) -> bool:
+    tokens = [value for usage in _usages_in(record) for key, value in usage.items() if key.endswith("_tokens")]
+    cost = record.get(COST)
+    has_cost = cost is None or _is_amount(cost, int | float)
+    return has_cost and all(value is None or _is_amount(value, int) for value in tokens)
+
+
+def _is_amount(value: object, kind: Any) -> bool:
+    """Return whether a value is a number from 0 to 1e15; NaN is not."""
+    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _read_entry(line: bytes) -> _Entry | None:
+    """Return the digest and the record in a line as they are, or None."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import inspect
+import itertools
 import json
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
 from graphrag_eval_lc.registry.metric_spec import LARGEST, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 
 Evaluator = Callable[..., Any]
 
@@ -59,15 +61,23 @@ class CustomFunction:
         self.function = function
         self._takes = _agentevals_parameters(function)
 
-    async def acall(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
+    async def acall(
+        self, question: Mapping[str, Any], response: Mapping[str, Any], names: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """Evaluate one response; a synchronous function runs in a thread.
+
+        Args:
+            question: The dataset's question.
+            response: The agent's response.
+            names: The names of reference steps by the tools' own. An evaluator of agentevals, which compares names,
+                gets the reference with the names of the tools.
 
         Returns:
             A single value under the function's name; a dict as it is; for agentevals ``{key}`` and, with a comment,
             ``{key}_reason``. Only ``{name}_error`` where the function fails or its value is no JSON.
         """
         try:
-            values = self._values_of(await self._given(question, response))
+            values = self._values_of(await self._given(question, response, names or {}))
             # A copy, and JSON, as results are.
             kept: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False, default=_plain))
         except JudgeError as problem:
@@ -77,9 +87,9 @@ class CustomFunction:
             return {error_key(self.name): masked_text(f"{type(problem).__name__}: {problem}")}
         return kept
 
-    async def _given(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
+    async def _given(self, question: Mapping[str, Any], response: Mapping[str, Any], names: Mapping[str, str]) -> Any:
         if self._takes:
-            records = _agentevals_arguments(question, response)
+            records = _agentevals_arguments(_with_tool_names(question, response, names), response)
             call = functools.partial(self.function, **{name: records[name] for name in self._takes})
         else:
             call = functools.partial(self.function, dict(question), dict(response))
@@ -132,6 +142,28 @@ def _agentevals_parameters(function: Evaluator) -> tuple[str, ...]:
         return ()
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     return tuple(name for name in _AGENTEVALS if takes_any or name in names)
+
+
+def _with_tool_names(
+    question: Mapping[str, Any], response: Mapping[str, Any], names: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Return a question whose reference steps are called as the tools that fulfil them, as an agent knows no others.
+
+    Of several tools the one that was called first counts.
+    """
+    groups = question.get("reference_steps")
+    if not groups:
+        return question
+    called = [str(step.get("name")) for step in response.get("actual_steps") or ()]
+    tools = list(dict.fromkeys([*called, *names]))
+
+    def renamed(step: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = str(step.get("name"))
+        exact = (tool for tool in tools if names.get(tool, tool) == name)
+        others = (tool for tool in called if names.get(tool, tool) in names_that_fulfil(name))
+        return {**step, "name": next(itertools.chain(exact, others), name)}
+
+    return {**question, "reference_steps": [[renamed(step) for step in group] for group in groups]}
 
 
 def _agentevals_arguments(question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

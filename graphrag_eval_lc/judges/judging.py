@@ -32,6 +32,7 @@ from graphrag_eval_lc.registry.metrics import (
     RETRIEVAL_UTILIZATION,
     JudgeSpec,
 )
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,7 @@ class Judges:
     ) -> None:
         self._names = config.steps.names
         self._retrieving = config.retrieval.document_step_names(config.steps.names)
+        self._tool_names = {**dict.fromkeys((step.name for step in config.retrieval.steps), RETRIEVAL), **self._names}
         self._engine = config.judges.engine
         self._models = models
         self._scorers = scorers
@@ -409,7 +411,7 @@ class Judges:
 
     async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
         async with self._places.place():
-            return await function.acall(question, response)
+            return await function.acall(question, response, self._tool_names)
 
 
 async def _pair_record(prefix: str, pair: tuple[Any, Any], step: Record, question: Any, reference: str) -> Record:

@@ -13,7 +13,7 @@ from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, NotAskedError, Usage
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, GivenUpError, NotAskedError, Usage
 from graphrag_eval_lc.judges.scores import note_settled_cost
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.retrying import (
@@ -258,7 +258,7 @@ class ModelCalls:
                 if self._resumes_at > time.monotonic():
                     continue
                 if self.given_up is not None:
-                    raise NotAskedError(self.given_up)
+                    raise GivenUpError(self.given_up)
                 reservation, bound = await self._costs.areserve(size)
                 return await self._settled(request, paid, reservation, bound)
 

@@ -138,6 +138,10 @@ class NotAskedError(UnusableAnswerError):
     """A request was not sent, as no more may be spent or the model refuses everything; others may have been paid."""
 
 
+class GivenUpError(NotAskedError):
+    """A request was not sent, as the model refuses everything, such as a wrong key."""
+
+
 class CutAnswerError(UnusableAnswerError):
     """A model did not come to the end of its answer within the tokens that it has."""
 
@@ -146,7 +150,7 @@ class TooLongError(UnusableAnswerError):
     """The texts of a request are too long for the model."""
 
 
-_KINDS = (NotAskedError, CutAnswerError, TooLongError)
+_KINDS = (GivenUpError, NotAskedError, CutAnswerError, TooLongError)
 
 
 def unusable_answer(

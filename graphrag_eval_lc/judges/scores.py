@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.judges.model_interface import NotAskedError, cost_of
+from graphrag_eval_lc.judges.model_interface import GivenUpError, NotAskedError, cost_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
@@ -93,7 +93,7 @@ def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
 def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
     """Return the keys of a metric's error, with secrets masked, and of what was paid in vain.
 
-    There are none where nothing was asked, as no more may be: such a metric is not judged, and no error.
+    There are none if nothing was asked, as no more may be spent: such a metric is not judged, which is not an error.
 
     Example:
         >>> error_record("m", ValueError("no claims"))
@@ -101,7 +101,7 @@ def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
     """
     if isinstance(problem, NotAskedError):
         _note_not_asked()
-        if cost_of(problem) == 0.0:
+        if cost_of(problem) == 0.0 and not isinstance(problem, GivenUpError):
             return {}
     text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
     return _known({cost_key(metric): cost_of(problem), error_key(metric): masked_text(text)})

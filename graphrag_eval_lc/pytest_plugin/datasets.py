@@ -15,7 +15,8 @@ from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
-from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
+from graphrag_eval_lc.dataset.checked import check_dataset
+from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.pytest_plugin.settings import Settings, settings_of
@@ -89,7 +90,7 @@ class AskedQuestion:
         return cast("Template", {**self.template, "questions": [self.question]})
 
 
-_Read = dict[Path, Sequence[Template]]
+_Read = dict[Path, tuple[EvaluationConfig, Sequence[Template]]]
 _READ = pytest.StashKey[_Read]()
 
 
@@ -151,7 +152,10 @@ def _marked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> MarkedDataset:
     _refuse_unknown(given)
     refuse_conflicts([name for name, value in given.items() if value is not None], _KEYWORDS)
     folder = metafunc.definition.path.parent
-    path, templates = _templates(marker.args[0], folder, metafunc.config)
+    source = _config_source(given.get("config"), folder, metafunc.config) or settings.config
+    scoring = {name: given[name] for name in _SCORING if name in given} | {"config": source}
+    config = CheckedScoreOptions.completed()(**scoring).config
+    path, templates = _templates(marker.args[0], folder, metafunc.config, config, source)
     selection = Selection(
         limit=given.get("limit"),
         template_ids=given.get("templates", ()),
@@ -164,9 +168,7 @@ def _marked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> MarkedDataset:
     except GraphRAGEvalError as problem:
         problem.path = problem.path or path
         raise
-    source = _config_source(given.get("config"), folder, metafunc.config) or settings.config
-    scoring = {name: given[name] for name in _SCORING if name in given} | {"config": source}
-    config = _checked_config(scoring, settings, templates)
+    _check_gates(scoring, settings, templates)
     return MarkedDataset(path, templates, selected, selection, {**scoring, "config": config}, given.get("name"))
 
 
@@ -188,18 +190,25 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
         raise OptionError(f"name cannot be {folder!r:.80}", key="name", hint="Give a text.")
 
 
-def _templates(source: Any, folder: Path, config: pytest.Config) -> tuple[Path | None, Sequence[Template]]:
-    """Return the file and the templates of a dataset, read once in a session."""
-    if not isinstance(source, str | PathLike):
-        return None, read_dataset(source).templates
-    path = _found(source, folder, config)
+def _templates(
+    source: Any, folder: Path, config: pytest.Config, scored_by: EvaluationConfig, config_source: Any
+) -> tuple[Path | None, Sequence[Template]]:
+    """Return the file and the templates of a dataset, read and checked once in a session with the same config.
+
+    Raises:
+        DatasetError: It has what ``validate`` calls an error.
+    """
+    path = _found(source, folder, config) if isinstance(source, str | PathLike) else None
     known = config.stash.setdefault(_READ, {})
-    if path not in known:
-        read = read_dataset(path)
-        for note in read.notes:
-            config.issue_config_time_warning(pytest.PytestWarning(visible(note)), stacklevel=2)
-        known[path] = read.templates
-    return path, known[path]
+    if path is not None and path in known and known[path][0] == scored_by:
+        return path, known[path][1]
+    # An agent that a test names may register step kinds; then the question is checked once more before it is asked.
+    read = check_dataset(source if path is None else path, scored_by, config_source).usable(lacks_kinds=True)
+    for note in read.notes:
+        config.issue_config_time_warning(pytest.PytestWarning(visible(note)), stacklevel=2)
+    if path is not None:
+        known[path] = scored_by, read.templates
+    return path, read.templates
 
 
 def _found(source: str | PathLike[str], folder: Path, config: pytest.Config) -> Path:
@@ -212,8 +221,8 @@ def _config_source(source: Any, folder: Path, config: pytest.Config) -> ConfigSo
     return _found(source, folder, config) if isinstance(source, str | PathLike) else source
 
 
-def _checked_config(scoring: Mapping[str, Any], settings: Settings, templates: Sequence[Template]) -> EvaluationConfig:
-    """Return the configuration; refuse gates on metrics that there are not, before anything is asked.
+def _check_gates(scoring: Mapping[str, Any], settings: Settings, templates: Sequence[Template]) -> None:
+    """Refuse gates on metrics that there are not, before anything is asked.
 
     A gate of the options may be about a template of another dataset; that is checked once all are known.
     """
@@ -222,4 +231,3 @@ def _checked_config(scoring: Mapping[str, Any], settings: Settings, templates: S
     options = CheckedScoreOptions.completed()(**scoring, gates=here)
     if settings.is_given:
         check_gates_of(options, templates, scoring["config"])
-    return options.config

@@ -15,12 +15,11 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
 from graphrag_eval_lc.dataset.selection import answered_note
-from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, unanswered
-from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import (
     MAIN_METRIC,
     NUMBER_OF_ERROR_SAMPLES,
@@ -147,7 +146,7 @@ def _finished(
         target.write_aggregates(aggregates)
         target.write_run(record.as_dict())
     ended = BenchmarkRun(aggregates, output_dir=folder, gates=[*config.gates, *gates])
-    report, problem = _report(folder) if has_report else (None, None)
+    report, problem = written_report(folder) if has_report else (None, None)
     notes = _notes(run, asked, pipeline, problem)
     return FinishedRun(
         run.plan["name"],
@@ -196,15 +195,3 @@ def _notes(run: CollectedRun, asked: Mapping[str, Any], pipeline: Pipeline, prob
     notes += [f"Warning: {text}" for text in pipeline.warnings()]
     notes += [] if problem is None else [problem]
     return notes
-
-
-def _report(folder: Path) -> tuple[Path | None, str | None]:
-    """Write the report of a run; return it, or why there is none."""
-    try:
-        return exporter(REPORT).export(folder), None
-    except MissingExtraError as problem:
-        return None, f"There is no report: {problem}"
-    except GraphRAGEvalError as problem:
-        return None, f"Warning: the report could not be written: {problem}"
-    except Exception as problem:  # the run is paid for, and all of it is in its folder
-        return None, f"Warning: the report could not be written ({type(problem).__name__}: {problem})."

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError, OptionError
 from graphrag_eval_lc.registry.plugins import declare_registry, load_installed_plugins, saved_mappings, spec_of
 
 ExportFunction = Callable[[Any, Path | None], Path]
@@ -177,3 +177,15 @@ def exporters() -> Mapping[str, Exporter]:
 
 def _place(function: ExportFunction | str) -> str:
     return function if isinstance(function, str) else spec_of(function)
+
+
+def written_report(folder: Path) -> tuple[Path | None, str | None]:
+    """Write the report into a run's folder; return the file and None, or None and why it could not be written."""
+    try:
+        return exporter(REPORT).export(folder), None
+    except MissingExtraError as problem:
+        return None, f"There is no report: {problem}"
+    except GraphRAGEvalError as problem:
+        return None, f"Warning: the report could not be written: {problem}"
+    except Exception as problem:  # the run is paid for, and all of it is in its folder
+        return None, f"Warning: the report could not be written ({type(problem).__name__}: {problem})."

@@ -34,12 +34,12 @@ class TemplateLine:
 
 @dataclass(frozen=True, slots=True)
 class QuestionLine:
-    """A question that did not score in full, and why."""
+    """A question that failed or did not score in full, and why; without a score where it has none."""
 
     question_id: str
     question_text: str
     reason: str
-    score: float
+    score: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class RunDigest:
         means: The means of the scores, those of this package first.
         metric: The score by which templates and questions are sorted; None where nothing was scored.
         templates: The templates, the worst first.
-        worst: The worst questions.
-        number_of_worse: How many questions did not score in full.
+        worst: The worst questions; those that failed are the first among equals.
+        number_of_worse: How many questions failed or did not score in full.
         bar_range: The least and the greatest value that there can be, over which bars are drawn.
 
     Example:
@@ -85,19 +85,17 @@ class RunDigest:
                 told[question_id] = (text, _reason(result))
         means = shown_means(score_values(numbers))
         metric = MAIN_METRIC if MAIN_METRIC in means else next(iter(means), None)
-        if metric is None:
-            return cls(means, None, [], [], 0, (0.0, 1.0))
-        spec = metric_spec(metric)
-        scored = [
-            (question, score)
-            for question in numbers.questions.values()
-            if (score := question.score(metric)) is not None
-        ]
-        worse = _worse(scored, spec)
+        spec = metric_spec(metric or MAIN_METRIC)
+        scores = [(question, question.score(spec.key)) for question in numbers.questions.values()]
+        scored = [(question, score) for question, score in scores if score is not None]
+        failed = [(question, None) for question, score in scores if score is None and question.errors]
+        worse = [*failed, *_worse(scored, spec)]
         worst = [
             QuestionLine(question.question_id, *_masked(told[question.question_id]), score)
             for question, score in worse[:_MOST_QUESTIONS]
         ]
+        if metric is None:
+            return cls(means, None, [], worst, len(worse), (0.0, 1.0))
         bar_range = spec.shown_range([score for _, score in scored])
         return cls(means, metric, _templates(scored, spec), worst, len(worse), bar_range)
 
@@ -110,8 +108,8 @@ class RunDigest:
         return [*rows, ("more", f"{left_out:,} {plural(left_out, 'mean')} in the aggregates")] if left_out else rows
 
     def html(self) -> str:
-        """Return the templates and the worst questions as tables; empty where nothing was scored."""
-        return self._templates_html() + self._questions_html() if self.metric is not None else ""
+        """Return the templates and the worst questions as tables; empty if nothing was scored and nothing failed."""
+        return (self._templates_html() if self.metric is not None else "") + self._questions_html()
 
     def _templates_html(self) -> str:
         has_failed = any(line.failed for line in self.templates)
@@ -143,10 +141,13 @@ class RunDigest:
         columns = [
             Column("question"),
             Column("text"),
-            Column(self.metric or "", is_number=True),
+            Column(self.metric or "score", is_number=True),
             Column("why", longest=LONGEST_TEXT),
         ]
-        rows = [[line.question_id, line.question_text, f"{line.score:.3f}", line.reason] for line in self.worst]
+        rows: list[list[Cell]] = [
+            [line.question_id, line.question_text, "" if line.score is None else f"{line.score:.3f}", line.reason]
+            for line in self.worst
+        ]
         left_out = self.number_of_worse - len(self.worst)
         more = f"and {left_out:,} more that did not score in full" if left_out else ""
         return rows_html("The worst questions", columns, rows, more)
@@ -171,13 +172,15 @@ def _masked(texts: tuple[str, str]) -> tuple[str, str]:
 
 
 def _worse(scored: Sequence[_Scored], spec: MetricSpec) -> list[_Scored]:
-    """Return the questions that do not have the best value, the worst first; equal ones in the dataset's order."""
+    """Return the questions that do not have the best value, the worst first; of equal ones those that failed."""
     if not scored:
         return []
     values = [score for _, score in scored]
     low, high = spec.bounds_of(values) or (None, None)
     best = (min(values) if low is None else low) if spec.lower_is_better else (max(values) if high is None else high)
-    return sorted((each for each in scored if each[1] != best), key=lambda each: _order(each[1], spec))
+    return sorted(
+        (each for each in scored if each[1] != best), key=lambda each: (_order(each[1], spec), not each[0].errors)
+    )
 
 
 def _order(value: float, spec: MetricSpec) -> float:

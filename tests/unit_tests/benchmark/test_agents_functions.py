@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import StructuredTool
 
-from graphrag_eval_lc import capture_run
+from graphrag_eval_lc import capture_run, run_benchmark
 from graphrag_eval_lc.benchmark.agents import FunctionRunnable
 
 
@@ -80,3 +81,59 @@ async def test_synchronous_function_runs_beside_the_event_loop() -> None:
 
 def test_it_can_be_invoked_without_a_loop() -> None:
     assert FunctionRunnable(asynchronous).invoke("why?") == "WHY?"
+
+
+# --- a config beside the question ------------------------------------------------------------------------------------
+
+LOOKUP = StructuredTool.from_function(lambda name: f"found {name}", name="lookup", description="Look up.")
+
+
+def in_a_new_thread(question: str, config: RunnableConfig) -> str:
+    """Call a tool where no context variable tells the callbacks."""
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(LOOKUP.invoke({"name": question}, config)))
+    thread.start()
+    thread.join()
+    return f"{found[0]} {config['metadata']['question_id']}"
+
+
+class Configured:
+    def ask(self, question: str, config: Any = None) -> str:
+        return in_a_new_thread(question, config)
+
+    async def aask(self, question: str, *, settings: RunnableConfig) -> str:
+        return f"{await LOOKUP.ainvoke({'name': question}, settings)} {settings['metadata']['question_id']}"
+
+    def __call__(self, question: str, config) -> str:  # type: ignore[no-untyped-def]
+        return in_a_new_thread(question, config)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [in_a_new_thread, Configured().ask, Configured().aask, Configured(), functools.partial(Configured().ask)],
+)
+def test_function_may_take_the_config_with_callbacks_and_metadata(agent: Any) -> None:
+    questions: list[Any] = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "OSLO"}]}]
+    [response] = run_benchmark(agent, questions, progress="off").responses
+    assert response.get("actual_answer") == "found OSLO q1"
+    assert [step["name"] for step in response["actual_steps"]] == ["lookup"]
+
+
+def default(question: str, config: Any = "its own") -> Any:
+    return config
+
+
+def of_another_type(question: str, config: Configured | None = None) -> Any:
+    return config or "its own"
+
+
+def of_another_name(question: str, settings: Any = None) -> Any:
+    return settings or "its own"
+
+
+PARTIAL = functools.partial(lambda question, config: config, config="its own")
+
+
+@pytest.mark.parametrize("agent", [default, of_another_type, of_another_name, PARTIAL])
+async def test_parameter_of_another_meaning_keeps_its_default(agent: Any) -> None:
+    assert await FunctionRunnable(agent).ainvoke("why?") == "its own"

@@ -1,6 +1,7 @@
 """A run's beginning and end: the same for runs, dry runs, recorded responses and those that are scored again."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,26 @@ def test_warnings_are_told_at_once_and_kept_in_order() -> None:
     output.observers = [told.append]
     output.warn("first", "second")
     assert output.warnings == [event.fields["message"] for event in told] == ["first", "second"]
+
+
+def test_report_is_written_and_replaced_unless_it_is_left_out(tmp_path: Path) -> None:
+    page = tmp_path / "run" / "report.html"
+    run_benchmark(answer, DATASET, output_dir=tmp_path / "run", progress="off", report=False)
+    assert not page.exists()
+    run_benchmark(answer, DATASET, output_dir=tmp_path / "run", progress="off")
+    first = page.read_bytes()
+    score_run(tmp_path / "run", dataset=DATASET, evaluators=[length])
+    assert page.read_bytes() != first
+    score_responses(DATASET, [{"question_id": "q", "actual_answer": "1"}], output_dir=tmp_path / "new")
+    assert (tmp_path / "new" / "report.html").exists()
+
+
+def test_report_that_cannot_be_written_is_one_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for module in ("page", "run_report"):
+        monkeypatch.delitem(sys.modules, f"graphrag_eval_lc.report.{module}", raising=False)
+    run = run_benchmark(answer, DATASET, output_dir=tmp_path, progress="off")
+    [note] = run.notes
+    assert note.startswith("There is no report: ")
+    assert note.endswith("Run: pip install 'graphrag-eval-lc[report]'")
+    assert run.results[0]["status"] == "success"

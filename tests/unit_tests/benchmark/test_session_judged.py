@@ -33,6 +33,7 @@ from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark
 from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
+from graphrag_eval_lc.judges.cache import PAID_IN_VAIN
 
 TONE = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Rate.", "outputs": {"tone_score": "0 to 1"}}
 CORRECTNESS = {"metrics": ["answer_correctness"]}
@@ -363,6 +364,40 @@ def test_run_that_goes_on_with_judges_judges_what_was_answered_before(judge: Ope
     assert len((tmp_path / "responses.jsonl").read_text().splitlines()) == 2
 
 
+PRICED_FIRST = """
+import sys
+from judged_runs import agent, config_of, judged_dataset, judgement
+from openai_stub import OpenAIStub
+from graphrag_eval_lc import run_benchmark
+known = []
+def answer(request):
+    known.append("genai_prices" in sys.modules)
+    return judgement(request)
+with OpenAIStub() as stub:
+    stub.answer = answer
+    run_benchmark(agent, judged_dataset(2), config=config_of(stub), progress="off")
+assert known and all(known), known
+"""
+
+
+def test_prices_are_loaded_before_the_first_request() -> None:
+    tests = str(Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", PRICED_FIRST], env={**os.environ, "PYTHONPATH": tests}, check=True)
+
+
+def test_impossible_record_of_the_cache_lifts_no_limit(judge: OpenAIStub, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"questions": 30, "config": bounded(judge, prices=PRICES)}
+    run_of(judge, tmp_path, max_cost=0.05, **options)
+    with (tmp_path / "judge_cache.jsonl").open("a") as file:
+        file.write(json.dumps({"digest": PAID_IN_VAIN, "record": {"cost": -1000}}) + "\n")
+        file.write(json.dumps({"digest": PAID_IN_VAIN, "record": {"cost": float("nan")}}) + "\n")
+    asked = len(judge.requests)
+    run = run_of(judge, tmp_path, max_cost=0.05, **options)
+    assert len(judge.requests) == asked
+    assert run.stopped["reason"] == "max_cost"
+    assert any("judge_cache.jsonl: 2 records (line" in warning for warning in run.warnings)
+
+
 KILLED = """
 import sys
 from judged_runs import agent, judged_dataset
@@ -663,9 +698,7 @@ def test_wrong_key_is_told_in_the_results_without_the_key(judge: OpenAIStub, tmp
     assert run.stopped["message"].endswith("samples were not judged")
     assert run.warnings == []
     assert not any("answer_f1" in result for result in run.results)
-    errors = [result[key] for result in map(dict, run.results) for key in ERRORS if key in result]
-    assert 0 < len(errors) < 30
-    assert all("Check the API key." in error for error in errors)
+    assert all("heck the API key" in dict(result)[ERRORS[0]] for result in run.results)
     judge.requests.clear()
     mended = run_of(judge, tmp_path, questions=30)
     assert mended.stopped is None

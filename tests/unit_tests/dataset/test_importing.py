@@ -15,6 +15,7 @@ from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, 
 from graphrag_eval_lc.dataset import sparql_endpoint
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported
 from graphrag_eval_lc.dataset.source_fields import Columns
+from graphrag_eval_lc.dataset.validation import NO_QUESTION
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.run_folder import write_data
@@ -333,4 +334,6 @@ def test_whatever_a_file_holds_the_dataset_can_be_used_or_one_error_says_why(
         assert not is_qald
         return
     problems = validate_dataset(found.templates)
-    assert [str(problem) for problem in problems if problem.severity == "error"] == []
+    assert [str(problem) for problem in problems if problem.severity == "error"] == (
+        [] if found.templates else [f"{NO_QUESTION.what}. {NO_QUESTION.hint}"]
+    )

@@ -2,6 +2,7 @@ import asyncio
 import copy
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -253,6 +254,20 @@ def test_wrong_arguments_are_errors(dataset: Any, responses: Any, config: Any, e
         run_evaluation(dataset, responses, config)
 
 
+@pytest.mark.parametrize("name", ["responses.jsonl", "responses.yaml"])
+async def test_dataset_and_responses_may_be_files(name: str, tmp_path: Path) -> None:
+    dataset, responses = tmp_path / "qa.yaml", tmp_path / name
+    dataset.write_text("- template_id: t\n  questions:\n  - {id: 0123, question_text: Why?}\n")
+    responses.write_text('{"question_id": "83", "actual_answer": "So."}\n')
+    with pytest.warns(GraphRAGEvalWarning, match="YAML reads the id 0123 as 83"):
+        results = run_evaluation(dataset, str(responses))
+    assert [(result["question_id"], result["actual_answer"]) for result in results] == [("83", "So.")]
+    with pytest.warns(GraphRAGEvalWarning, match="YAML reads the id 0123 as 83"):
+        assert await arun_evaluation(str(dataset), responses) == results
+    with pytest.raises(DatasetError, match="a response is to the question 0123"):
+        run_evaluation(dataset, {"0123": {"question_id": "0123", "actual_answer": "So."}})
+
+
 # --- judges ----------------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +291,15 @@ def test_answers_and_contexts_are_judged(judge: OpenAIStub) -> None:
 async def test_answers_are_judged_inside_a_running_loop(judge: OpenAIStub) -> None:
     check_judged(run_evaluation(judged_dataset(), judged_responses(), config_of(judge)))
     check_judged(await arun_evaluation(judged_dataset(), judged_responses(), config_of(judge)))
+
+
+def test_wrong_key_is_warned_of_and_told_in_each_result(judge: OpenAIStub) -> None:
+    config = config_of(judge)
+    config["llm"]["generation"]["api_key"] = "wrong"
+    with pytest.warns(GraphRAGEvalWarning, match="the judging was stopped: openai:gpt-4o-mini refused 3 requests in"):
+        results = run_evaluation(judged_dataset(60), judged_responses(60), config)
+    assert len(judge.requests) < 60
+    assert all("heck the API key" in dict(result)["answer_correctness_error"] for result in results)
 
 
 def test_question_without_an_answer_is_judged_by_nobody(judge: OpenAIStub) -> None:

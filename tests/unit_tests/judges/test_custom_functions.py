@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 
@@ -98,6 +99,43 @@ async def test_agentevals_sees_the_steps_as_messages() -> None:
         "assistant",
     ]
     assert seen["inputs"] == {"id": "q1", "question_text": "1 + 1?", "level": "easy"}
+
+
+def tools_agree(*, outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> bool:
+    """Compare the names of the tool calls, as ``create_trajectory_match_evaluator`` of agentevals does."""
+    given, wanted = (
+        [call["function"]["name"] for message in each["messages"] for call in message.get("tool_calls", ())]
+        for each in (outputs, reference_outputs)
+    )
+    return given == wanted and wanted == [step["name"] for [step] in reference_outputs["reference_steps"]]
+
+
+NAMES = {"run_query": "sparql_query", "ask_graph": "sparql_query", "lookup": "autocomplete_search"}
+
+
+@pytest.mark.parametrize(
+    ("called", "reference", "agree"),
+    [
+        (["run_query"], ["sparql_query"], True),
+        (["ask_graph", "search_notes"], ["sparql_query", "retrieval"], True),
+        (["lookup", "run_query"], ["iri_discovery", "sparql_query"], True),
+        (["add"], ["add"], True),
+        (["sparql_query"], ["sparql_query"], True),
+        (["lookup"], ["sparql_query"], False),
+        ([], ["sparql_query"], False),
+    ],
+)
+def test_agentevals_sees_the_reference_with_the_names_of_the_tools(
+    called: list[str], reference: list[str], agree: bool
+) -> None:
+    steps: Any = [[{"name": name, "output": "x", "args": {}, "relevant_ids": ["d"]}] for name in reference]
+    question: Any = {"id": "q", "question_text": "?", "reference_steps": steps}
+    response: Any = {"question_id": "q", "actual_steps": [{"name": name, "args": {}, "output": "x"} for name in called]}
+    config = {"steps": {"names": NAMES}, "retrieval": {"steps": ["search_notes"]}}
+    dataset: Any = [{"template_id": "t", "questions": [question]}]
+    [result] = run_evaluation(dataset, [response], config, evaluators=[tools_agree])
+    assert result["tools_agree"] is agree
+    assert [step["name"] for [step] in result["reference_steps"]] == reference
 
 
 def fails(question: Any, response: Any) -> float:

@@ -30,6 +30,13 @@ MISTAKES = {
         "limit and sample exclude each other: limit takes",
     ),
     "fixture.py": ('"qa.yaml"', "", "takes neither graphrag_question nor graphrag_ask. Let it take one of them."),
+    "typo.py": (
+        '[{"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[{"name": "add", '
+        '"ouput": "3"}]]}]}]',
+        "graphrag_ask",
+        "the key ouput is read by nothing, and output is missing. Write output. (1 more problem: validate_dataset",
+    ),
+    "empty.py": ("[]", "graphrag_ask", "the dataset has no question. Add questions: each has an id and a"),
     "nothing.py": ("", "graphrag_ask", "graphrag_dataset takes one dataset: a path, or loaded templates."),
 }
 

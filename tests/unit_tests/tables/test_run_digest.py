@@ -45,6 +45,20 @@ def test_worst_questions_are_those_not_in_full_with_their_reasons() -> None:
     ]
 
 
+def test_questions_that_failed_are_the_first_of_the_worst() -> None:
+    wrong = [result("t", f"q{number}", 0.0) for number in range(9)]
+    unscored = {"template_id": "t", "question_id": "u", "status": "error", "error": "u is away"}
+    digest = digest_of(*wrong, result("t", "f", None), unscored)
+    assert [(line.question_id, line.score, line.reason) for line in digest.worst[:2]] == [
+        ("u", None, "u is away"),
+        ("f", 0.0, "f is away"),
+    ]
+    assert digest.number_of_worse == 11
+    alone = digest_of(unscored, {"template_id": "t", "question_id": "v", "status": "success"})
+    assert [line.question_id for line in alone.worst] == ["u"]
+    assert "u is away" in alone.html()
+
+
 def test_question_asked_again_is_told_by_the_first_reason() -> None:
     digest = digest_of(result("t", "q", 1.0, repeat=1), result("t", "q", None, repeat=2))
     assert [(line.score, line.reason) for line in digest.worst] == [(0.5, "q is away")]
