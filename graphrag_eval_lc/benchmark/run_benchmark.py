@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+from graphrag_eval_lc.benchmark.agent_source import AgentSource
 from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
@@ -108,6 +109,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     options.selection.apply(templates)  # an unknown id is told before an agent is loaded
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
+    source = None if folder is None else AgentSource()
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
@@ -122,11 +124,11 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
-        options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
+        options, questions, record = _begun(agent, loaded, dataset, templates, options, output, source)
         output.notes += shard_notes(options, questions)
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
-            output.resume(record, in_shard)
+            output.resume(record, in_shard, source)
             return await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
         finally:
             if problem := await loaded.aclose():
@@ -161,6 +163,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         return loaded
 
     place = checked.output_dir and absolute_path(checked.output_dir)
+    source = None if place is None else AgentSource()
     loaded = run_sync(aload)
     doubts = check_gates_of(checked, templates, checked.config_source)
     folder = checked.output_dir
@@ -168,8 +171,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     with RunOutput(None if is_new else folder, at=place, open_files=checked.open_files) as output:
         in_shard = checked.in_shard()
         output.prepare(in_shard)
-        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
-        output.resume(record, in_shard, is_dry=True)
+        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output, source)
+        output.resume(record, in_shard, source, is_dry=True)
         samples = samples_of(questions, checked.repeats, checked.shard)
         plan = output.planned(samples, retry_errors=checked.retry_errors)
         costs = [cost_spent(_priced(output, sample)) for sample in plan.done]
@@ -218,10 +221,14 @@ def _begun(
     templates: Sequence[Template],
     options: CheckedOptions,
     output: RunOutput,
+    source: AgentSource | None,
 ) -> tuple[CheckedOptions, QuestionList, RunManifest]:
     """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(templates)
     given, judges = loaded.spec or agent, output.judges_record
-    record = begun_record(given, dataset, templates, questions, options, judges, agent_source=loaded.source)
+    digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
+    record = begun_record(
+        given, dataset, templates, questions, options, judges, agent_source=loaded.source, agent_digests=digests
+    )
     return options, questions, record

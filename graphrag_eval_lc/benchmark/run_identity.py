@@ -14,7 +14,7 @@ SELECTION = "selection"
 REPEATS = "repeats"
 LIMITS = "limits"
 _CAPTURE = "capture"
-_AGENT = ("agent", "agent_source", "agent_config")
+_AGENT = ("agent", "agent_source", "agent_config", "agent_digests")
 _OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
 _DIGEST_LENGTH = 16
 
@@ -22,8 +22,8 @@ _DIGEST_LENGTH = 16
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what all shards of a run have in common, by its name.
 
-    These are the dataset's digest, the agent with its source and config, how it is captured, the selection, the
-    repeats, the limits without those of one machine, and the configuration.
+    These are the dataset's digest, the agent with its source, the digests of its files and its config, how it is
+    captured, the selection, the repeats, the limits without those of one machine, and the configuration.
 
     Args:
         record: A run.json.

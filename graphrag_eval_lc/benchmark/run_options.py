@@ -262,6 +262,20 @@ class QuestionOptions(Options):
         Field(description="Ask the failed questions of the run again."),
         Cli(panel=FOLDER, is_common=True, brief="Ask the failed questions again."),
     ] = False
+    keep_answers: Annotated[
+        bool,
+        Field(
+            description="Keep the answers in the folder although the agent or its source changed, and ask only the "
+            "rest; run.json and the report say so."
+        ),
+        Cli(
+            help="Keep the answers in the folder although the agent's source changed, and ask only the rest; run.json "
+            "and the report say so.",
+            panel=FOLDER,
+            is_common=True,
+            brief="Keep answers although the agent changed.",
+        ),
+    ] = False
     force: Annotated[
         bool,
         Field(

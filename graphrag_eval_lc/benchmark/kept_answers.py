@@ -1,0 +1,112 @@
+"""Answers that a folder has already: reused by a run, refused if the agent changed since, or kept nevertheless."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.texts import counted, listed
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.agent_source import AgentSource
+
+DIGESTS = "agent_digests"
+LATER_DIGESTS = "agent_digests_later"
+KEPT = "keep_answers"
+
+
+def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], source: "AgentSource") -> list[str]:
+    """Return what of the agent's source changed since a run: changed, new and missing files or functions.
+
+    A file that was only moved is no change. Nothing is known of a run without digests.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same as this session would write it.
+        source: The agent's source.
+
+    Returns:
+        Phrases such as ``agent.py changed``.
+    """
+    before, after = _mapping(earlier.get(DIGESTS)), _mapping(now.get(DIGESTS))
+    if not before:
+        return []
+    digests = set(before.values()), set(after.values())
+    gone = [name for name, digest in before.items() if digest not in digests[1]]
+    new = [name for name, digest in after.items() if digest not in digests[0]]
+    later = _mapping(earlier.get(LATER_DIGESTS))
+    changed = [name for name in gone if name in new]
+    changed += [name for name, digest in later.items() if source.digest_now(name) != digest and name not in after]
+    kinds = {
+        "changed": changed,
+        "new": [name for name in new if name not in changed],
+        "no longer used": [name for name in gone if name not in changed],
+    }
+    return [f"{listed(sorted(names))} {kind}" for kind, names in kinds.items() if names]
+
+
+def refuse_other_source(changes: list[str], answers: int, asked_at: str, folder: Path) -> None:
+    """Refuse to reuse answers of an agent whose source changed.
+
+    Raises:
+        RunFolderError: With what changed since which answers, and the two ways on.
+    """
+    raise RunFolderError(
+        f"the agent changed since it gave the {counted(answers, 'answer')} in this folder{_of(asked_at)}: "
+        f"{'; '.join(changes)}",
+        path=folder,
+        hint="Add --overwrite (overwrite=True) to ask everything again, or --keep-answers (keep_answers=True) to keep "
+        "these answers and ask only the rest.",
+    )
+
+
+def kept_record(earlier: Mapping[str, Any], changes: list[str], answers: int, asked_at: str) -> list[dict[str, Any]]:
+    """Return what run.json says of kept answers: each time that the agent changed and its answers were kept."""
+    return [*_kept_in(earlier), {"answers": answers, "asked": asked_at, "changes": "; ".join(changes)}]
+
+
+def kept_notes(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each time that answers were kept although the agent changed, from a run.json."""
+    for kept in _kept_in(record):
+        answers, asked_at = kept.get("answers"), str(kept.get("asked") or "")
+        number = counted(answers, "answer") if isinstance(answers, int) else "answers"
+        yield f"{number}{_of(asked_at)} kept by --keep-answers although the agent changed: {kept.get('changes')}"
+
+
+def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:
+    """Return how many answers a run reuses, and from when the newest of them is.
+
+    Example:
+        >>> reuse_text(0, 48, "2026-11-25 03:26"), reuse_text(12, 36, "")
+        ('0 asked, 48 reused from 2026-11-25 03:26 (--overwrite asks again)', '12 to ask, 36 reused (--overwrite ...')
+    """
+    asked = f"{to_ask:,} to ask" if to_ask else "0 asked"
+    return f"{asked}, {reused:,} reused{asked_at and f' from {asked_at}'} (--overwrite asks again)"
+
+
+def local_minute(*times: object) -> str:
+    """Return the first of some times as a person reads it: local, to the minute; empty if none can be read.
+
+    Args:
+        *times: ISO 8601 texts, or None.
+    """
+    for each in times:
+        try:
+            return f"{datetime.fromisoformat(str(each)).astimezone():%Y-%m-%d %H:%M}"
+        except (ValueError, OverflowError):
+            continue
+    return ""
+
+
+def _of(asked_at: str) -> str:
+    return f" of {asked_at}" if asked_at else ""
+
+
+def _kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    kept = record.get(KEPT)
+    return [each for each in kept if isinstance(each, Mapping)] if isinstance(kept, list) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
