@@ -31,8 +31,11 @@ _IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))", re.M
 )
 _FRAMEWORKS = ("langchain", "langgraph")  # what their objects hold is looked into: nodes, tools, chains
+_METHODS = (FunctionType, staticmethod, classmethod, property)
 _MOST_OBJECTS = 20_000
 _MOST_ITEMS = 1_000  # of a collection; longer ones are data
+# The files of loaded modules as a run of this process first saw them: the code in memory may be older than its file.
+_first_seen: dict[Path, tuple[object, str]] = {}
 
 
 class AgentSource:
@@ -42,6 +45,9 @@ class AgentSource:
     functions. The project folder is the current folder, and the folder that the agent's file or package is in. For an
     agent made in Python it is the files that define its functions, graph nodes and tools, with what they import; a
     function without a file (in a notebook, at a prompt) has a digest of its code. Installed packages do not count.
+
+    Attributes:
+        outdated: The digests of files that changed after Python loaded them, as they were then.
 
     Example:
         >>> import asyncio
@@ -54,6 +60,8 @@ class AgentSource:
     def __init__(self) -> None:
         self._roots = [Path.cwd()]
         self._modules_before = frozenset(sys.modules)
+        self.outdated: Digests = {}
+        self._loaded: dict[Path, ModuleType] = {}
         self._files: dict[Path, str] = {}
         self._found: dict[str, set[str]] = {}  # digests by name; several functions may have one name
         self._is_interactive = _module_file(sys.modules.get("__main__")) is None
@@ -65,6 +73,8 @@ class AgentSource:
             agent: The agent, loaded.
             functions: What makes its input and its answer.
         """
+        modules = ((_module_file(module), module) for module in list(sys.modules.values()))
+        self._loaded = {file: module for file, module in modules if file is not None}
         for place in _places_of(agent):
             if place.endswith(".json"):
                 self._add(Path(place).resolve())
@@ -113,6 +123,7 @@ class AgentSource:
             files = sorted(file.parent.glob("*.py")) if package else [file]
             self._note(package or module.__name__, " ".join(str(_digest(each)) for each in files))
             return
+        self._loaded[file] = module
         is_imported = module.__name__.rpartition(".")[2] in (file.stem, file.parent.name)  # not run, nor read as a file
         root = file.parents[module.__name__.count(".") + (file.stem == "__init__") if is_imported else 0]
         self._roots += [] if root in self._roots else [root]
@@ -129,7 +140,14 @@ class AgentSource:
                 content = file.read_bytes()
             except OSError:
                 continue
-            self._files[file] = _sha256(content)
+            self._files[file] = digest = _sha256(content)
+            if (module := self._loaded.get(file)) is not None:
+                spec, first = _first_seen.get(file, (None, digest))
+                if spec is not module.__spec__:  # loaded again since
+                    first = digest
+                _first_seen[file] = module.__spec__, first
+                if first != digest:
+                    self.outdated[self._name(file) or file.name] = first
             if file.suffix == ".py":
                 waiting += self._imported(file, content.decode("utf-8", "replace").replace("\\\n", " "), folders)
 
@@ -214,29 +232,33 @@ class AgentSource:
         captured = {name: value for name, cell in cells for value in _cell_values(cell)}
         behind = [*captured.values(), getattr(function, "__wrapped__", None)]
         file = _file_of(function)
-        if file is not None and (self._name(file) is not None or _is_installed(file)):
-            self._add(file)
+        if file is not None and _is_installed(file):
             return behind
+        has_file = file is not None and self._name(file) is not None
+        if file is not None:
+            self._add(file)
+        # Its own text too: a script, or a function that makes functions, may define another one under the same name.
         module = str(function.__globals__.get("__name__"))
-        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
-        self._note(f"{module}:{function.__qualname__}", f"{_code_text(function.__code__)} {_plain_text(defaults)}")
-        names = dict.fromkeys(_names_in(function.__code__))
+        self._note(f"{module}:{function.__qualname__}", _function_text(function, has_file=has_file))
+        names = _names_in(function.__code__) if module == "__main__" or not has_file else ()
         used = {name: function.__globals__[name] for name in names if name in function.__globals__}
         for name, value in {**used, **captured}.items():
-            if isinstance(value, str) or (name.isupper() and _plain_text(value) is not None):
-                # No digest of a secret, which could be guessed by it.
+            is_constant = name.isupper() and not has_file and _plain_text(value) is not None
+            if isinstance(value, str) or is_constant:  # no digest of a secret, which could be guessed by it
                 self._note(f"{module}:{name}", str(_plain_text(masked_values({name: value}))))
         return [*behind, *used.values()]
 
     def _of_class(self, kind: type) -> list[object]:
-        file = _file_of(kind)
-        if _is_foreign(kind) or (file is not None and self._name(file) is not None):
-            self._add(*filter(None, [file]))
+        if _is_foreign(kind):
             return []
+        file = _file_of(kind)
+        if file is not None and self._name(file) is not None:
+            self._add(file)
+            return [each for each in vars(kind).values() if isinstance(each, _METHODS)]
         for name, value in vars(kind).items():
             if not name.startswith("__") and (text := _plain_text(value)) is not None:
                 self._note(f"{kind.__module__}:{kind.__qualname__}.{name}", text)
-        return [*vars(kind).values(), *kind.__bases__]
+        return [*(each for each in vars(kind).values() if isinstance(each, _METHODS)), *kind.__bases__]
 
     def _note(self, name: str, text: str) -> None:
         self._found.setdefault(name, set()).add(_sha256(text.encode("utf-8", "surrogatepass")))
@@ -319,6 +341,15 @@ def _names_in(code: CodeType) -> Iterator[str]:
             yield from _names_in(constant)
 
 
+def _function_text(function: FunctionType, *, has_file: bool) -> str:
+    """Return the source of a function; of a lambda, and of one without a file, its code and its defaults."""
+    if has_file and function.__name__ != "<lambda>":  # whose lines have more than the lambda
+        with contextlib.suppress(OSError, SyntaxError, IndexError):
+            return inspect.getsource(function)
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    return f"{_code_text(function.__code__)} {_plain_text(defaults)}"
+
+
 def _code_text(code: CodeType) -> str:
     """Return the code of a function as text: no line numbers, no addresses, no order of sets."""
     constants = [_code_text(each) if isinstance(each, CodeType) else _plain_text(each) for each in code.co_consts]
@@ -339,7 +370,7 @@ def _plain_text(value: Any, depth: int = 10) -> str | None:
 
 def _digest(file: Path) -> str | None:
     try:
-        return _sha256(file.read_bytes())
+        return _sha256(file.read_bytes()) if file.is_file() else None
     except OSError:
         return None
 

@@ -29,19 +29,21 @@ def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], source: "
     Returns:
         Phrases such as ``agent.py changed``.
     """
-    before, after = _mapping(earlier.get(DIGESTS)), _mapping(now.get(DIGESTS))
+    before, after = digests_in(earlier), digests_in(now)
     if not before:
         return []
     digests = set(before.values()), set(after.values())
     gone = [name for name, digest in before.items() if digest not in digests[1]]
     new = [name for name, digest in after.items() if digest not in digests[0]]
-    later = _mapping(earlier.get(LATER_DIGESTS))
+    later = digests_in(earlier, LATER_DIGESTS)
     changed = [name for name in gone if name in new]
     changed += [name for name, digest in later.items() if source.digest_now(name) != digest and name not in after]
+    if files := [name for name in changed if ":" not in name]:
+        changed = files  # functions change with their files
     kinds = {
         "changed": changed,
-        "new": [name for name in new if name not in changed],
-        "no longer used": [name for name in gone if name not in changed],
+        "new": [name for name in new if name not in before],
+        "no longer used": [name for name in gone if name not in after],
     }
     return [f"{listed(sorted(names))} {kind}" for kind, names in kinds.items() if names]
 
@@ -53,8 +55,7 @@ def refuse_other_source(changes: list[str], answers: int, asked_at: str, folder:
         RunFolderError: With what changed since which answers, and the two ways on.
     """
     raise RunFolderError(
-        f"the agent changed since it gave the {counted(answers, 'answer')} in this folder{_of(asked_at)}: "
-        f"{'; '.join(changes)}",
+        f"the agent changed since it gave the {counted(answers, 'answer')}{_of(asked_at)}: {'; '.join(changes)}",
         path=folder,
         hint="Add --overwrite (overwrite=True) to ask everything again, or --keep-answers (keep_answers=True) to keep "
         "these answers and ask only the rest.",
@@ -108,5 +109,7 @@ def _kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in kept if isinstance(each, Mapping)] if isinstance(kept, list) else []
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def digests_in(record: Mapping[str, Any], key: str = DIGESTS) -> dict[str, str]:
+    """Return the digests in a run.json, which may have been changed by hand."""
+    digests = record.get(key)
+    return {name: str(digest) for name, digest in digests.items()} if isinstance(digests, Mapping) else {}

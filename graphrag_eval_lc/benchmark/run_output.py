@@ -20,8 +20,10 @@ from graphrag_eval_lc.benchmark.earlier_run import (
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.kept_answers import (
+    DIGESTS,
     KEPT,
     LATER_DIGESTS,
+    digests_in,
     kept_notes,
     kept_record,
     local_minute,
@@ -38,6 +40,7 @@ from graphrag_eval_lc.evaluation.samples import RunPlan, SampleList, planned
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
+from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.agent_source import AgentSource
@@ -184,6 +187,13 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         """
         self._record, self._source = record, source
         earlier, now = self.earlier, record.to_write()
+        if source is not None and source.outdated:
+            record = record.describing(**{DIGESTS: {**record.described[DIGESTS], **source.outdated}})
+            self._record = record
+            self.warn(
+                f"{listed(list(source.outdated))} changed after Python loaded it, and the agent still runs the old "
+                "code: restart Python, or reload it with importlib.reload"
+            )
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
@@ -197,11 +207,11 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
             self._record = record.resuming(earlier)
         else:  # responses without a record of what they answer would be of no use
-            self.folder.write_run(now)
+            self.folder.write_run(record.to_write())
         journal = self.open_journal()
         if earlier is not None:
             journal.share_ids(record.questions)
-            self._check_source(earlier, options)
+            self._check_source(earlier, now, options)
         if self._cache is not None and self.cost_limit.most is not None:
             self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:
@@ -210,7 +220,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
                 journal.add(_superseded(key))
             self.folder.write_run(self.record.to_write())
 
-    def _check_source(self, earlier: Mapping[str, Any], options: "CheckedOptions") -> None:
+    def _check_source(self, earlier: Mapping[str, Any], now: Mapping[str, Any], options: "CheckedOptions") -> None:
         """Refuse to reuse the answers of an agent that changed, or record that they are kept."""
         assert self.folder is not None
         assert self.journal is not None
@@ -223,7 +233,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             and not (known.is_interrupted or known.is_superseded or key[0] in self._changed)
             and not (options.retry_errors and known.is_error)
         ]
-        now = self.record.to_write()
         changes = source_changes(earlier, now, self._source)
         changes += agent_changes(earlier, now) if options.keep_answers else ()
         if changes and reused:
@@ -231,7 +240,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             if not options.keep_answers:
                 refuse_other_source(changes, len(reused), asked_at, self.folder.shown)
             self._record = self.record.describing(**{KEPT: kept_record(earlier, changes, len(reused), asked_at)})
-        later = {name: self._source.digest_now(name) for name in earlier.get(LATER_DIGESTS) or {}}
+        later = {name: self._source.digest_now(name) for name in digests_in(earlier, LATER_DIGESTS)}
         if later := {name: digest for name, digest in later.items() if digest is not None}:
             self._record = self.record.describing(**{LATER_DIGESTS: later})
         self.notes += kept_notes(self.record.described)
