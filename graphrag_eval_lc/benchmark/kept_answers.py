@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.texts import counted, listed
@@ -48,31 +48,28 @@ def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], source: "
     return [f"{listed(sorted(names))} {kind}" for kind, names in kinds.items() if names]
 
 
-def refuse_other_source(changes: list[str], answers: int, asked_at: str, folder: Path) -> None:
+def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
     """Refuse to reuse answers of an agent whose source changed.
+
+    Args:
+        answers: How many there are (``answers``), from when (``asked``), and what changed since (``changes``).
+        folder: Where they are.
 
     Raises:
         RunFolderError: With what changed since which answers, and the two ways on.
     """
     raise RunFolderError(
-        f"the agent changed since it gave the {counted(answers, 'answer')}{_of(asked_at)}: {'; '.join(changes)}",
+        f"the agent changed since it gave the {_answers(answers)}: {answers['changes']}",
         path=folder,
         hint="Add --overwrite (overwrite=True) to ask everything again, or --keep-answers (keep_answers=True) to keep "
         "these answers and ask only the rest.",
     )
 
 
-def kept_record(earlier: Mapping[str, Any], changes: list[str], answers: int, asked_at: str) -> list[dict[str, Any]]:
-    """Return what run.json says of kept answers: each time that the agent changed and its answers were kept."""
-    return [*_kept_in(earlier), {"answers": answers, "asked": asked_at, "changes": "; ".join(changes)}]
-
-
 def kept_notes(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each time that answers were kept although the agent changed, from a run.json."""
-    for kept in _kept_in(record):
-        answers, asked_at = kept.get("answers"), str(kept.get("asked") or "")
-        number = counted(answers, "answer") if isinstance(answers, int) else "answers"
-        yield f"{number}{_of(asked_at)} kept by --keep-answers although the agent changed: {kept.get('changes')}"
+    for kept in kept_in(record):
+        yield f"{_answers(kept)} kept (--keep-answers) although the agent changed since: {kept.get('changes')}"
 
 
 def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:
@@ -100,11 +97,14 @@ def local_minute(*times: object) -> str:
     return ""
 
 
-def _of(asked_at: str) -> str:
-    return f" of {asked_at}" if asked_at else ""
+def _answers(kept: Mapping[str, Any]) -> str:
+    number, asked_at = kept.get("answers"), kept.get("asked")
+    answers = counted(number, "answer") if isinstance(number, int) else "answers"
+    return f"{answers} of {asked_at}" if asked_at else answers
 
 
-def _kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what run.json says of kept answers, for each time that the agent changed and they were kept."""
     kept = record.get(KEPT)
     return [each for each in kept if isinstance(each, Mapping)] if isinstance(kept, list) else []
 

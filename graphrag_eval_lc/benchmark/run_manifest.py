@@ -15,6 +15,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.git_state import git_state
+from graphrag_eval_lc.benchmark.kept_answers import DIGESTS, KEPT, LATER_DIGESTS
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.run_identity import shard_record
 from graphrag_eval_lc.benchmark.scorers import scored_with
@@ -148,7 +149,7 @@ class RunManifest:
         """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
         self._share_questions(earlier)
         asked = set(self.questions)
-        described = ("label", "href", "tags", "merged", "keep_answers", "agent_digests_later")
+        described = ("label", "href", "tags", "merged", KEPT, LATER_DIGESTS)
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
         return replace(
             self,
@@ -173,7 +174,7 @@ class RunManifest:
         sessions = (earlier.get("times") or {}).get("sessions") or ()
         others = {
             key: earlier[key]
-            for key in ("git", "capture", "agent_digests")
+            for key in ("git", "capture", DIGESTS)
             if key in earlier and earlier[key] != self.described.get(key)
         }
         return tuple({**others, **session} for session in sessions) if others else tuple(sessions)
@@ -272,7 +273,10 @@ def begun_record(
             ``langgraph.json`` names; the graph and the version of a server's assistant.
         agent_digests: The digests of the files and functions that the agent is made from.
     """
-    first = ("selection", "repeats", "agent", "agent_source", "agent_config", "git", "capture", "judges")  # their order
+    # Their order.
+    first = (
+        "selection", "repeats", "agent", "agent_source", "agent_config", DIGESTS, "git", "capture", "judges",
+    )  # fmt: skip
     described = {
         **dict.fromkeys(first),
         **recorded(options),
@@ -280,6 +284,7 @@ def begun_record(
         "agent": agent_name(agent),
         "agent_source": agent_source,
         "agent_config": _plain(options.agent_config),
+        DIGESTS: agent_digests,
         "git": None if options.output_dir is None else git_state(),
         "capture": capture_record(options.capture),
         "judges": judges,
@@ -292,8 +297,8 @@ def begun_record(
         scored_with(questions, options.config, options.evaluators),
         **described,
     )
-    if agent_digests:  # as they are: a digest looks like a secret
-        manifest = manifest.describing(agent_digests=dict(agent_digests))
+    if agent_digests:  # which are no secrets, whatever their names
+        manifest = manifest.describing(**{DIGESTS: dict(agent_digests)})
     return manifest if options.shard is None else manifest.in_shard(options.shard)
 
 

@@ -24,8 +24,8 @@ from graphrag_eval_lc.benchmark.kept_answers import (
     KEPT,
     LATER_DIGESTS,
     digests_in,
+    kept_in,
     kept_notes,
-    kept_record,
     local_minute,
     refuse_other_source,
     source_changes,
@@ -233,13 +233,13 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             and not (known.is_interrupted or known.is_superseded or key[0] in self._changed)
             and not (options.retry_errors and known.is_error)
         ]
-        changes = source_changes(earlier, now, self._source)
-        changes += agent_changes(earlier, now) if options.keep_answers else ()
+        # An agent of another name was refused before this, without one of the two options.
+        changes = list(agent_changes(earlier, now)) or source_changes(earlier, now, self._source)
         if changes and reused:
-            asked_at = self.asked_at(reused)
-            if not options.keep_answers:
-                refuse_other_source(changes, len(reused), asked_at, self.folder.shown)
-            self._record = self.record.describing(**{KEPT: kept_record(earlier, changes, len(reused), asked_at)})
+            kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
+            if not options.keep_answers and not any(agent_changes(earlier, now)):
+                refuse_other_source(kept, self.folder.shown)
+            self._record = self.record.describing(**{KEPT: [*kept_in(earlier), kept]})
         later = {name: self._source.digest_now(name) for name in digests_in(earlier, LATER_DIGESTS)}
         if later := {name: digest for name, digest in later.items() if digest is not None}:
             self._record = self.record.describing(**{LATER_DIGESTS: later})
