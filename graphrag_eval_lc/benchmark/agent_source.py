@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -62,6 +63,7 @@ class AgentSource:
         self._modules_before = frozenset(sys.modules)
         self.outdated: Digests = {}
         self._loaded: dict[Path, ModuleType] = {}
+        self._looked_up: dict[tuple[Path, tuple[str, ...]], list[Path]] = {}
         self._files: dict[Path, str] = {}
         self._found: dict[str, set[str]] = {}  # digests by name; several functions may have one name
         self._is_interactive = _module_file(sys.modules.get("__main__")) is None
@@ -127,7 +129,7 @@ class AgentSource:
         is_imported = module.__name__.rpartition(".")[2] in (file.stem, file.parent.name)  # not run, nor read as a file
         root = file.parents[module.__name__.count(".") + (file.stem == "__init__") if is_imported else 0]
         self._roots += [] if root in self._roots else [root]
-        self._add(file, *self._found_files(module.__name__.split("."), self._folders()))
+        self._add(file, *self._found_files(tuple(module.__name__.split(".")), self._folders()))
 
     def _add(self, *files: Path) -> None:
         """Add files, and what they import from below the project folder."""
@@ -154,25 +156,26 @@ class AgentSource:
     def _imported(self, file: Path, text: str, folders: list[Path]) -> Iterator[Path]:
         for dots, module, names, plain in _IMPORT.findall(text):
             for name in _first_words(plain):
-                yield from self._found_files(name.split("."), folders)
+                yield from self._found_files(tuple(name.split(".")), folders)
             if module or dots:
                 base = [file.parents[len(dots) - 1]] if 0 < len(dots) <= len(file.parents) else folders
-                package = module.split(".") if module else []
+                package = module.split(".") if module else ()
                 for name in _first_words(names.strip("()")):
-                    yield from self._found_files([*package, name], base)
+                    yield from self._found_files((*package, name), base)
 
-    def _found_files(self, parts: list[str], folders: Iterable[Path]) -> list[Path]:
+    def _found_files(self, parts: tuple[str, ...], folders: Iterable[Path]) -> list[Path]:
         """Return the files of a module and of its packages; the last part may be a name inside of the module."""
-        for folder in folders:
-            found, place = [], folder
-            for part in parts:
-                if not part.isidentifier():  # such as the * of an import
-                    break
+        return next((found for folder in folders if (found := self._files_in(folder, parts))), [])
+
+    def _files_in(self, folder: Path, parts: tuple[str, ...]) -> list[Path]:
+        known = self._looked_up.get((folder, parts))
+        if known is None:
+            known, place = [], folder
+            for part in takewhile(str.isidentifier, parts):  # the * of an import is none
                 place = place / part
-                found += [each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file()]
-            if found:
-                return found
-        return []
+                known += [each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file()]
+            self._looked_up[folder, parts] = known
+        return known
 
     def _folders(self) -> list[Path]:
         """Return the folders below the project folder in which modules are looked for."""
@@ -187,7 +190,8 @@ class AgentSource:
             for root in self._roots:
                 if place.is_relative_to(root):
                     parts = place.relative_to(root).parts
-                    return None if any(part.startswith(".") for part in parts[:-1]) else "/".join(parts)
+                    if not any(part.startswith(".") for part in parts[:-1]):  # such as .venv
+                        return "/".join(parts)
         return None
 
     # --- objects ---

@@ -248,7 +248,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def asked_at(self, keys: Iterable[Key]) -> str:
         """Return when the newest of some answers in the folder was asked, to the minute; empty if that is unknown."""
         newest = None if self.journal is None else self.journal.newest(keys)
-        sessions = ((self.earlier or {}).get("times") or {}).get("sessions") or ({},)
+        sessions: Any = ((self.earlier or {}).get("times") or {}).get("sessions") or ({},)
         return local_minute((newest or {}).get("started_at"), sessions[-1].get("started"))
 
     def refuse_earlier(self, *, overwrite: bool) -> None:
