@@ -19,7 +19,7 @@ from langchain_core.runnables import Runnable
 
 from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.masking import masked_values
-from graphrag_eval_lc.registry.plugins import module_from
+from graphrag_eval_lc.registry.plugins import module_from, place_of
 
 Digests = dict[str, str]
 """SHA-256 by the name of a file, or of a function such as ``__main__:answer``; sorted by name."""
@@ -77,18 +77,16 @@ class AgentSource:
         """
         modules = ((_module_file(module), module) for module in list(sys.modules.values()))
         self._loaded = {file: module for file, module in modules if file is not None}
-        for place in _places_of(agent):
-            if place.endswith(".json"):
-                self._add(Path(place).resolve())
-            elif (module := module_from(place)) is not None:
-                self._add_named(module)
+        module = None
         if not isinstance(agent.given, str):
             named = _function_of(agent.given)
-            module = sys.modules.get(str(named.__module__))
-            if module is not None and _file_of(named) is not None:
-                self._add_named(module)
-            self._add_objects([agent.given, agent.runnable])
-        self._add_objects(functions)
+            module = sys.modules.get(str(named.__module__)) if _file_of(named) is not None else None
+        elif "://" not in agent.given:
+            is_graph = agent.source is not None
+            module = module_from(self._add_graph_spec(str(agent.spec)) if is_graph else agent.given.rpartition(":")[0])
+        if module is not None:
+            self._add_named(module)
+        self._add_objects([*([] if isinstance(agent.given, str) else [agent.given, agent.runnable]), *functions])
         return self._sorted()
 
     def later_digests(self) -> Digests:
@@ -114,6 +112,15 @@ class AgentSource:
         }
 
     # --- files ---
+
+    def _add_graph_spec(self, spec: str) -> str:
+        """Add a ``langgraph.json`` and its local dependencies to the project; return the place of its graph."""
+        from graphrag_eval_lc.benchmark.langgraph_config import read_graph_spec  # few agents need LangGraph for it
+
+        found = read_graph_spec(spec)
+        self._roots += [folder for folder in found.dependencies if folder not in self._roots]
+        self._add(found.file.resolve())
+        return found.place
 
     def _add_named(self, module: ModuleType) -> None:
         """Add the module that a spec names, or that defines the agent, wherever its file is."""
@@ -202,7 +209,8 @@ class AgentSource:
             thing = waiting.pop()
             if id(thing) not in seen and not isinstance(thing, str | bytes | int | float | None):
                 seen[id(thing)] = thing  # which keeps it, and its id
-                waiting += self._behind(thing)
+                with contextlib.suppress(Exception):  # objects may do what they like when they are looked at
+                    waiting += self._behind(thing)
 
     def _behind(self, thing: Any) -> Iterable[object]:
         """Add what defines an object, and return the objects that it consists of."""
@@ -224,8 +232,8 @@ class AgentSource:
         if isinstance(thing, SystemMessage | PromptTemplate) and self._is_interactive:  # else a file has the prompt
             text = thing.template if isinstance(thing, PromptTemplate) else _plain_text(thing.content)
             self._note("a prompt", str(text))
-        if isinstance(thing, list | tuple | set | frozenset | Mapping):
-            values = thing.values() if isinstance(thing, Mapping) else thing
+        if isinstance(thing, list | tuple | set | frozenset | dict):
+            values = thing.values() if isinstance(thing, dict) else thing
             return list(values) if len(thing) <= _MOST_ITEMS else []
         kind = type(thing)
         is_open = isinstance(thing, Runnable) or kind.__module__.startswith(_FRAMEWORKS)
@@ -242,7 +250,7 @@ class AgentSource:
         if file is not None:
             self._add(file)
         # Its own text too: a script, or a function that makes functions, may define another one under the same name.
-        module = str(function.__globals__.get("__name__"))
+        module = place_of(str(function.__globals__.get("__name__")))
         self._note(f"{module}:{function.__qualname__}", _function_text(function, has_file=has_file))
         names = _names_in(function.__code__) if module == "__main__" or not has_file else ()
         used = {name: function.__globals__[name] for name in names if name in function.__globals__}
@@ -261,22 +269,11 @@ class AgentSource:
             return [each for each in vars(kind).values() if isinstance(each, _METHODS)]
         for name, value in vars(kind).items():
             if not name.startswith("__") and (text := _plain_text(value)) is not None:
-                self._note(f"{kind.__module__}:{kind.__qualname__}.{name}", text)
+                self._note(f"{place_of(kind.__module__)}:{kind.__qualname__}.{name}", text)
         return [*(each for each in vars(kind).values() if isinstance(each, _METHODS)), *kind.__bases__]
 
     def _note(self, name: str, text: str) -> None:
         self._found.setdefault(name, set()).add(_sha256(text.encode("utf-8", "surrogatepass")))
-
-
-def _places_of(agent: Agent) -> list[str]:
-    """Return the module or file that an agent's spec names; for a graph of ``langgraph.json`` also that file."""
-    if not isinstance(agent.given, str) or "://" in agent.given:
-        return []
-    if agent.source is None:
-        return [agent.given.rpartition(":")[0]]
-    file, place = str(agent.spec).rpartition(":")[0], agent.source.rpartition(":")[0]
-    is_file = "/" in place or place.endswith(".py")
-    return [file, str(Path(file).parent / place) if is_file else place]
 
 
 def _function_of(given: Any) -> Any:

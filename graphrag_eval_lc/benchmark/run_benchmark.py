@@ -66,8 +66,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.
-        RunFolderError: The folder cannot be written, holds a run that differs from this one or that was scored with
-            what is missing now, or is in use.
+        RunFolderError: The folder cannot be written, holds a run that differs from this one, of an agent whose source
+            changed since, or that was scored with what is missing now, or is in use.
 
     Example:
         >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]

@@ -279,12 +279,12 @@ class QuestionOptions(Options):
     force: Annotated[
         bool,
         Field(
-            description="Go on with the folder's run although its questions, its agent or what is kept of it changed, "
-            "or a plugin, a matcher, an evaluator or a model that scored it is missing."
+            description="Go on with the folder's run although its questions, the agent's name or config, or what is "
+            "kept of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
         Cli(
-            help="Go on with a run although its questions, its agent or what is kept of it changed, or a plugin, a "
-            "matcher or an evaluator that scored it is missing.",
+            help="Go on with a run although its questions, the agent's name or config, or what is kept of it changed, "
+            "or a plugin, a matcher or an evaluator that scored it is missing.",
             panel=FOLDER,
         ),
     ] = False
