@@ -272,8 +272,6 @@ class QuestionOptions(Options):
             help="Keep the answers in the folder although the agent's source changed, and ask only the rest; run.json "
             "and the report say so.",
             panel=FOLDER,
-            is_common=True,
-            brief="Keep answers although the agent changed.",
         ),
     ] = False
     force: Annotated[
