@@ -41,7 +41,7 @@ def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
     return frozenset(key for key, digest in _questions(now).items() if before.get(key, digest) != digest)
 
 
-def refuse_changes(earlier: Run, now: Run, folder: Path) -> None:
+def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
     """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
 
     A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
@@ -50,11 +50,13 @@ def refuse_changes(earlier: Run, now: Run, folder: Path) -> None:
         earlier: The run.json of the run.
         now: The same as this session would write it.
         folder: Where the run is.
+        is_other_agent_fine: Whether the answers of another agent are kept.
 
     Raises:
         RunFolderError: With everything that changed.
     """
-    changes = [*_agent_changes(earlier, now), *_capture_changes(earlier, now), *_question_changes(earlier, now)]
+    agent = () if is_other_agent_fine else agent_changes(earlier, now)
+    changes = [*agent, *_capture_changes(earlier, now), *_question_changes(earlier, now)]
     if changes:
         raise RunFolderError(
             f"the folder holds a run that differs from this one: {'; '.join(changes)}",
@@ -88,14 +90,6 @@ def capture_warnings(earlier: Run, now: Run) -> list[str]:
     return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
 
 
-def commit_warnings(earlier: Run, now: Run) -> list[str]:
-    """Say that a run goes on at another commit, as answers of both stand beside each other then."""
-    before, after = (_text(_mapping(run.get("git")).get("commit")) for run in (earlier, now))
-    if before is None or after is None or before == after:
-        return []
-    return [f"the run began at the commit {before[:_DIGEST_LENGTH]} and goes on at {after[:_DIGEST_LENGTH]}"]
-
-
 def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
     """Say which questions of a run have another text now, and which the dataset has no more."""
     if changed := sorted(changed_questions(earlier, now)):
@@ -104,7 +98,8 @@ def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
         yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
 
 
-def _agent_changes(earlier: Run, now: Run) -> Iterator[str]:
+def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
+    """Yield what names the agent otherwise: its spec, what that stands for, and its config."""
     names = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
     for key, name in names.items():
         before, after = earlier.get(key), now.get(key)

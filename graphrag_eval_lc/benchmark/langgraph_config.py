@@ -102,6 +102,12 @@ class GraphSpec:
         """The graph's full spec, such as ``langgraph.json:agent``."""
         return f"{self.file}:{self.name}"
 
+    @property
+    def place(self) -> str:
+        """The module or the file that the graph is in, as ``loaded_module`` loads it."""
+        place = self.source.rpartition(":")[0]
+        return str(self.file.parent / place) if "/" in place or place.endswith(".py") else place
+
     def error(self, what: str, hint: str) -> AgentError:
         """Return an error of this graph's entry in the file."""
         return AgentError(what, path=self.file, key=f"graphs.{self.name}", hint=hint)
@@ -301,9 +307,8 @@ def _loaded(spec: GraphSpec) -> Any:
     """Load the variable that holds the graph or its factory."""
     _put_on_path(spec)
     place, _, variable = spec.source.rpartition(":")
-    is_file = "/" in place or place.endswith(".py")
     try:
-        module = loaded_module(str(spec.file.parent / place) if is_file else place, adds_folder=False)
+        module = loaded_module(spec.place, adds_folder=False)
     except AgentError as problem:
         hint = str(problem.hint)
         if problem.what.startswith("there is no"):

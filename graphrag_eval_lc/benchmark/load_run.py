@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.kept_answers import kept_notes
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run
@@ -59,12 +60,13 @@ def _warnings(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which questions were scored, where run.json says that these are not all."""
+    """Yield which questions were scored, if not all, and which answers are of an agent that changed since."""
     if (shard := Shard.in_record(record)) is not None:
         yield f"this is shard {shard} of a run; all numbers are of its questions alone"
     number = len(_mapping(record.get("questions")))
     if number and _mapping(record.get("scored_selection")):
         yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"
+    yield from kept_notes(record)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -49,6 +49,7 @@ _OF_WHOLE: Final = "{one} asks a part of the run, and {other} bounds the whole; 
 EXCLUDING: Final = (
     Excludes("overwrite", "retry_errors", _ANEW),
     Excludes("overwrite", "force", _ANEW),
+    Excludes("overwrite", "keep_answers", _ANEW),
     Excludes("limit", "sample", "{one} takes the first questions, and {other} some at random"),
     Excludes("isolate", "engine", "{one} asks in processes of this machine, and {other} in those of a cluster"),
     Excludes("shard", "fail_under", _OF_WHOLE),

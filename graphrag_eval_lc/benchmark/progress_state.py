@@ -186,7 +186,8 @@ def message_of(event: RunEvent) -> str | None:
     """Return what an event tells people at once, visibly; None for those that only change the values."""
     if event.kind == "warning":
         return visible(f"Warning: {event.fields['message']}")
-    return visible(event.fields["message"]) if event.kind in ("run_stopping", "workers_starting") else None
+    message = event.fields.get("message") if event.kind in ("run_started", "run_stopping", "workers_starting") else None
+    return None if message is None else visible(message)
 
 
 def amount_text(number: int) -> str:

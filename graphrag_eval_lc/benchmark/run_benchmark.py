@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+from graphrag_eval_lc.benchmark.agent_source import AgentSource
 from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
@@ -67,8 +68,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.
-        RunFolderError: The folder cannot be written, holds a run that differs from this one or that was scored with
-            what is missing now, or is in use.
+        RunFolderError: The folder cannot be written, holds a run that differs from this one, of an agent whose source
+            changed since, or that was scored with what is missing now, or is in use.
 
     Example:
         >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
@@ -109,6 +110,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     options.selection.apply(checked.loaded.templates)  # an unknown id is told before an agent is loaded
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
+    source = None if folder is None else AgentSource()
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
@@ -125,11 +127,11 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
-        options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
+        options, questions, record = _begun(agent, loaded, dataset, templates, options, output, source)
         output.notes += shard_notes(options, questions)
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
-            output.resume(record, in_shard)
+            output.resume(record, in_shard, source)
             run = await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
         finally:
             if problem := await loaded.aclose():
@@ -164,6 +166,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         return loaded
 
     place = checked.output_dir and absolute_path(checked.output_dir)
+    source = None if place is None else AgentSource()
     loaded = run_sync(aload)
     read = _usable(found, dataset, checked)
     templates = read.templates
@@ -173,8 +176,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     with RunOutput(None if is_new else folder, at=place, open_files=checked.open_files) as output:
         in_shard = checked.in_shard()
         output.prepare(in_shard)
-        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
-        output.resume(record, in_shard, is_dry=True)
+        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output, source)
+        output.resume(record, in_shard, source, is_dry=True)
         samples = samples_of(questions, checked.repeats, checked.shard)
         plan = output.planned(samples, retry_errors=checked.retry_errors)
         costs = [cost_spent(_priced(output, sample)) for sample in plan.done]
@@ -237,10 +240,14 @@ def _begun(
     templates: Sequence[Template],
     options: CheckedOptions,
     output: RunOutput,
+    source: AgentSource | None,
 ) -> tuple[CheckedOptions, QuestionList, RunManifest]:
     """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(templates)
     given, judges = loaded.spec or agent, output.judges_record
-    record = begun_record(given, dataset, templates, questions, options, judges, agent_source=loaded.source)
+    digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
+    record = begun_record(
+        given, dataset, templates, questions, options, judges, agent_source=loaded.source, agent_digests=digests
+    )
     return options, questions, record

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphrag_eval_lc.benchmark.kept_answers import DIGESTS
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text, parse_json
@@ -14,7 +15,7 @@ SELECTION = "selection"
 REPEATS = "repeats"
 LIMITS = "limits"
 _CAPTURE = "capture"
-_AGENT = ("agent", "agent_source", "agent_config")
+_AGENT = ("agent", "agent_source", "agent_config", DIGESTS)
 _OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
 _DIGEST_LENGTH = 16
 
@@ -22,8 +23,8 @@ _DIGEST_LENGTH = 16
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what all shards of a run have in common, by its name.
 
-    These are the dataset's digest, the agent with its source and config, how it is captured, the selection, the
-    repeats, the limits without those of one machine, and the configuration.
+    These are the dataset's digest, the agent with its source, the digests of its files and its config, how it is
+    captured, the selection, the repeats, the limits without those of one machine, and the configuration.
 
     Args:
         record: A run.json.

@@ -15,6 +15,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.git_state import git_state
+from graphrag_eval_lc.benchmark.kept_answers import DIGESTS, KEPT, LATER_DIGESTS
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.run_identity import shard_record
 from graphrag_eval_lc.benchmark.scorers import scored_with
@@ -136,15 +137,19 @@ class RunManifest:
             session=Session(started_at=now),
         )
 
+    def describing(self, **described: Any) -> "RunManifest":
+        """Return the record with more keys that run.json has, as they are."""
+        return replace(self, described={**self.described, **described})
+
     def in_shard(self, shard: Shard) -> "RunManifest":
         """Return the record of a shard, which has the questions and the limits of the whole run."""
-        return replace(self, described={**self.described, "shard": shard_record(shard, self.described)})
+        return self.describing(shard=shard_record(shard, self.described))
 
     def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
         self._share_questions(earlier)
         asked = set(self.questions)
-        described = ("label", "href", "tags", "merged")
+        described = ("label", "href", "tags", "merged", KEPT, LATER_DIGESTS)
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
         return replace(
             self,
@@ -165,11 +170,11 @@ class RunManifest:
             earlier["questions"] = self.questions
 
     def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return the earlier sessions; where this one has another commit or captures otherwise, each with its own."""
+        """Return the earlier sessions, each with its own commit, capture and source if those of this one differ."""
         sessions = (earlier.get("times") or {}).get("sessions") or ()
         others = {
             key: earlier[key]
-            for key in ("git", "capture")
+            for key in ("git", "capture", DIGESTS)
             if key in earlier and earlier[key] != self.described.get(key)
         }
         return tuple({**others, **session} for session in sessions) if others else tuple(sessions)
@@ -253,6 +258,7 @@ def begun_record(
     judges: Mapping[str, Any] | None = None,
     *,
     agent_source: str | None = None,
+    agent_digests: Mapping[str, str] | None = None,
 ) -> RunManifest:
     """Return the record of a run of an agent that begins now.
 
@@ -265,8 +271,12 @@ def begun_record(
         judges: What is to be told of the judges.
         agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
             ``langgraph.json`` names; the graph and the version of a server's assistant.
+        agent_digests: The digests of the files and functions that the agent is made from.
     """
-    first = ("selection", "repeats", "agent", "agent_source", "agent_config", "git", "capture", "judges")  # their order
+    # Their order.
+    first = (
+        "selection", "repeats", "agent", "agent_source", "agent_config", DIGESTS, "git", "capture", "judges",
+    )  # fmt: skip
     described = {
         **dict.fromkeys(first),
         **recorded(options),
@@ -274,6 +284,7 @@ def begun_record(
         "agent": agent_name(agent),
         "agent_source": agent_source,
         "agent_config": _plain(options.agent_config),
+        DIGESTS: agent_digests,
         "git": None if options.output_dir is None else git_state(),
         "capture": capture_record(options.capture),
         "judges": judges,
@@ -286,6 +297,8 @@ def begun_record(
         scored_with(questions, options.config, options.evaluators),
         **described,
     )
+    if agent_digests:  # which are no secrets, whatever their names
+        manifest = manifest.describing(**{DIGESTS: dict(agent_digests)})
     return manifest if options.shard is None else manifest.in_shard(options.shard)
 
 

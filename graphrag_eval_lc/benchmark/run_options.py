@@ -262,15 +262,27 @@ class QuestionOptions(Options):
         Field(description="Ask the failed questions of the run again."),
         Cli(panel=FOLDER, is_common=True, brief="Ask the failed questions again."),
     ] = False
+    keep_answers: Annotated[
+        bool,
+        Field(
+            description="Keep the answers in the folder although the agent or its source changed, and ask only the "
+            "rest; run.json and the report say so."
+        ),
+        Cli(
+            help="Keep the answers in the folder although the agent's source changed, and ask only the rest; run.json "
+            "and the report say so.",
+            panel=FOLDER,
+        ),
+    ] = False
     force: Annotated[
         bool,
         Field(
-            description="Go on with the folder's run although its questions, its agent or what is kept of it changed, "
-            "or a plugin, a matcher, an evaluator or a model that scored it is missing."
+            description="Go on with the folder's run although its questions, the agent's name or config, or what is "
+            "kept of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
         Cli(
-            help="Go on with a run although its questions, its agent or what is kept of it changed, or a plugin, a "
-            "matcher or an evaluator that scored it is missing.",
+            help="Go on with a run although its questions, the agent's name or config, or what is kept of it changed, "
+            "or a plugin, a matcher or an evaluator that scored it is missing.",
             panel=FOLDER,
         ),
     ] = False

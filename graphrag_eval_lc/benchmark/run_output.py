@@ -10,14 +10,25 @@ from typing import TYPE_CHECKING, Any
 from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import (
+    agent_changes,
     capture_warnings,
     changed_questions,
-    commit_warnings,
     missing_scorers,
     refuse_changes,
     refuse_missing,
     refuse_other_part,
     scoring_warnings,
+)
+from graphrag_eval_lc.benchmark.kept_answers import (
+    DIGESTS,
+    KEPT,
+    LATER_DIGESTS,
+    digests_in,
+    kept_in,
+    kept_notes,
+    local_minute,
+    refuse_other_source,
+    source_changes,
 )
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
@@ -30,8 +41,10 @@ from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
+from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.agent_source import AgentSource
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.benchmark.score_options import ScoredBy
     from graphrag_eval_lc.judges.cache import JudgeCache
@@ -78,6 +91,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.notes: list[str] = []
         self._record: RunManifest | None = None
         self._options: ScoredBy | None = None
+        self._source: AgentSource | None = None
         self._changed: frozenset[str] = frozenset()
         self._cache: JudgeCache | None = None
         self._stack = ExitStack()
@@ -157,37 +171,48 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             plan=plan,
         )
 
-    def resume(self, record: RunManifest, options: "CheckedOptions", *, is_dry: bool = False) -> None:
+    def resume(
+        self, record: RunManifest, options: "CheckedOptions", source: "AgentSource | None", *, is_dry: bool = False
+    ) -> None:
         """Go on with the run in the folder, or begin it.
 
         Args:
             record: What run.json is to say.
             options: The options of the run.
+            source: The agent's source; None without a folder.
             is_dry: Whether nothing is written.
 
         Raises:
-            RunFolderError: The run in the folder is another one, or was scored with what is missing now; or a file
-                cannot be read or written.
+            RunFolderError: The run in the folder is another one or of another source of the agent, or was scored with
+                what is missing now; or a file cannot be read or written.
         """
-        self._record = record
+        self._record, self._source = record, source
         earlier, now = self.earlier, record.to_write()
+        if source is not None and source.outdated:
+            record = record.describing(**{DIGESTS: {**record.described[DIGESTS], **source.outdated}})
+            self._record = record
+            self.warn(
+                f"{listed(list(source.outdated))} changed after Python loaded it, and the agent still runs the old "
+                "code: restart Python, or reload it with importlib.reload"
+            )
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
             refuse_other_part(earlier, now, self.folder.shown)
             missing = missing_scorers(earlier, self.folder.shown, options)
             if not options.force:
-                refuse_changes(earlier, now, self.folder.shown)
+                refuse_changes(earlier, now, self.folder.shown, is_other_agent_fine=options.keep_answers)
                 refuse_missing(missing, self.folder.shown, "--force (force=True) to go on without")
             self._changed = changed_questions(earlier, now)
-            self.warn(*commit_warnings(earlier, now), *capture_warnings(earlier, now))
+            self.warn(*capture_warnings(earlier, now))
             self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
             self._record = record.resuming(earlier)
         else:  # responses without a record of what they answer would be of no use
-            self.folder.write_run(now)
+            self.folder.write_run(record.to_write())
         journal = self.open_journal()
         if earlier is not None:
             journal.share_ids(record.questions)
+            self._check_source(earlier, now, options)
         if self._cache is not None and self.cost_limit.most is not None:
             self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:
@@ -195,6 +220,37 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             for key in outdated:
                 journal.add(_superseded(key))
             self.folder.write_run(self.record.to_write())
+
+    def _check_source(self, earlier: Mapping[str, Any], now: Mapping[str, Any], options: "CheckedOptions") -> None:
+        """Refuse to reuse the answers of an agent that changed, or record that they are kept."""
+        assert self.folder is not None
+        assert self.journal is not None
+        assert self._source is not None
+        summaries = ((key, self.journal.summary(key)) for key in self.journal.keys())  # noqa: SIM118  # no dict
+        reused = [
+            key
+            for key, known in summaries
+            if known is not None
+            and not (known.is_interrupted or known.is_superseded or key[0] in self._changed)
+            and not (options.retry_errors and known.is_error)
+        ]
+        # An agent of another name was refused before this, without one of the two options.
+        changes = list(agent_changes(earlier, now)) or source_changes(earlier, now, self._source)
+        if changes and reused:
+            kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
+            if not options.keep_answers and not any(agent_changes(earlier, now)):
+                refuse_other_source(kept, self.folder.shown)
+            self._record = self.record.describing(**{KEPT: [*kept_in(earlier), kept]})
+        later = {name: self._source.digest_now(name) for name in digests_in(earlier, LATER_DIGESTS)}
+        if later := {name: digest for name, digest in later.items() if digest is not None}:
+            self._record = self.record.describing(**{LATER_DIGESTS: later})
+        self.notes += kept_notes(self.record.described)
+
+    def asked_at(self, keys: Iterable[Key]) -> str:
+        """Return when the newest of some answers in the folder was asked, to the minute; empty if that is unknown."""
+        newest = None if self.journal is None else self.journal.newest(keys)
+        sessions: Any = ((self.earlier or {}).get("times") or {}).get("sessions") or ({},)
+        return local_minute((newest or {}).get("started_at"), sessions[-1].get("started"))
 
     def refuse_earlier(self, *, overwrite: bool) -> None:
         """Refuse a folder that holds a run, unless it is to be replaced.
@@ -290,6 +346,9 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         judges = self.judges_record
         scorers = scored_with(questions, self._options.config, self._options.evaluators, self.judges)
         self._record = self.record.end(aggregates["totals"], stopped, scorers, judges)
+        if self._source is not None and (later := self._source.later_digests()):
+            known = self._record.described.get(LATER_DIGESTS) or {}
+            self._record = self._record.describing(**{LATER_DIGESTS: {**known, **later}})
         if self.journal is not None:
             self.journal.close()
         if self.folder is not None:

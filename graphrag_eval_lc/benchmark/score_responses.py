@@ -18,6 +18,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.git_state import git_state
 from graphrag_eval_lc.benchmark.judging_plan import planned_judging
+from graphrag_eval_lc.benchmark.kept_answers import kept_notes
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
@@ -194,7 +195,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             run.source, run.templates, asked, run.scoring.config, scorers, scored_selection=chosen
         )
         output.score_again(record, earlier)
-        output.notes += run.notes
+        output.notes += [*run.notes, *kept_notes(earlier)]
         output.warn(*_unanswered(samples, run.keys))
         scored = _scored(output, run.templates, samples, output.response, kept, comparer)
         scored.stopped = scored.stopped or earlier.get("stopped")

@@ -11,6 +11,7 @@ from graphrag_eval_lc.benchmark.attempt_records import attempts_in, completed, c
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Asking
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.harness import Harness
+from graphrag_eval_lc.benchmark.kept_answers import reuse_text
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.engines import worker_pool
@@ -92,8 +93,13 @@ class RunSession:
     async def _ask_and_score(self, plan: RunPlan, call: Asking, templates: Sequence[Template]) -> tuple[Pipeline, int]:
         """Ask what is to be asked while what is done is scored; return the scores, and the number left out."""
         options, output = self._options, self._output
+        asked_at = output.asked_at(sample.key for sample in plan.done)
+        reuse = reuse_text(len(plan.to_ask), len(plan.done), asked_at) if plan.done else None
+        if reuse is not None and options.progress == "off":  # else the display says it, first of all
+            output.notes.insert(0, reuse)
         output.event(
             "run_started",
+            message=reuse,
             total=plan.total,
             done=len(plan.done),
             errors=plan.errors,

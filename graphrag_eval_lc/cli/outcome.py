@@ -282,8 +282,6 @@ def show_judging_plan(plan: RequestPlan | None) -> None:
 
 def _command(folder: Path | None) -> str:
     """Return the command that goes on with this run: the same without ``--overwrite``, and with the run's folder."""
-    if sys.argv[1:2] == ["demo"]:
-        return "graphrag-eval-lc demo (which begins anew)"
     given = [each for each in sys.argv[1:] if each != "--overwrite"]
     names_folder = any(each.startswith(("-o", "--output")) for each in given)
     output = [] if names_folder or folder is None else ["--output", str(folder)]

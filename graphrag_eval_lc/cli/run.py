@@ -228,10 +228,14 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 
-@with_fields_of(_models, only=("max_concurrency", "repeats", "open_files", "progress"))
+@with_fields_of(_models, only=("max_concurrency", "repeats", "overwrite", "open_files", "progress"))
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR"), COMMON
+        Path,
+        typer.Option(
+            "--output", "-o", help="The folder to write to. Answers that it holds are not asked again.", metavar="DIR"
+        ),
+        COMMON,
     ] = Path("runs/demo"),
     model: Annotated[
         str | None,
@@ -286,7 +290,6 @@ def demo(
         output_dir=output,
         config=settings,
         label=f"demo, {model or 'rule-based planner'}",
-        overwrite=True,
         files=files,
         **keywords(*_models(), options),
     )

@@ -43,7 +43,8 @@ class RunEvent:
 
     - `workers_starting`: `message`. It comes where workers of a cluster are started, which takes some seconds.
     - `run_started`: `total` (samples of the run), `done` (samples that an earlier session answered), `errors` (of
-      those), `max_concurrency`, `run_id`, `label`, `output_dir`.
+      those), `max_concurrency`, `run_id`, `label`, `output_dir`, `message` (how many answers are reused, and from when;
+      None: none).
     - `attempt_started`: `question_id`, `repeat`, `attempt`.
     - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not
       retried), `elapsed_sec`.

@@ -349,6 +349,17 @@ def place_of(module: str) -> str:
     return _file_of_module.get(module, module)
 
 
+def module_from(place: str) -> ModuleType | None:
+    """Return the module that ``loaded_module`` loaded last from a place; None if there is none.
+
+    Example:
+        >>> module_from("graphrag_eval_lc.records").__name__
+        'graphrag_eval_lc.records'
+    """
+    names = (name for name, file in reversed(_file_of_module.items()) if file == place)
+    return sys.modules.get(next(names, place))
+
+
 def without_partials(function: Any) -> Any:
     """Return the function that partials wrap."""
     while isinstance(function, functools.partial):
@@ -382,6 +393,7 @@ def _module_of_file(place: str, hint: str) -> ModuleType:
         raise AgentError(f"{place} cannot be loaded as Python", hint=hint)
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
+    _file_of_module.pop(name, None)  # the last one comes last
     _file_of_module[name] = place
     try:
         specification.loader.exec_module(module)

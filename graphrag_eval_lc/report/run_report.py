@@ -14,6 +14,7 @@ from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.kept_answers import kept_notes
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
@@ -284,6 +285,7 @@ def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, numb
     if stopped := part_of(run.record, "stopped"):
         left_out = counted(stopped.get("left_out") or 0, "sample was", "samples were")
         yield f"The run was stopped: {stopped.get('message')}; {left_out} not asked."
+    yield from kept_notes(run.record)
     yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
     if not number_of_samples:
         yield "The run has no results."

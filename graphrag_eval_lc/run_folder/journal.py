@@ -159,6 +159,16 @@ class Journal:
         place = self._place(key)
         return None if place is None else next(self._read([place >> _FLAG_BITS]))
 
+    def newest(self, keys: Iterable[Key]) -> dict[str, Any] | None:
+        """Read the record of some keys that was added last; None if there is none of them.
+
+        Raises:
+            RunFolderError: The file cannot be read, or was changed.
+        """
+        places = (place for key in keys if (place := self._place(key)) is not None)
+        newest = max(places, default=None)
+        return None if newest is None else next(self._read([newest >> _FLAG_BITS]))
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Read the last record of each key from the disk, one at a time, in the order of the file.
 

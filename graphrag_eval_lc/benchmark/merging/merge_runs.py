@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.earlier_run import commit_warnings, plugin_warnings
+from graphrag_eval_lc.benchmark.earlier_run import plugin_warnings
 from graphrag_eval_lc.benchmark.merging.answers import Answers
 from graphrag_eval_lc.benchmark.merging.missing import NOT_SCORED, Missing, missing_samples, stopped_of
 from graphrag_eval_lc.benchmark.merging.parts import Part, open_parts, refuse_strangers
@@ -285,10 +285,10 @@ def _conflict_warnings(answers: Answers) -> Iterator[str]:
 def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
     """Say where the code or the packages of the parts differ, which may change answers."""
     first = parts[0]
-    commits = {str(mapping_of(part.record.get("git")).get("commit")): part.record for part in parts}
-    if any(commit_warnings(first.record, record) for record in commits.values()):
-        names = [commit[:12] for commit in commits]
-        yield f"the parts were asked at {counted(len(names), 'commit')}: {listed(names)}"
+    known = (mapping_of(part.record.get("git")).get("commit") for part in parts)
+    commits = list(dict.fromkeys(str(commit)[:12] for commit in known if commit is not None))
+    if len(commits) > 1:
+        yield f"the parts were asked at {counted(len(commits), 'commit')}: {listed(commits)}"
     packages = dict.fromkeys(chain.from_iterable(mapping_of(part.record.get("versions")) for part in parts))
     for package in packages:
         versions = dict.fromkeys(str(mapping_of(part.record.get("versions")).get(package)) for part in parts)

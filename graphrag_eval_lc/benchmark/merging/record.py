@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from graphrag_eval_lc.benchmark.kept_answers import KEPT
 from graphrag_eval_lc.benchmark.merging.parts import Part
 from graphrag_eval_lc.benchmark.merging.values import mapping_of, records_of, texts_of
 from graphrag_eval_lc.benchmark.run_manifest import new_run_id
@@ -44,6 +45,7 @@ def merged_record(
     judges = next((record["judges"] for record in reversed(records) if "judges" in record), None)
     origins = {str(each.get("run_id")): each for part in parts for each in part.origins}
     kept = {key: value for key, value in first.items() if key not in (*_OF_PART, *_AT_END)}
+    answers = [each for record in records for each in records_of(record.get(KEPT))]
     return {
         "run_id": new_run_id(datetime.now(UTC)),
         **{key: value for key, value in named.items() if value is not None},
@@ -51,6 +53,7 @@ def merged_record(
         "dataset": first.get("dataset"),
         **_selection(parts, templates, questions),
         **kept,
+        **({KEPT: answers} if answers else {}),
         **_limits(records),
         **{key: found for key in _SCORERS if (found := _scorers(records, key)) is not None},
         "times": _times(parts, first),

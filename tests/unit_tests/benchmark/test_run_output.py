@@ -17,7 +17,8 @@ STEPS = [[{"name": "lookup", "output": "1"}]]
 DATASET: list[Any] = [
     {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": STEPS}]},
 ]
-ASKED = ["format_version", "run_id", "dataset", "agent", "capture", "judges", "limits", "matchers", "evaluators"]
+ASKED = ["format_version", "run_id", "dataset", "agent", "agent_digests", "capture", "judges", "limits"]
+ASKED += ["matchers", "evaluators"]
 END = ["versions", "config", "times", "totals", "questions"]
 
 

@@ -135,6 +135,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "grace": (["--grace", "1"], 1.0),
     "retry_errors": (["--retry-errors"], True),
     "force": (["--force"], True),
+    "keep_answers": (["--keep-answers"], True),
     "overwrite": (["--overwrite"], True),
     "label": (["--label", "night"], "night"),
     "href": (["--href", "https://ci.example/1"], "https://ci.example/1"),

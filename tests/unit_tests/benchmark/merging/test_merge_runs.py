@@ -220,7 +220,8 @@ def test_failed_question_that_was_asked_again_since_is_no_conflict(part: Part) -
         return "mended"
 
     part("night-1-of-1", mended, shard="1/1", retry_errors=True, force=True)
-    write_record(Path("early"), agent=record_of("night-1-of-1")["agent"])
+    now = record_of("night-1-of-1")
+    write_record(Path("early"), agent=now["agent"], agent_digests=now["agent_digests"])
     merged = merge_runs(["early", "night-1-of-1"], output_dir="night")
     assert merged.aggregates["micro"]["number_of_error_samples"] == 0
     assert journal_of("night")["q3"]["failed_attempts"][0]["error"]

@@ -1,0 +1,245 @@
+"""A folder refuses the answers of an agent whose source changed, names what changed, and reuses those of the same."""
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import load_run, merge_runs, run_benchmark, score_run, write_report
+from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+from graphrag_eval_lc.errors import RunFolderError
+
+DATASET: Any = [
+    {"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"{n}?"} for n in range(3)]},
+]
+REUSED = re.compile(r"0 asked, 3 reused from \d{4}-\d\d-\d\d \d\d:\d\d \(--overwrite asks again\)")
+FILES = {
+    "agent.py": "from pack.tools import (  # a comment\n    find,\n)\n\n\ndef agent(question):\n    import lazy\n"
+    '    __import__("importlib").import_module("by" + "name")\n    return find(question)\n\n\n'
+    "def make():\n    return agent\n",
+    "pack/__init__.py": "",
+    "pack/tools.py": "import os, json; from . import inner as other\ndef find(question): return other.ANSWER\n",
+    "pack/inner.py": 'ANSWER = "1"\n',
+    "pack/agent.py": "from .tools import find as agent\n",
+    "lazy.py": "A = 1\n",
+    "byname.py": "A = 1\n",
+    "unused.py": "A = 1\n",
+    "langgraph.json": '{"graphs": {"g": "./graph.py:graph"}}',
+    "graph.py": "from langgraph.graph import MessagesState, StateGraph\nfrom pack.tools import find\n"
+    'graph = StateGraph(MessagesState)\ngraph.add_node("n", lambda state: {"messages": [("ai", find("q"))]})\n'
+    'graph.set_entry_point("n")\n',
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {**FILES, "qa.json": json.dumps(DATASET)}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, as Python loads a module once."""
+    program = [sys.executable, "-m", "graphrag_eval_lc", "run", "qa.json", "--output", "run", "--no-report"]
+    return subprocess.run([*program, *arguments], capture_output=True, text=True, check=False, timeout=120)
+
+
+# The files whose change is refused: the agent's own, what it imports in whatever way, and what it imports then.
+@pytest.mark.parametrize(
+    ("spec", "files"),
+    [
+        ("agent.py:agent", ("agent.py", "pack/tools.py", "pack/inner.py", "pack/__init__.py", "lazy.py", "byname.py")),
+        ("agent.py:make", ("pack/inner.py",)),
+        ("pack.agent:agent", ("pack/agent.py", "pack/inner.py")),
+        ("g", ("langgraph.json", "graph.py", "pack/inner.py")),
+    ],
+)
+def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tuple[str, ...]) -> None:
+    assert command("--agent", spec).returncode == 0
+    (project / "unused.py").write_text("A = 2\n")
+    for name in files:
+        text = (project / name).read_text()
+        (project / name).write_text(f"{text}\n")  # any change counts
+        with pytest.raises(
+            RunFolderError, match=rf"since it gave the 3 answers of \S+ \S+: {name} changed\. Add --over"
+        ):
+            plan_benchmark(spec, DATASET, output_dir="run")
+        (project / name).write_text(text)
+    assert plan_benchmark(spec, DATASET, output_dir="run").to_ask == []
+
+
+def test_overwrite_and_keep_answers_are_the_two_ways_on(project: Path) -> None:
+    command("--agent", "agent.py:agent", "--isolate")
+    (project / "pack/inner.py").write_text('ANSWER = "2"\n')
+    refused = command("--agent", "agent.py:agent", "--force")
+    assert refused.returncode == 2
+    assert (
+        "pack/inner.py changed. Add --overwrite (overwrite=True) to ask everything again, or --keep-" in refused.stderr
+    )
+    kept = command("--agent", "agent.py:agent", "--keep-answers")
+    assert (kept.returncode, bool(REUSED.match(kept.stderr))) == (0, True)
+    note = r"3 answers of \S+ \S+ kept \(--keep-answers\) although the agent changed since: pack/inner.py changed"
+    assert re.search(note, kept.stdout)
+    assert json.loads(Path("run/run.json").read_text())["keep_answers"][0]["answers"] == 3
+    again = command("--agent", "agent.py:agent")  # the same source as of now; what was kept is still said
+    assert again.returncode == 0
+    for text in (again.stdout, score_run("run").notes[0], load_run("run").notes[0]):
+        assert re.search(note, text)
+    assert re.search(note, write_report("run").read_text())
+    anew = command("--agent", "agent.py:agent", "--overwrite")
+    assert (anew.returncode, "kept" in anew.stdout, "reused" in anew.stderr) == (0, False, False)
+    assert '"2"' in Path("run/responses.jsonl").read_text()
+
+
+def test_agent_that_failed_everywhere_is_asked_again_once_it_is_fixed(project: Path) -> None:
+    (project / "pack/inner.py").write_text("\n")
+    assert command("--agent", "agent.py:agent").returncode == 1
+    (project / "pack/inner.py").write_text('ANSWER = "2"\n')
+    with pytest.raises(RunFolderError, match="since it gave the 3 answers"):  # which are errors
+        plan_benchmark("agent.py:agent", DATASET, output_dir="run")
+    assert len(plan_benchmark("agent.py:agent", DATASET, output_dir="run", retry_errors=True).to_ask) == 3
+
+
+def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
+    run_benchmark("agent.py:agent", DATASET, output_dir="run", progress="off")
+    record = json.loads(Path("run/run.json").read_text())
+    assert record.pop("agent_digests")
+    for digests in (None, [], {"/dev/zero": 1, "agent.py": []}):
+        changed = {} if digests is None else {"agent_digests": digests}
+        Path("run/run.json").write_text(json.dumps({**record, **changed, "agent_digests_later": {"/dev/zero": "1"}}))
+        with pytest.raises(RunFolderError, match="changed since it gave the 3 answers") if digests else nullcontext():
+            plan_benchmark("agent.py:agent", DATASET, output_dir="run")
+
+
+def test_parts_of_other_source_are_not_merged(project: Path) -> None:
+    for part in (1, 2):
+        options: Any = {"shard": f"{part}/2", "output_dir": f"part-{part}", "progress": "off"}
+        run_benchmark("agent.py:agent", DATASET, **options)
+        (project / "pack/inner.py").write_text('ANSWER = "2"\n')
+    with pytest.raises(RunFolderError, match=r"no parts of one run: .*agent_digests\.pack/inner\.py is "):
+        merge_runs(["part-1", "part-2"], output_dir="whole")
+
+
+# --- agents made in Python -------------------------------------------------------------------------------------------
+
+# Each is defined with an answer; "at a prompt" there is no file, in a script both versions are in the same file.
+AGENTS = """
+import functools
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.graph import MessagesState, StateGraph
+from langchain.agents import create_agent
+
+PROMPT = ANSWER
+class Model(FakeListChatModel):
+    def bind_tools(self, *args, **kwargs): return self
+@tool
+def search(q: str) -> str:
+    "Search."
+    return {0}
+def helper(q): return {0}
+def plain(question): return {0}
+def by_helper(question): return helper(question)
+def by_global(question): return PROMPT
+def factory():
+    def agent(question): return {0}
+    return agent
+def two(key, question): return {0}
+async def coroutine(question): return {0}
+def captured(answer): return lambda question: answer
+class Callable:
+    def __call__(self, question): return {0}
+    def ask(self, question): return {0}
+def node(state): return dict(messages=[("ai", {0})])
+graph = StateGraph(MessagesState)
+graph.add_node("n", node)
+graph.set_entry_point("n")
+agents = dict(
+    plain=plain, by_helper=by_helper, by_global=by_global, factory=factory, made=factory(), coroutine=coroutine,
+    captured=captured({0}), partial=functools.partial(two, 1), a_lambda=lambda question: {0}, an_object=Callable(),
+    bound=Callable().ask, runnable=RunnableLambda(plain), sequence=RunnableLambda(len) | RunnableLambda(plain),
+    graph=graph.compile(), tools=create_agent(Model(responses=["x"]), tools=[search]),
+)
+"""
+SCRIPT = """
+import json, sys
+from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc.errors import RunFolderError
+
+def outcomes(agents):
+    for name, agent in agents.items():
+        try:
+            run_benchmark(agent, json.load(open("qa.json")), output_dir="runs/" + name, progress="off")
+            yield name, "fine"
+        except RunFolderError as problem:
+            yield name, "refused" if "changed since it gave the 3 answers" in str(problem) else str(problem)
+
+found = []
+ANSWER = "one"
+{first}
+found.append(dict(outcomes(agents)))
+{first}
+found.append(dict(outcomes(agents)))
+ANSWER = "two"
+{second}
+found.append(dict(outcomes(agents)))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_function_that_was_defined_again_is_refused(project: Path, has_file: bool) -> None:
+    first, second = (AGENTS.format(repr(answer)) for answer in ("one", "two"))
+    script = SCRIPT.format(first=first, second=second)
+    (project / "script.py").write_text(script)
+    program = [sys.executable, *(["script.py"] if has_file else ["-"])]
+    ended = subprocess.run(program, input=script, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    begun, resumed, changed = json.loads(ended.stdout)
+    assert begun == resumed == dict.fromkeys(begun, "fine")
+    assert changed == dict.fromkeys(begun, "refused")
+
+
+def test_digests_are_the_same_in_each_process_and_show_no_secret(project: Path) -> None:
+    script = (
+        'from graphrag_eval_lc import run_benchmark\nAPI_KEY = "sk-not-for-anyone-123456"\nWORDS = {"b", "a", "c"}\n'
+        'def agent(question): return "yes" if question in {"x", "y", "z"} or API_KEY in WORDS else "no"\n'
+        'run_benchmark(agent, "qa.json", output_dir="run", progress="off", overwrite=True)\n'
+        'print(open("run/run.json").read())\n'
+    )
+    found = []
+    for seed, key in (("1", "123456"), ("2", "654321")):
+        program = [sys.executable, "-"]
+        text = script.replace("123456", key)
+        ended = subprocess.run(
+            program, input=text, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        )
+        found.append(json.loads(ended.stdout)["agent_digests"])
+    assert found[0] == found[1]
+    assert list(found[0]) == ["__main__:API_KEY", "__main__:WORDS", "__main__:agent"]
+
+
+def test_file_that_is_older_in_memory_is_reported_and_not_taken_for_the_new_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: Any = {"output_dir": "run", "progress": "off"}
+    monkeypatch.syspath_prepend(project)
+    (project / "old_helper.py").write_text('def answer(question): return "1"\n')
+    (project / "asking.py").write_text("from old_helper import answer as agent\n")
+    assert run_benchmark("asking.py:agent", DATASET, **options).warnings == []
+    (project / "old_helper.py").write_text('def answer(question): return "2"\n')
+    with pytest.raises(RunFolderError, match=r"old_helper\.py changed"):
+        plan_benchmark("asking.py:agent", DATASET, **options)
+    run = run_benchmark("asking.py:agent", DATASET, overwrite=True, **options)
+    assert run.responses[0]["actual_answer"] == "1"
+    assert "old_helper.py changed after Python loaded it" in run.warnings[0]
+    program = [sys.executable, "-m", "graphrag_eval_lc", "run", "qa.json", "-o", "run", "-a", "asking.py:agent"]
+    assert subprocess.run(program, check=False, capture_output=True, timeout=120).returncode == 2
