@@ -24,10 +24,10 @@ _SECRET_PART = re.compile(
 _PASSWORD_PART = re.compile(rf"[a-z0-9]*(?:{_PASSWORDS})s?[0-9]*")
 _VERSION = re.compile("v?[0-9]+")
 # A name that ends so is that of something else: TOKEN_URL, AUTH_METHOD.
-_ABOUT_SECRETS = frozenset(
-    "algorithm audience backend count dir domain enabled endpoint expiry file format header host issuer length limit "
-    "method mode name path port prefix provider realm scheme scope scopes server size timeout ttl type uri url user "
-    "username vault".split()
+_ABOUT_SECRETS = re.compile(
+    "algorithm|audience|backend|count|dir|domain|enabled|endpoint|expiry|file|format|header|host|issuer|length|limit"
+    "|method|mode|name|path|port|prefix|provider|realm|scheme|scopes?|server|size|timeout|ttl|type|uri|url"
+    "|user(?:name)?|vault"
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _PLACE = re.compile(
@@ -121,7 +121,7 @@ def _secret_part(name: str) -> str:
         ('pgpass', 'key', '', '')
     """
     parts = [part for part in _HUMP.sub("_", name).lower().split("_") if not _VERSION.fullmatch(part)]
-    if not parts or parts[-1] in _ABOUT_SECRETS:
+    if not parts or _ABOUT_SECRETS.fullmatch(parts[-1]):
         return ""
     return next((part for part in reversed(parts) if _SECRET_PART.fullmatch(part)), "")
 
