@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -282,8 +281,6 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-_LINE_START = re.compile("^(?=[^\n])", re.MULTILINE)
-
 _Dumper.add_representer(str, _represent_text)
 _PlainDumper.add_representer(str, _represent_text)
 
@@ -311,7 +308,8 @@ def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
         heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
         if isinstance(item, Mapping) and len(item) > 1 and is_plain:
             yield heading
-            for name, each in item.items():
-                yield _LINE_START.sub("  ", yaml_text({name: each}))
+            parts = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
         else:
-            yield yaml_text({key: item})
+            parts = iter([yaml_text({key: item})])
+        for part in parts:  # a text that ends in line breaks ends the document, which goes on
+            yield part.removesuffix("...\n") if part.endswith("\n...\n") else part
