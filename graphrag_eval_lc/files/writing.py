@@ -293,6 +293,9 @@ def yaml_text(value: Any) -> str:
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
 
 
+_DOCUMENT_ENDS = tuple(f"{line_break}...\n" for line_break in "\n\x85\u2028\u2029")
+
+
 def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
     r"""Write a mapping of mappings as ``yaml_text`` does, piece by piece.
 
@@ -312,4 +315,4 @@ def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
         else:
             parts = iter([yaml_text({key: item})])
         for part in parts:  # a text that ends in line breaks ends the document, which goes on
-            yield part.removesuffix("...\n") if part.endswith("\n...\n") else part
+            yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part
