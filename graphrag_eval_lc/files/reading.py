@@ -1,8 +1,11 @@
 """Reading YAML, JSON and JSON Lines, also untrusted files, with errors that name the line."""
 
 import codecs
+import errno
 import json
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -49,10 +52,11 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
             told = no_path(source)
             raise error(told.what, path=told.path, hint=told.hint) from problem
         raise
-    except OSError as problem:
+    except (OSError, MemoryError) as problem:
         is_absent = isinstance(problem, FileNotFoundError)
+        reason = "it is larger than the memory" if isinstance(problem, MemoryError) else problem.strerror or problem
         raise error(
-            f"the {what} cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
+            f"the {what} cannot be read ({'there is no such file' if is_absent else reason})",
             path=path,
             hint="Mend the path." if is_absent else "Check the path and the permissions.",
         ) from problem
@@ -64,6 +68,9 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
 
 def _bytes_of(path: Path) -> bytes:
     with open_to_read(path) if is_of_run(path) else path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if (stat.S_ISBLK(mode) or stat.S_ISCHR(mode)) and not file.isatty() and file.read(1):
+            raise OSError(errno.EINVAL, "it is a device, not a file")  # /dev/zero has no end
         return file.read()
 
 

@@ -13,13 +13,14 @@ import yaml
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
-from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd
+from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd, special_file
 from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_pieces
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.run_folder.journal import Journal, torn_file
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
+from graphrag_eval_lc.texts import shortened
 
 _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -231,6 +232,24 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
     except UnicodeDecodeError as problem:
         raise _broken(path, otherwise) from problem
     return _checked_run(path, text, otherwise)
+
+
+def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
+    """Return the path of the dataset that a run.json names, which need not be there; None where it names none.
+
+    Raises:
+        RunFolderError: It is no path, or not that of a file: a pipe that another user planted would never end.
+    """
+    dataset = run.get("dataset")
+    path = dataset.get("path") if isinstance(dataset, Mapping) else None
+    if path is None:
+        return None
+    odd = special_file(path) if isinstance(path, str) else "no path"
+    if odd:
+        what = f"run.json names {shortened(str(path), 100)} as the dataset of the run, which is {odd}"
+        hint = "Give the file of the dataset: --dataset FILE (dataset=...)."
+        raise RunFolderError(what, path=folder / RUN_FILE, hint=hint)
+    return path
 
 
 def read_aggregates(folder: Path) -> dict[str, Any]:
