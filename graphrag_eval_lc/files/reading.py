@@ -18,6 +18,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalError, no_path
 from graphrag_eval_lc.files.opening import is_of_run, open_to_read
 from graphrag_eval_lc.files.yaml_parts import list_in_parts
 from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.texts import shortened
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
 
@@ -206,7 +207,29 @@ def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
     return sys.intern(value) if len(value) <= _LONGEST_KEY else value
 
 
+def _scalar(loader: _RecordLoader, node: yaml.ScalarNode) -> int | float | bool:
+    """Return a number or truth value, as the safe loader reads it; one that it cannot read is told with its line."""
+    kind = node.tag.rpartition(":")[2]
+    try:
+        return getattr(loader, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
+    except (ValueError, LookupError, OverflowError) as problem:
+        what = f"{shortened(str(node.value), _LONGEST_KEY)} cannot be read as {kind}"
+        raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from problem
+
+
+def _refused(_: _RecordLoader, node: yaml.Node) -> None:
+    """Refuse what JSON has not, such as bytes."""
+    kind = node.tag.rpartition(":")[2]
+    what = f"the tag !!{kind} is not supported; write a text, number, list or mapping without it"
+    raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+
+
 _RecordLoader.add_constructor("tag:yaml.org,2002:str", _text)
+_RecordLoader.add_constructor("tag:yaml.org,2002:timestamp", _text)
+for _tag in ("int", "float", "bool"):
+    _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _scalar)
+for _tag in ("binary", "set", "omap", "pairs"):
+    _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _refused)
 
 
 def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> Any:
