@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -207,14 +207,18 @@ def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
     return sys.intern(value) if len(value) <= _LONGEST_KEY else value
 
 
-def _scalar(loader: _RecordLoader, node: yaml.ScalarNode) -> int | float | bool:
-    """Return a number or truth value, as the safe loader reads it; one that it cannot read is told with its line."""
-    kind = node.tag.rpartition(":")[2]
-    try:
-        return getattr(loader, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
-    except (ValueError, LookupError, OverflowError) as problem:
-        what = f"{shortened(str(node.value), _LONGEST_KEY)} cannot be read as {kind}"
-        raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from problem
+def _reading(kind: str) -> Callable[[_RecordLoader, yaml.ScalarNode], Any]:
+    """Return what reads numbers or truth values as the safe loader does, and tells the line of what it cannot read."""
+    construct = getattr(_YAML_BASE, f"construct_yaml_{kind}")
+
+    def read(loader: _RecordLoader, node: yaml.ScalarNode) -> Any:
+        try:
+            return construct(loader, node)
+        except (ValueError, LookupError, OverflowError) as problem:
+            what = f"{shortened(str(node.value), _LONGEST_KEY)} cannot be read as {kind}"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from problem
+
+    return read
 
 
 def _refused(_: _RecordLoader, node: yaml.Node) -> None:
@@ -227,7 +231,7 @@ def _refused(_: _RecordLoader, node: yaml.Node) -> None:
 _RecordLoader.add_constructor("tag:yaml.org,2002:str", _text)
 _RecordLoader.add_constructor("tag:yaml.org,2002:timestamp", _text)
 for _tag in ("int", "float", "bool"):
-    _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _scalar)
+    _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _reading(_tag))
 for _tag in ("binary", "set", "omap", "pairs"):
     _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _refused)
 

@@ -266,7 +266,7 @@ def read_aggregates(folder: Path) -> dict[str, Any]:
         return {}
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as problem:
         hint = "Write it anew: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError("the aggregates of the run cannot be read", path=path, hint=hint) from problem
     return aggregates if isinstance(aggregates, dict) else {}
