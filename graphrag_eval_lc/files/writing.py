@@ -311,8 +311,8 @@ def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
         heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
         if isinstance(item, Mapping) and len(item) > 1 and is_plain:
             yield heading
-            parts = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
+            parts: Iterable[str] = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
         else:
-            parts = iter([yaml_text({key: item})])
+            parts = [yaml_text({key: item})]
         for part in parts:  # a text that ends in line breaks ends the document, which goes on
             yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part

@@ -241,7 +241,7 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
         RunFolderError: It is no path, or not that of a file: a pipe that another user planted would never end.
     """
     dataset = run.get("dataset")
-    path = dataset.get("path") if isinstance(dataset, Mapping) else None
+    path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
     if path is None:
         return None
     odd = special_file(path) if isinstance(path, str) else "no path"
