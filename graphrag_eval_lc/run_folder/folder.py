@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from graphrag_eval_lc.texts import shortened
 
 _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -278,7 +280,7 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise _broken(path, otherwise) from problem
     version = run.get("format_version") if isinstance(run, dict) else None
-    if not isinstance(run, dict) or not isinstance(version, int):
+    if not isinstance(run, dict) or not isinstance(version, int) or _NO_FLOAT.search(text):
         raise _broken(path, otherwise)
     if version > FORMAT_VERSION:
         raise RunFolderError(

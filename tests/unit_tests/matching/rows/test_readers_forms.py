@@ -95,5 +95,5 @@ def test_xml_may_stand_in_front_of_a_sentence(text: str) -> None:
     assert _score(XML, text) == 1.0
     with pytest.raises(UnreadableOutput):
         read_sparql_results(f"{text} {XML}")
-    with pytest.raises(UnreadableOutput, match="no XML|without results"):
+    with pytest.raises(UnreadableOutput, match=r"no XML|without results"):
         read_sparql_results(f"{text.replace('</results>', '')} end")
