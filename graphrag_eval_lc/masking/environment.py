@@ -127,12 +127,16 @@ def _secret_part(name: str) -> str:
 
 
 def _secrets_in(name: str, value: str) -> list[str]:
-    """Return what of a variable's value is secret: the value, and the password in ``user/password`` and the like."""
+    """Return what of a variable's value is secret: the value, the password in ``user/password``, the keys of a list."""
     part = _secret_part(name)
     if not part or not _is_secret_value(part, value):
         return []
-    tail = re.split("[ :/=]+", value, maxsplit=1)[-1] if part.endswith(("auth", "bearer", "cookie")) else value
-    return [value, tail] if tail != value and _is_secret_value(part, tail) else [value]
+    inner = []
+    if part.endswith(("auth", "bearer", "cookie")):
+        inner = re.split("[ ,;:/=]+", value)[1:]
+    elif part.endswith("s"):
+        inner = re.split(r"[\s,;\"'\[\]]+", value)
+    return [value, *(each for each in inner if each != value and _is_secret_value(part, each))]
 
 
 def _is_secret_value(part: str, value: str) -> bool:

@@ -120,9 +120,21 @@ def test_values_of_environment_variables_that_are_secrets_are_masked(
     assert masked_text("refused: <gr4ph(secret>gr4ph(secret") == "refused: <***>***"
 
 
-def test_the_password_behind_the_user_of_a_variable_is_masked_alone_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEO4J_AUTH", "neo4j/gr4ph(secret")
-    assert masked_text("no gr4ph(secret, neo4j/gr4ph(secret") == "no ***, ***"
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NEO4J_AUTH", "neo4j/gr4ph(secret"),
+        ("AUTH", "Bearer gr4ph(secret"),
+        ("SESSION_COOKIE", "theme=dark; sid=gr4ph(secret"),
+        ("API_KEYS", '["gr4ph(secret", "gr4ph(other"]'),
+        ("API_TOKENS", "gr4ph(other,gr4ph(secret"),
+    ],
+)
+def test_the_secret_inside_the_value_of_a_variable_is_masked_alone_too(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert masked_text(f"no gr4ph(secret, {value}") == "no ***, ***"
 
 
 @pytest.mark.parametrize(("name", "value"), PLAIN_VARIABLES)
