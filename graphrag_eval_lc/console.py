@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from graphrag_eval_lc.texts import visible
+from graphrag_eval_lc.texts import visible, without_commands
 
 
 class DataConsole(Console):
@@ -45,6 +45,10 @@ class DataConsole(Console):
                 yield segment
             else:
                 yield Segment(visible(segment.text), segment.style)
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        """Return the lines as they are written; how a cell is laid out may put anything where a line begins."""
+        return without_commands(super()._render_buffer(buffer))
 
 
 def data_text(value: object, style: str = "", *, keeps_lines: bool = False) -> Text:

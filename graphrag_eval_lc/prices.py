@@ -96,6 +96,7 @@ def _usd(rate: Rate, input_tokens: int) -> float:
 
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+_MOST_TOKENS = 10**15  # of a call; a larger number is no count, and perhaps no float
 _UNNAMED = "a model without a name"
 _CACHE_TOKENS = ("cached_input_tokens", "cache_write_input_tokens", "cache_write_1h_input_tokens")
 
@@ -150,11 +151,13 @@ class Pricing:
             provider: Who runs the model, where that is known.
 
         Returns:
-            None where the model has no known price, or the tokens are unknown or contradict each other.
+            None where the model has no known price, or the tokens are unknown, contradict each other or are too many.
         """
         cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
         hourly = cache_write_1h_input_tokens or 0
         if input_tokens is None or output_tokens is None or output_tokens < 0:
+            return None
+        if input_tokens + output_tokens > _MOST_TOKENS:
             return None
         if min(cached, written) < 0 or cached + written > input_tokens or not 0 <= hourly <= written:
             return None

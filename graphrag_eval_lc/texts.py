@@ -105,6 +105,23 @@ def visible(text: object, *, keeps_lines: bool = True) -> str:
     return shown if keeps_lines else shown.replace("\n", "␊").replace("\t", "␉")
 
 
+# What continuous integration obeys in the output of a step: ::error:: where a line begins, ##[error], ##vso[…] and
+# ##teamcity[…] anywhere.
+_COMMAND = re.compile(r"^([^\S\n]*)(:)(?=:[A-Za-z])|()(#)(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE)
+
+
+def without_commands(text: str) -> str:
+    r"""Return a text in which continuous integration finds no command: its first character is put into brackets.
+
+    Example:
+        >>> without_commands(" ::error::x\na::b"), without_commands("an ##[error] x")
+        (' ⟨:⟩:error::x\na::b', 'an ⟨#⟩#[error] x')
+    """
+    if "::" not in text and "##" not in text:
+        return text
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}⟨{found[2] or found[4]}⟩", text)
+
+
 def on_one_line(text_of: Callable[[T], str]) -> Callable[[T], str]:
     """Make a method that gives a text with data in it, such as ``__str__``, give it visibly and on one line."""
 
@@ -140,10 +157,11 @@ def visible_json(text: str, *, only_ascii: bool = False) -> str:
         only_ascii: Whether all that is not ASCII is escaped.
 
     Example:
-        >>> visible_json('{"name": "\x9b\u202eÅ"}')
-        '{"name": "\\u009b\\u202eÅ"}'
+        >>> visible_json('{"name": "\x9b\u202eÅ ##[x]"}')
+        '{"name": "\\u009b\\u202eÅ \\u0023#[x]"}'
     """
-    return (_NOT_ASCII if only_ascii else _UNSEEN).sub(_escaped_character, text)
+    shown = (_NOT_ASCII if only_ascii else _UNSEEN).sub(_escaped_character, text)
+    return _COMMAND.sub(_escaped_character, shown) if "##" in shown else shown
 
 
 _NOT_ASCII = re.compile("[^\t\n\x20-\x7e]")

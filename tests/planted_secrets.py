@@ -223,6 +223,9 @@ LOOK_ALIKES = (
     '{"key": "http://example.org/ontology#hasVoltageLevel"}',
     "PREFIX token: <http://ex.org/token#> SELECT ?key ?sig { ?x token:key ?key ; token:sig ?sig }",
     "SELECT ?secret WHERE { ?s ex:password ?secret . FILTER(?token = 5) }",
+    "SELECT * { ?s ex:token ?token FILTER(?token = 'x12' || ?apiToken = ?other || ?secret='x') }",
+    'ASK { ?s ex:pwd ?pwd FILTER($pwd = "a" && ?pwd = 5) }',
+    "MATCH (n:Key {token: 'abc12345', secret: $secret}) WHERE n.password = 'x' AND n.accessToken = $token RETURN n",
     "MATCH (a:Key {session: $session})-[:AUTH]->(b) RETURN a.key, b.token LIMIT 10",
     '{"head": {"vars": ["token"]}, "results": {"bindings": [{"token": {"type": "literal", "value": "abc"}}]}}',
     '{"head": {"vars": ["password"]}, "results": {"bindings": [{"password": {"type": "uri", "value": "urn:a:x"}}]}}',
@@ -248,4 +251,34 @@ LOOK_ALIKES = (
     "hash_key=9e107d9d372bb6826bd81d3542a419d6 partition_key=substation",
     "jdbc:postgresql://localhost:5432/kg?user=reader&ssl=true",
     "session=SimpleSession(host='localhost', retries=3), key=lambda item: item.key",
+)
+
+_SECRET_VARIABLES = (
+    "X_KEY APIKEY MY_TOKEN MY_SECRET DB_PASSWORD passwd A_CREDENTIALS DB_PASS PGPASS PGPASSWORD SSHPASS SSH_PASSPHRASE "
+    "GH_PAT NEO4J_AUTH AUTH BEARER SESSION_COOKIE PRIVATE_KEY_PEM API_KEY_OPENAI API_KEY_V2 OPENAI_KEY1 API_KEYS "
+    "GITHUB_TOKENS CLIENT_SECRETS dbPass openaiApiKey KG_CREDS MYSQL_PWD SECRET_KEY_BASE HTTP_BASIC_AUTH AUTH_HEADER"
+)
+_PLAIN_VARIABLES = (
+    "PATH COMPASS AUTHOR MONKEY KEYBOARD_LAYOUT TOKENIZERS_PARALLELISM BYPASS OVERPASS_ENGINE PATTERN PASSENGERS "
+    "KEYRING TOKEN_TYPE API_KEY_NAME AUTH_METHOD COOKIE_DOMAIN"
+)
+SECRET_VARIABLES = _SECRET_VARIABLES.split()
+PLAIN_VARIABLES = (
+    ("X_KEY", "short1"),
+    ("SORT_KEY", "modified"),
+    ("PRIMARY_KEY", "question_id"),
+    ("MY_TOKEN", "12345678"),
+    ("MAX_TOKENS", "100000000"),
+    ("DB_PASSWORD", "password"),
+    ("DB_PASS", "production"),
+    ("AUTH", "client-credentials"),
+    ("API_KEY_HEADER", "X-Api-Key"),
+    ("FOREIGN_KEY", "Schlüsselwort"),
+    ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/keys/google.json"),
+    ("TLS_KEY", "certs/server-1.pem"),
+    ("SSH_AUTH_SOCK", "/run/user/1000/agent.17"),
+    ("XAUTHORITY", "/run/user/1000/.mutter-1"),
+    ("TOKEN_URL", "https://login.example/oauth2/v2"),
+    ("API_KEY", "<your-key-1>"),
+    *((name, "qwertz-123") for name in _PLAIN_VARIABLES.split()),
 )

@@ -325,6 +325,9 @@ def _option_error(problem: ValidationError, model: type[BaseModel]) -> OptionErr
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, UnfitError):
         return OptionError(f"{name} {cause.says or f'cannot be {value!r}'}", key=name, hint=cause.hint)
+    if error["type"] == "less_than_equal":
+        most = error["ctx"]["le"]
+        return OptionError(f"{name} is at most {most:,}", key=name, hint=f"Give a whole number up to {most}.")
     field = model.model_fields[name]
     least = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
     hint = next((mark.text for mark in field.metadata if isinstance(mark, Hint)), None)

@@ -23,7 +23,7 @@ from graphrag_eval_lc.console import DataConsole
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.tables.notebook_html import page_html
-from graphrag_eval_lc.texts import shown_html
+from graphrag_eval_lc.texts import shown_html, without_commands
 
 
 class UnfailingStream:
@@ -158,7 +158,7 @@ class PlainLines(_TimedDisplay):
         self._tell(progress_line(run))
 
     def _tell(self, message: str) -> None:
-        self._stream.write(f"{message}\n")
+        self._stream.write(f"{without_commands(message)}\n")
         self._stream.flush()
 
 

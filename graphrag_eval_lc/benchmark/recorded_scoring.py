@@ -1,5 +1,6 @@
 """What scored a run, as its run.json names it: the configuration, the dataset, and the metrics of plugins."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.registry.custom_metrics import register_metric
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import is_declared
+from graphrag_eval_lc.run_folder import recorded_dataset
+from graphrag_eval_lc.texts import shortened
 
 
 def recorded_config(record: Mapping[str, Any]) -> EvaluationConfig:
@@ -48,22 +51,22 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
     """Return the path of a run's dataset.
 
     Raises:
-        RunFolderError: Its run.json names none, or it is not there.
+        RunFolderError: Its run.json names none, or it is not there, or no file.
     """
-    path = _mapping(earlier.get("dataset")).get("path")
+    path = recorded_dataset(earlier, folder)
     if path is None:
         raise RunFolderError(
             "run.json names no file of the dataset, as it was made in Python",
             path=folder,
             hint="Give it: --dataset FILE (dataset=...).",
         )
-    if not Path(path).exists():
+    if not os.path.exists(path):  # noqa: PTH110 - a path that no system takes is not there
         raise RunFolderError(
-            f"the dataset {path} of this run is not there, seen from the current folder",
+            f"the dataset {shortened(path, 200)} of this run is not there, seen from the current folder",
             path=folder,
             hint="Go to the folder where the run was started, or give it: --dataset FILE (dataset=...).",
         )
-    return str(path)
+    return path
 
 
 def register_recorded(record: Mapping[str, Any]) -> None:

@@ -49,6 +49,7 @@ from graphrag_eval_lc.benchmark.score_options import (
     TemplateIds,
 )
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.evaluation.samples import MOST_REPEATS
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
@@ -163,7 +164,9 @@ class QuestionOptions(Options):
     ] = None
     repeats: Annotated[
         int,
-        Field(ge=1, description="How often each question is asked; see ``repeats`` in the aggregates."),
+        Field(
+            ge=1, le=MOST_REPEATS, description="How often each question is asked; see ``repeats`` in the aggregates."
+        ),
         Cli(
             help="How often each question is asked, for pass@k.",
             panel=ASKING,

@@ -15,7 +15,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.texts import visible
+from graphrag_eval_lc.texts import visible, without_commands
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
@@ -43,7 +43,7 @@ def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
     """
     stream = sys.stderr if err else sys.stdout
     if stream is not None:  # a program without a console has none
-        stream.write(f"{visible(text, keeps_lines=keeps_lines)}\n")
+        stream.write(f"{without_commands(visible(text, keeps_lines=keeps_lines))}\n")
         stream.flush()
 
 

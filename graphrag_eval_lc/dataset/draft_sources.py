@@ -1,5 +1,6 @@
 """The sources of a draft: one response a question, the dataset, and the config that names the steps."""
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,14 @@ from graphrag_eval_lc.errors import ResponsesError, RunFolderError
 from graphrag_eval_lc.files.record_file import RecordFile
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.plugins import registered_now
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.run_folder import (
+    RESPONSES_FILE,
+    RESULTS_FILE,
+    iter_responses,
+    iter_results,
+    read_run,
+    recorded_dataset,
+)
 from graphrag_eval_lc.texts import listed, plural
 
 # The sections of a run's config that name the steps.
@@ -130,8 +138,8 @@ def _read(dataset: DatasetSource) -> tuple[Sequence[Mapping[str, Any]] | None, l
 
 def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]] | None, list[str]]:
     """Return a run's dataset: its file, else the templates and the order of its results."""
-    path = (run.get("dataset") or {}).get("path")
-    if path is not None and Path(path).exists():
+    path = recorded_dataset(run, folder)
+    if path is not None and os.path.exists(path):  # noqa: PTH110 - a path that no system takes is not there
         return _read(path)
     lost = "The run names no file of its dataset" if path is None else f"The dataset {path} of the run is not there"
     if (folder / RESULTS_FILE).is_file():

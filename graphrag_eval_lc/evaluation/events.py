@@ -15,7 +15,7 @@ from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.event_loop.stalls import UNBLOCK_HINT, Span, Stall, StallWatch
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.texts import listed, visible
+from graphrag_eval_lc.texts import listed, visible, visible_json
 
 EventKind = Literal[
     "workers_starting",
@@ -137,7 +137,7 @@ class EventLog:
             "event": event.kind,
             **{key: _masked(key, value) for key, value in event.fields.items()},
         }
-        line = f"{json_text(record)}\n".encode()
+        line = f"{visible_json(json_text(record))}\n".encode()  # it may be a terminal
         with self._lock:
             if self.problem is None and not self._file.closed:
                 self._write(self._separator + line)

@@ -13,6 +13,7 @@ from graphrag_eval_lc.run_folder import Key, Summary
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.request_plan import RequestPlan
 
+MOST_REPEATS = 100_000  # of a question, in one run
 _UNANSWERED = Summary(is_error=False, is_interrupted=True, is_superseded=True)
 
 

@@ -154,6 +154,15 @@ def refuse_odd(path: Path) -> None:
             raise _odd(path, name)
 
 
+def special_file(path: str | os.PathLike[str]) -> str:
+    """Return what stands at a path whose reading might wait for ever or never end: "a named pipe"; else ""."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a path that is too long is no error here
+    except (OSError, ValueError):
+        return ""
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "")
+
+
 def is_of_run(path: Path) -> bool:
     """Return whether a path is in the folder of a run, or in a folder there."""
     return _run_file_near(path) is not None

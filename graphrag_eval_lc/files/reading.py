@@ -1,10 +1,13 @@
 """Reading YAML, JSON and JSON Lines, also untrusted files, with errors that name the line."""
 
 import codecs
+import errno
 import json
+import os
 import re
+import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -15,6 +18,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalError, no_path
 from graphrag_eval_lc.files.opening import is_of_run, open_to_read
 from graphrag_eval_lc.files.yaml_parts import list_in_parts
 from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.texts import shortened
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
 
@@ -49,10 +53,11 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
             told = no_path(source)
             raise error(told.what, path=told.path, hint=told.hint) from problem
         raise
-    except OSError as problem:
+    except (OSError, MemoryError) as problem:
         is_absent = isinstance(problem, FileNotFoundError)
+        reason = "it is larger than the memory" if isinstance(problem, MemoryError) else problem.strerror or problem
         raise error(
-            f"the {what} cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
+            f"the {what} cannot be read ({'there is no such file' if is_absent else reason})",
             path=path,
             hint="Mend the path." if is_absent else "Check the path and the permissions.",
         ) from problem
@@ -64,6 +69,9 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
 
 def _bytes_of(path: Path) -> bytes:
     with open_to_read(path) if is_of_run(path) else path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if (stat.S_ISBLK(mode) or stat.S_ISCHR(mode)) and not file.isatty() and file.read(1):
+            raise OSError(errno.EINVAL, "it is a device, not a file")  # /dev/zero has no end
         return file.read()
 
 
@@ -208,7 +216,33 @@ def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
     return sys.intern(value) if len(value) <= _LONGEST_KEY else value
 
 
+def _reading(kind: str) -> Callable[[_RecordLoader, yaml.ScalarNode], Any]:
+    """Return what reads numbers or truth values as the safe loader does, and tells the line of what it cannot read."""
+    construct = getattr(_YAML_BASE, f"construct_yaml_{kind}")
+
+    def read(loader: _RecordLoader, node: yaml.ScalarNode) -> Any:
+        try:
+            return construct(loader, node)
+        except (ValueError, LookupError, OverflowError) as problem:
+            what = f"{shortened(str(node.value), _LONGEST_KEY)} cannot be read as {kind}"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from problem
+
+    return read
+
+
+def _refused(_: _RecordLoader, node: yaml.Node) -> None:
+    """Refuse what JSON has not, such as bytes."""
+    kind = node.tag.rpartition(":")[2]
+    what = f"the tag !!{kind} is not supported; write a text, number, list or mapping without it"
+    raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+
+
 _RecordLoader.add_constructor("tag:yaml.org,2002:str", _text)
+_RecordLoader.add_constructor("tag:yaml.org,2002:timestamp", _text)
+for _tag in ("int", "float", "bool"):
+    _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _reading(_tag))
+for _tag in ("binary", "set", "omap", "pairs"):
+    _RecordLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _refused)
 
 
 def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> Any:

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -282,8 +281,6 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-_LINE_START = re.compile("^(?=[^\n])", re.MULTILINE)
-
 _Dumper.add_representer(str, _represent_text)
 _PlainDumper.add_representer(str, _represent_text)
 
@@ -294,6 +291,9 @@ def yaml_text(value: Any) -> str:
         return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
     except UnicodeEncodeError:  # libyaml takes UTF-8 only
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
+
+
+_DOCUMENT_ENDS = tuple(f"{line_break}...\n" for line_break in "\n\x85\u2028\u2029")
 
 
 def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
@@ -311,7 +311,8 @@ def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
         heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
         if isinstance(item, Mapping) and len(item) > 1 and is_plain:
             yield heading
-            for name, each in item.items():
-                yield _LINE_START.sub("  ", yaml_text({name: each}))
+            parts: Iterable[str] = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
         else:
-            yield yaml_text({key: item})
+            parts = [yaml_text({key: item})]
+        for part in parts:  # a text that ends in line breaks ends the document, which goes on
+            yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part

@@ -12,10 +12,31 @@ from urllib.parse import quote
 from graphrag_eval_lc.masking.rules import MASK
 
 _SHORTEST_REMEMBERED = 6
+_SHORTEST = 8  # of a variable
 _remembered: set[str] = set()
-_SECRET_VARIABLE = re.compile(r"(?:.*_)?(?:[A-Z]*KEY|[A-Z]*TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)", re.IGNORECASE)
-_PLACE = re.compile(r"(?:[/~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]|https?://[^@]*$)")
+# Parts of a name in snake case that make it that of a secret, also in front of others: API_KEY_OPENAI, PGPASS_V2.
+_NO_PARTS = "monkey|turkey|donkey|hockey|jockey|whiskey|hotkey|(?:by|com|encom|over|sur|tres|under)pass"
+_PASSWORDS = "password|passwd|passphrase|passcode|secret|credential"
+_SECRET_PART = re.compile(
+    rf"(?!(?:{_NO_PARTS})s?[0-9]*\Z)(?:[a-z0-9]*(?:{_PASSWORDS}|key|token|auth|cookie|pwd|jwt)s?|[a-z0-9]*pass|creds?"
+    r"|authorization|bearers?|pats?|pems?|pw)[0-9]*"
+)
+_PASSWORD_PART = re.compile(rf"[a-z0-9]*(?:{_PASSWORDS})s?[0-9]*")
+_VERSION = re.compile("v?[0-9]+")
+# A name that ends so is that of something else: TOKEN_URL, AUTH_METHOD.
+_ABOUT_SECRETS = re.compile(
+    "algorithm|audience|backend|count|dir|domain|enabled|endpoint|expiry|file|format|host|issuer|length|limit"
+    "|method|mode|name|path|port|prefix|provider|realm|scheme|scopes?|server|size|timeout|ttl|type|uri|url"
+    "|user(?:name)?|vault"
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_PLACE = re.compile(
+    r"(?:[/~<]|\.{1,2}[/\\]|[A-Za-z]:[/\\]|[a-z][a-z0-9+.-]*://[^@]*$"
+    r"|[\w./@-]+\.(?:pem|key|crt|pub|p12|pfx|json|ya?ml|toml|txt|env)$)"
+)
 _NUMBER = re.compile(r"[0-9.,:+\-eE]+")
+_BETWEEN_WORDS = re.compile("[ ._-]")
+_LONGEST_WORD = 19
 _WORDS = frozenset({"password", "passwort", "changeme", "disabled", "required", "optional", "production", "localhost"})
 
 
@@ -32,8 +53,8 @@ def remember_secrets_of(variables: Mapping[str, str]) -> None:
         variables: Values by name.
     """
     for name, value in variables.items():
-        if _is_secret_variable(name) and _is_secret_value(name, value.strip()):
-            remember_secret(value)
+        for secret in _secrets_in(name, value.strip()):
+            remember_secret(secret)
 
 
 class _Known(NamedTuple):
@@ -60,10 +81,8 @@ def known_secrets() -> tuple[str, ...]:
 def _found_secrets() -> tuple[str, ...]:
     secrets = set(_remembered)
     for name in os.environ:
-        if _is_secret_variable(name):
-            value = os.environ.get(name, "").strip()
-            if _is_secret_value(name, value):
-                secrets.add(value)
+        if _secret_part(name):  # most values need not be decoded
+            secrets.update(_secrets_in(name, os.environ.get(name, "").strip()))
     return tuple(sorted(secrets, key=lambda secret: (-len(secret), secret)))
 
 
@@ -94,14 +113,39 @@ def _forms(secret: str) -> set[str]:
 
 
 @lru_cache(maxsize=1024)
-def _is_secret_variable(name: str) -> bool:
-    return _SECRET_VARIABLE.fullmatch(name) is not None
+def _secret_part(name: str) -> str:
+    """Return the last part of a variable's name that makes it that of a secret; "" where there is none.
+
+    Example:
+        >>> _secret_part("PGPASS"), _secret_part("API_KEY_V2"), _secret_part("KEYBOARD"), _secret_part("TOKEN_URL")
+        ('pgpass', 'key', '', '')
+    """
+    parts = [part for part in _HUMP.sub("_", name).lower().split("_") if not _VERSION.fullmatch(part)]
+    if not parts or _ABOUT_SECRETS.fullmatch(parts[-1]):
+        return ""
+    return next((part for part in reversed(parts) if _SECRET_PART.fullmatch(part)), "")
 
 
-def _is_secret_value(name: str, value: str) -> bool:
-    if len(value) < 8 or MASK in value or _PLACE.match(value) or _NUMBER.fullmatch(value):
+def _secrets_in(name: str, value: str) -> list[str]:
+    """Return what of a variable's value is secret: the value, the password in ``user/password``, the keys of a list."""
+    part = _secret_part(name)
+    if not part or not _is_secret_value(part, value):
+        return []
+    inner = []
+    if part.endswith(("auth", "bearer", "cookie")):
+        inner = re.split("[ ,;:/=]+", value)[1:]
+    elif part.endswith("s"):
+        inner = re.split(r"[\s,;\"'\[\]]+", value)
+    return [value, *(each for each in inner if each != value and _is_secret_value(part, each))]
+
+
+def _is_secret_value(part: str, value: str) -> bool:
+    if len(value) < _SHORTEST or MASK in value or _PLACE.match(value) or _NUMBER.fullmatch(value):
         return False
-    if value.isalpha() and (value.islower() or value.isupper() or value.istitle()):
-        is_password = not name.upper().endswith(("KEY", "TOKEN"))  # SORT_KEY=modified is no secret
-        return (is_password and value.lower() not in _WORDS) or len(value) >= 20
-    return True
+    if _PASSWORD_PART.fullmatch(part):
+        return value.lower() not in _WORDS
+    return not all(map(_is_word, _BETWEEN_WORDS.split(value)))  # SORT_KEY=created_at is no secret
+
+
+def _is_word(text: str) -> bool:
+    return text.isalpha() and len(text) <= _LONGEST_WORD and (text.islower() or text.isupper() or text.istitle())

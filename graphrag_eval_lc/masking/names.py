@@ -65,6 +65,16 @@ _MESSAGE_WORD = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_FOLDER = re.compile(r"[/~]|[A-Za-z]:[/\\]")
+# What stands before a name, or its end, in SPARQL and Cypher: ?token, $token, n.token and {token: …}. A URL has
+# sparql?token=…, and PHP $token=…, which takes a query around it to be another thing.
+_IN_A_QUERY = re.compile(
+    r"(?:(?P<variable>(?:\A|[\s(!,{|&=+*]|\\[nrt])\?\w*)|\$\w*|\w(?<!self)\.\w*|(?P<map>[{,]\s{0,3}\w*))\Z"
+)
+_QUERY = re.compile(  # Python has re.match(…)
+    r"(?:MATCH|MERGE|FILTER|BIND)\s*\(|(?:[Mm]atch|[Mm]erge|[Ff]ilter|[Bb]ind)\s+\(|(?:ASK|[Aa]sk|WHERE|[Ww]here)\s*\{"
+)
+_LONGEST_LOOK = 400  # characters back from a name, for the query that it stands in
 _NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
 
 
@@ -74,8 +84,10 @@ def _masked_pair(match: re.Match[str]) -> str | None:
     if (
         is_no_secret(value)
         or is_iri(value)
+        or is_folder(match["name"].lower(), value)
         or _is_about_tokens(match, value)
         or (group == "bare" and _is_code_or_prose(match, value))
+        or _is_of_a_query(match, value)
     ):
         return None
     scheme = _SCHEME.match(value)
@@ -102,8 +114,26 @@ def is_iri(value: str) -> bool:
     return _IRI.fullmatch(value) is not None
 
 
+def is_folder(name: str, value: str) -> bool:
+    """Return whether a value under ``pwd`` is the current folder, and no password."""
+    return name.endswith("pwd") and _FOLDER.match(value) is not None
+
+
+def _is_of_a_query(match: re.Match[str], value: str) -> bool:
+    """Return whether a name is a variable or a property in a query, whose value is no secret but for its shape."""
+    start = match.start()
+    before = _IN_A_QUERY.search(match.string, max(0, start - 60), start)
+    if before is None or looks_random(value):
+        return False
+    is_quoted = match["bare"] is None
+    if (before["variable"] and is_quoted) or _QUERY.search(match.string, max(0, start - _LONGEST_LOOK), start):
+        # YAML and Python have {password: pa55} and {password: name}
+        return is_quoted or value.startswith("$") or before["map"] is None
+    return False
+
+
 def _is_code_or_prose(match: re.Match[str], value: str) -> bool:
-    if _CALL.fullmatch(value) or (match["name"].lower() == "pwd" and value.startswith(("/", "~"))):  # a folder
+    if _CALL.fullmatch(value):
         return True
     is_prose = match["key_quote"] is None and match["separator"].endswith(" ") and ":" in match["separator"]
     return (

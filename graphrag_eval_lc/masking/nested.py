@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.masking.environment import known_secrets
-from graphrag_eval_lc.masking.names import is_iri, is_no_secret, is_opaque, is_soft_name
+from graphrag_eval_lc.masking.names import is_folder, is_iri, is_no_secret, is_opaque, is_soft_name
 from graphrag_eval_lc.masking.randomness import looks_random
 from graphrag_eval_lc.masking.rules import MASK
 from graphrag_eval_lc.masking.texts import masked_with
 
 _SECRET_KEY = re.compile(
     r"(?:.*_)?(?:api_?keys?|(?:access|account|secret|private|signing|encryption|subscription)_?keys?|authorization"
-    r"|[a-z]*(?:password|passwd|passphrase|secret)s?|[a-z]*token|credentials?|(?:set_)?cookie)"
+    r"|[a-z]*(?:password|passwd|passphrase|passcode|pwd|secret)s?|[a-z]*token|credentials?|(?:set_)?cookie)"
 )
 _PASSWORD = re.compile(
-    r"(?:.*_)?(?:[a-z]*(?:password|passwd|passphrase)s?|(?:client|api)_?secret|api_?key|authorization|(?:set_)?cookie)"
+    r"(?:.*_)?(?:[a-z]*(?:password|passwd|passphrase|passcode|pwd)s?|(?:client|api)_?secret|api_?key|authorization|(?:set_)?cookie)"
 )
 _RDF_TERM = frozenset({"type", "value"})
 _MODEL_TOKEN = re.compile(r"(?:.*_)?(?:bos|eos|pad|unk|sep|cls|mask|stop|per|special)_token")
@@ -79,7 +79,7 @@ def _without_secrets(value: Any, secrets: tuple[str, ...], name: str) -> Any:
 
 
 def _masked_under(name: str, value: str, secrets: tuple[str, ...]) -> str:
-    if name and not is_no_secret(value) and _is_secret_under(name, value):
+    if name and not is_no_secret(value) and not is_folder(name, value) and _is_secret_under(name, value):
         return MASK
     return masked_with(value, secrets)
 
@@ -126,5 +126,5 @@ def _is_secret_item(key: object, item: object) -> bool:
     if not _is_secret_name(name):
         return isinstance(item, str) and is_soft_name(name) and looks_random(item, digests_are=False)
     if isinstance(item, str):
-        return not is_no_secret(item)
+        return not is_no_secret(item) and not is_folder(name, item)
     return not (isinstance(item, int | float) and name.endswith("token"))

@@ -20,7 +20,7 @@ from graphrag_eval_lc.pytest_plugin.marked_runs import folder_names
 from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, collected_runs, keep_part
 from graphrag_eval_lc.pytest_plugin.settings import Settings, change_settings
 from graphrag_eval_lc.run_folder import RUN_FILE, FolderLock, RunFolder
-from graphrag_eval_lc.texts import visible
+from graphrag_eval_lc.texts import visible, without_commands
 
 PARTS = ".pytest-parts"
 _GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -195,7 +195,7 @@ class SessionRuns:
         terminalreporter.ensure_newline()
         terminalreporter.section("graphrag-eval-lc")
         for text, markup in lines:
-            terminalreporter.write_line(visible(masked_text(text)), **markup)
+            terminalreporter.write_line(visible(without_commands(masked_text(text))), **markup)
 
     def _shown(self, folder: Path) -> Path:
         """Return a folder as seen from the current one, where it is below it."""

@@ -15,8 +15,8 @@ LONGEST_NAME: Final = 120
 _SPECIAL = re.compile(r"[&<>|`\\*\[\]~$#@{}]")
 # After a letter a low line begins nothing, and names stay readable.
 _EMPHASIS = re.compile(r"(?<![^\W_])_")
-# Addresses and emoji, of which one character is enough.
-_ADDRESS = re.compile(r":(?=//)|(?<=www)\.|:(?=[\w+-]+:)", re.IGNORECASE)
+# Addresses, emoji and commands of continuous integration (::error::), of which one character is enough.
+_ADDRESS = re.compile(r"\A:(?=:)|:(?=//)|(?<=www)\.|:(?=[\w+-]+:)", re.IGNORECASE)
 # People and issues are looked for in what is shown, so that an entity alone does not help.
 _REFERENCE = re.compile(r"(@)(?=[\w-])|([#!])(?=\d)")
 _NO_WIDTH: Final = "\u200b"

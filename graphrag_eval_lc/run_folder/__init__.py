@@ -12,6 +12,7 @@ from graphrag_eval_lc.run_folder.folder import (
     RESULTS_FILE,
     RunFolder,
     read_run,
+    recorded_dataset,
 )
 from graphrag_eval_lc.run_folder.journal import Journal, Summary, iter_responses
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
@@ -31,6 +32,7 @@ __all__ = [
     "iter_responses",
     "iter_results",
     "read_run",
+    "recorded_dataset",
     "write_data",
     "yaml_text",
 ]

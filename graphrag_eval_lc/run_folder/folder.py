@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,16 +14,18 @@ import yaml
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
-from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd
+from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd, special_file
 from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_pieces
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.run_folder.journal import Journal, torn_file
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
+from graphrag_eval_lc.texts import shortened
 
 _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -233,6 +236,24 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
     return _checked_run(path, text, otherwise)
 
 
+def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
+    """Return the path of the dataset that a run.json names, which need not be there; None where it names none.
+
+    Raises:
+        RunFolderError: It is no path, or not that of a file: a pipe that another user planted would never end.
+    """
+    dataset = run.get("dataset")
+    path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
+    if path is None:
+        return None
+    odd = special_file(path) if isinstance(path, str) else "no path"
+    if odd:
+        what = f"run.json names {shortened(str(path), 100)} as the dataset of the run, which is {odd}"
+        hint = "Give the file of the dataset: --dataset FILE (dataset=...)."
+        raise RunFolderError(what, path=folder / RUN_FILE, hint=hint)
+    return path
+
+
 def read_aggregates(folder: Path) -> dict[str, Any]:
     """Return the aggregates in a run's folder; empty where there are none.
 
@@ -247,7 +268,7 @@ def read_aggregates(folder: Path) -> dict[str, Any]:
         return {}
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as problem:
         hint = "Write it anew: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError("the aggregates of the run cannot be read", path=path, hint=hint) from problem
     return aggregates if isinstance(aggregates, dict) else {}
@@ -259,7 +280,7 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise _broken(path, otherwise) from problem
     version = run.get("format_version") if isinstance(run, dict) else None
-    if not isinstance(run, dict) or not isinstance(version, int):
+    if not isinstance(run, dict) or not isinstance(version, int) or _NO_FLOAT.search(text):
         raise _broken(path, otherwise)
     if version > FORMAT_VERSION:
         raise RunFolderError(

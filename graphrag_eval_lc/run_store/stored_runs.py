@@ -14,6 +14,7 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.errors import RunFolderError, cannot_read
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     COST,
@@ -114,7 +115,7 @@ class StoredRun:
         """
         micro = _mapping(self.aggregates.get("micro"))
         if not micro.get(NUMBER_OF_ERROR_SAMPLES):
-            known = ((metric, _mapping(micro.get(metric)).get("mean")) for metric in metrics)
+            known = ((metric, _number(_mapping(micro.get(metric)).get("mean"))) for metric in metrics)
             return {metric: ScoreMean(mean, mean) for metric, mean in known if mean is not None}
         named = list(metrics)
         with recorded_only_here():
@@ -157,11 +158,11 @@ class StoredRun:
             "dataset": dataset.get("path"),
             "dataset_sha256": self.dataset_digest,
             "finished": finished,
-            "questions": micro.get(NUMBER_OF_QUESTIONS, _samples(micro)),  # told only where questions have repeats
-            "errors": micro.get(NUMBER_OF_ERROR_SAMPLES),
+            "questions": _number(micro.get(NUMBER_OF_QUESTIONS, _samples(micro))),  # only of repeats
+            "errors": _number(micro.get(NUMBER_OF_ERROR_SAMPLES)),
             "scores": {metric: {"mean": mean.every, "answered": mean.answered} for metric, mean in means.items()},
-            TOTAL_TOKENS: totals.get(TOTAL_TOKENS),
-            COST: totals.get(COST, totals.get(AGENT_COST)),
+            TOTAL_TOKENS: _number(totals.get(TOTAL_TOKENS)),
+            COST: _number(totals.get(COST, totals.get(AGENT_COST))),
         }
 
 
@@ -249,3 +250,9 @@ def _is_score(key: str) -> bool:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _number(value: Any) -> Any:
+    """Return a number; None in place of all else, and of one that no float holds."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and abs(value) < LARGEST else None

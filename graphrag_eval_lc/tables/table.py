@@ -1,6 +1,7 @@
 """Tables: their cells, which columns are scores, and how they become CSV and frames."""
 
 import csv
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets drop blanks and line breaks in front, and Excel reads full-width signs as the others.
+_FORMULA = re.compile("[\t\r]|[\\s\x00-\x1f\u200b\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,10 @@ class Table:
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the table as comma-separated values in UTF-8; absent cells are empty.
 
-        Spreadsheets run a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return as a formula,
-        and a text of an agent or a graph may begin so. It gets a ``'`` before it, by which spreadsheets know a text.
-        Numbers stay as they are, also as texts.
+        Spreadsheets run a text that begins with ``=``, ``+``, ``-`` or ``@``, also full-width and after blanks or line
+        breaks, as a formula, and a text of an agent or a graph may begin so. It gets a ``'`` before it, by which
+        spreadsheets know a text; so does one that begins with a tab or a carriage return. Numbers stay as they are,
+        also as texts.
 
         Returns:
             The file.
@@ -94,7 +97,7 @@ class Table:
 
 def _cell(value: object) -> object:
     """Return a value that a spreadsheet shows and does not run."""
-    is_formula = isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value)
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _is_number(value)
     return f"'{value}" if is_formula else value
 
 

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,7 @@ _FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR", "StatusCode.ERROR"})
 _ENDED_WELL = frozenset({"1", "STATUS_CODE_OK", "OK", "StatusCode.OK"})
 _BYTES_OF_IDS = (8, 16)
 _LIMIT = 128  # of attributes, in the SDKs' defaults; the oldest make room for new ones
+_INTEGER = re.compile("-?[0-9]{1,20}")  # of 64 bits
 _HEX_DIGITS = frozenset("0123456789abcdef")
 
 
@@ -197,7 +199,7 @@ def _value(value: Any) -> Any:
     kind, inner = next(iter(value.items()))
     match kind.replace("_", "").lower().removesuffix("value"):
         case "int":
-            return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdecimal() else inner
+            return int(inner) if isinstance(inner, str) and _INTEGER.fullmatch(inner) else inner
         case "double":
             return _number(inner)
         case "array":
@@ -214,7 +216,7 @@ def _number(value: Any) -> Any:
     """Return a number that JSON may have as a text, such as NaN."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return value
     return number if math.isfinite(number) else str(value)
 

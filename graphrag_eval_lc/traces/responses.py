@@ -53,8 +53,8 @@ class _Tree:
 
     @property
     def first(self) -> TracedCall:
-        """The first call that happened in no other."""
-        return self._children[None][0]
+        """The first call that happened in no other; the first of all where each happened in another, in a circle."""
+        return self._children.get(None, self.calls)[0]
 
     def _parent_id(self, call: TracedCall) -> str | None:
         # A parent may stand in a trace that was not exported, as that of a web server.

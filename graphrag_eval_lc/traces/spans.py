@@ -1,6 +1,5 @@
 """A span of OpenTelemetry as a call, by the tables of the conventions."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -367,12 +366,15 @@ def _summed(details: Mapping[str, Any], rows: Mapping[str, Keys]) -> dict[str, i
     return sums
 
 
+_MOST_DIGITS = 15
+
+
 def _count(value: Any) -> int | None:
-    if isinstance(value, str) and value.isdecimal():
+    """Return a number of tokens; None where it is no number, or a larger one than any model has."""
+    if isinstance(value, str) and len(value) <= _MOST_DIGITS and value.isdecimal():
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return int(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value < 10**_MOST_DIGITS else None
 
 
 def _error_text(value: Any) -> str:

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +16,10 @@ from rich.table import Table
 from rich.text import Text
 from terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
 
+from graphrag_eval_lc.benchmark.progress import PlainLines, UnfailingStream
+from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.console import DataConsole, data_text
+from graphrag_eval_lc.report.markdown import md_code, md_text
 
 PACKAGE = Path(__file__).parents[2] / "graphrag_eval_lc"
 
@@ -57,6 +61,33 @@ def test_whatever_a_text_holds_no_terminal_finds_a_command_in_it(text: str) -> N
     DataConsole(file=file, width=50).print(text, data_text(text), Text(text))
     assert commands_in(file.getvalue()) == []
     file.getvalue().encode()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "::error::x",
+        "::set-output name=a::b",
+        "\u00a0 ::stop-commands::x",
+        "x##[error]y",
+        "##vso[task.x]",
+        "##teamcity[x]",
+    ],
+)
+def test_continuous_integration_finds_no_command_in_a_line(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = io.StringIO()
+    for width in (12, 80):
+        table = Table(show_edge=False)
+        for heading in ("template", "n"):
+            table.add_column(data_text(heading), overflow="fold")
+        table.add_row(*map(data_text, (payload, "1")))
+        DataConsole(file=file, width=width).print(table, data_text(payload))
+    say(payload)
+    PlainLines(UnfailingStream(sys.stdout))._tell(payload)
+    lines = [*file.getvalue().splitlines(), *capsys.readouterr().out.splitlines(), md_text(payload), md_code(payload)]
+    for line in lines:
+        assert not line.lstrip().startswith("::")
+        assert not re.search(r"##(\[|vso|teamcity)", line)
 
 
 def test_styles_of_our_own_still_reach_the_terminal() -> None:

@@ -78,6 +78,7 @@ def test_known_prices_of_cache_writes_are_those_of_the_package() -> None:
         {"input_tokens": 1, "output_tokens": 1, "cache_write_input_tokens": -1},
         {"input_tokens": 1, "output_tokens": 1, "cache_write_1h_input_tokens": 1},
         {"input_tokens": 1, "output_tokens": -1},
+        {"input_tokens": int("9" * 4_299), "output_tokens": 1},
     ],
 )
 def test_tokens_that_are_unknown_or_contradict_each_other_have_no_cost(tokens: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from graphrag_eval_lc.compare.gates import Gates
 from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.evaluation.samples import Sample, samples_of
+from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Sample, samples_of
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.judges.cache import merged_lines
 from graphrag_eval_lc.records import Template
@@ -137,6 +137,9 @@ def _merge(
         told = refuse_strangers(parts, force=force)
         templates, notes = _dataset(parts, dataset)
         repeats = number_of(parts[0].record.get(REPEATS), 1)
+        if repeats > MOST_REPEATS:
+            what = f"run.json has more than {MOST_REPEATS:,} repeats of each question"
+            raise RunFolderError(what, path=parts[0].path, hint="Mend the file, or leave this run out.")
         digests = merged_questions(parts, templates)
         parts = [part.without_questions() for part in parts]  # those are kept once
         questions = QuestionList.of(templates).those(lambda _, question: str(question["id"]) in digests)

@@ -222,15 +222,32 @@ def _read_sentence(text: str, depth: int) -> SparqlResults:
     return read_sentence(text, lambda value: _in_value(value, depth), read_xml)
 
 
+def _read_xml(text: str, depth: int) -> SparqlResults:
+    """Read XML; where a text goes on behind it, as a sentence that has XML in it."""
+    try:
+        return read_xml(text)
+    except CutOutput:
+        raise
+    except UnreadableOutput as problem:
+        if text.rstrip().endswith(">"):
+            raise
+        try:
+            return _read_sentence(text, depth)
+        except CutOutput:
+            raise
+        except UnreadableOutput:
+            raise problem from None
+
+
 def _may_be_tsv(text: str) -> bool:
-    return "\t" in text or text.removeprefix("\ufeff").startswith("?")
+    return "\t" in text or text.lstrip("\ufeff \r\n").startswith("?")
 
 
 CHAIN: Final = (
     Reader("an error of a database", is_driver_error, lambda text, _: refuse_error_text(text)),
     Reader("JSON", _begins_as_json, _read_json),
     Reader("JSON lines", may_be_json_lines, _read_json_lines),
-    Reader("W3C XML", is_xml, lambda text, _: read_xml(text)),
+    Reader("W3C XML", is_xml, _read_xml),
     Reader("Python's repr", is_python, _read_python),
     Reader("Python's repr of a graph's objects", is_graph_repr, _read_graph_repr),
     Reader("a code fence", has_fence, _read_fence),

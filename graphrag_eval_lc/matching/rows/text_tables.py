@@ -25,6 +25,7 @@ from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
 
 _VARIABLE: Final = re.compile(r"\??\w[\w.]{0,99}")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_BLANK_LINES: Final = re.compile(r"(?:[ \t]*[\r\n])++(?=[^\r\n])")
 _CELL: Final = re.compile(r'(?:"([^"]*+(?:""[^"]*+)*+)"|([^",\r\n]*+))(,|\r\n|\n|\r|\Z)')
 _QUOTED: Final = re.compile(r'"[^"]*+"')
 _OPEN_CELL: Final = re.compile(r'"[^"]*+(?:""[^"]*+)*+\Z')
@@ -49,7 +50,7 @@ def read_csv(text: str) -> SparqlResults:
         >>> read_csv('name,n\r\n"Oslo, Norway",5\r\n').row_count
         1
     """
-    text = text.removeprefix("\ufeff")
+    text = _from_first_line(text)
     _refuse_mark(text, "CSV")
     rows = list(_csv_rows(text))
     _refuse_line(text, rows, "CSV")
@@ -62,7 +63,7 @@ def guessed_csv(text: str) -> SparqlResults | None:
     Raises:
         CutOutput: It ends before its end.
     """
-    start = text.removeprefix("\ufeff")
+    start = _from_first_line(text)
     line = _first_line(start)
     names = [] if line is None else line.replace('"', "").split(",")
     has_index = len(names) > 1 and not names[0] and start[len(line or "") :].lstrip("\r\n").startswith("0,")
@@ -80,6 +81,13 @@ def guessed_csv(text: str) -> SparqlResults | None:
     except UnreadableOutput:
         return None
     return results if results.row_count else None
+
+
+def _from_first_line(text: str) -> str:
+    """Return a text without a byte order mark, and without blank lines in front; all of it where it is blank."""
+    text = text.removeprefix("\ufeff")
+    blank = _BLANK_LINES.match(text)
+    return text if blank is None else text[blank.end() :]
 
 
 def _first_line(text: str) -> str | None:
@@ -254,7 +262,7 @@ def read_tsv(text: str) -> SparqlResults:
         >>> read_tsv('?city\t?n\n<urn:oslo>\t5\n').columns["n"].shapes[1]
         'http://www.w3.org/2001/XMLSchema#integer'
     """
-    text = text.removeprefix("\ufeff")
+    text = _from_first_line(text)
     _refuse_mark(text, "TSV")
     rows: Rows = [[cell or None for cell in line.split("\t")] for line in lines_of(text)]
     names = rows[0] if rows else []
@@ -279,7 +287,7 @@ def guessed_tsv(text: str) -> SparqlResults | None:
     Raises:
         CutOutput: It ends before its end.
     """
-    start = text.removeprefix("\ufeff")
+    start = _from_first_line(text)
     line = _first_line(start)
     names = [] if line is None else line.split("\t")
     if not names or not _names_of(names):

@@ -82,6 +82,7 @@ def test_option_that_does_not_exist_is_told_with_those_that_do() -> None:
     ("name", "value"),
     [
         *((name, value) for name in ("max_concurrency", "repeats") for value in (0, -1, 1.5, "8", True, None)),
+        *(("repeats", value) for value in (100_001, 10**12)),
         *((name, value) for name in ("limit", "sample", "max_tokens") for value in (0, -1, 1.5, "8", True)),
         *(("max_retries", value) for value in (-1, 1.5, "2", True, None)),
         *(("requests_per_minute", value) for value in (0, -1, "60", math.nan, True)),

@@ -1,8 +1,11 @@
 """Links that somebody planted in a run's folder: no command reads or writes through one, and none hangs at a pipe."""
 
+import json
 import os
 import shutil
+import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,6 +134,41 @@ def test_named_pipe_in_place_of_a_file_does_not_hang(
         assert ended.code == 2
         assert f"run/{name}: this is a named pipe" in ended.said
     assert "mistake in graphrag-eval-lc" not in ended.said
+
+
+@pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a device", "no path"])
+@pytest.mark.parametrize("arguments", [("score", "run"), ("merge", "run", "--output", "m"), READING["draft"][0], RUN])
+def test_what_run_json_names_as_its_dataset_is_opened_only_if_it_is_a_file(
+    work: Path, command: Callable[..., Ended], arguments: tuple[str, ...], kind: str
+) -> None:
+    named: object = {"a device": "/dev/zero", "no path": 5}.get(kind, "odd")
+    if kind == "a named pipe":
+        os.mkfifo(work / "odd")
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind("odd")  # beside the run, as a path of a socket is short
+    run = json.loads((work / "run" / "run.json").read_text())
+    run["dataset"]["path"] = named
+    (work / "run" / "run.json").write_text(json.dumps(run))
+    ended = command(*arguments)
+    if arguments == RUN:  # the dataset is given
+        assert ended.code == 0, ended.said
+    else:
+        assert ended.code == 2, ended.said
+        assert ended.said.count("\n") == 1
+        assert f"run/run.json: run.json names {named} as the dataset of the run, which is {kind}" in ended.said
+
+
+def test_a_pipe_that_the_user_gives_is_read_and_a_device_without_an_end_is_not(
+    work: Path, command: Callable[..., Ended]
+) -> None:
+    os.mkfifo(work / "pipe")
+    with ThreadPoolExecutor(1) as writer:
+        writing = writer.submit((work / "pipe").write_text, _DATASET)
+        assert command("validate", "pipe").code == 0
+        writing.result()
+    ended = command("validate", "/dev/zero")
+    assert (ended.code, "/dev/zero: the reference dataset cannot be read (it is a device" in ended.said) == (2, True)
 
 
 def test_links_to_the_folder_and_above_it_are_followed(work: Path, command: Callable[..., Ended]) -> None:

@@ -50,6 +50,16 @@ def test_a_torn_line_of_an_earlier_session_spoils_only_itself(tmp_path: Path) ->
     assert [json.loads(line)["event"] for line in lines] == ["warning", "warning"]
 
 
+def test_no_terminal_that_shows_the_log_obeys_it(tmp_path: Path) -> None:
+    with EventLog(tmp_path / "events.jsonl") as log:
+        log(RunEvent("warning", {"message": "a\x9b2J\x1b[2J\x7f\u202eø", "question_id": "q\x85##[error]"}))
+    text = (tmp_path / "events.jsonl").read_text(encoding="utf-8")
+    assert text.rstrip("\n").isprintable()
+    assert "##[" not in text
+    [line] = lines_of(tmp_path / "events.jsonl")
+    assert (line["message"], line["question_id"]) == ("a\x9b2J\x1b[2J\x7f\u202eø", "q\x85##[error]")
+
+
 def test_secrets_in_texts_are_masked(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     with EventLog(path) as log:

@@ -35,10 +35,20 @@ def merging(levels: int) -> str:
         pytest.param("a: &a [*a]", "contains itself", id="alias of itself"),
         pytest.param("!!python/object/apply:os.system [ls]", "constructor", id="tag that runs code"),
         pytest.param("a: [1\nb: 2", "line 2", id="bracket left open"),
-        pytest.param("!!bool x", "cannot be read", id="value that does not fit its tag"),
+        pytest.param(
+            "a:\n- !!bool x", "line 2: the reference dataset is not valid YAML: x cannot be read as bool", id="bool"
+        ),
         pytest.param('!!int ""', "cannot be read", id="number without digits"),
+        *(
+            pytest.param(
+                f"a: b\nc: !!{tag} aGk=", f"line 2: the reference dataset is not valid YAML: the tag !!{tag}", id=tag
+            )
+            for tag in ("binary", "set", "omap", "pairs")
+        ),
         pytest.param("a: \x01", "control characters", id="control character"),
-        pytest.param("a: " + "9" * 5_000, "digits", id="number without end"),
+        pytest.param(
+            "a: " + "9" * 5_000, "line 1: the reference dataset is not valid YAML: 999", id="number without end"
+        ),
     ],
 )
 def test_hostile_yaml_gets_one_clear_error_within_a_second(text: str, complaint: str) -> None:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.files.writing import json_line, yaml_pieces, yaml_text
@@ -34,7 +34,11 @@ def test_yaml_text_escapes_lone_surrogates_and_reads_back() -> None:
     assert yaml.safe_load(text) == value
 
 
-@given(st.dictionaries(st.text(), json_values, max_size=4))
+odd_texts = st.text(alphabet="a \n\r\t:#-'|>?{[\x85\u2028.%&*!", max_size=6)
+
+
+@given(st.dictionaries(st.text() | odd_texts, json_values | st.dictionaries(odd_texts, odd_texts), max_size=4))
+@example({"per_template": {"t\n": {"n": 1}, "t\n\u2028": {"n": 1}, "u": {}}})
 def test_yaml_pieces_are_read_as_what_they_were_made_of(value: dict[str, Any]) -> None:
     assert yaml.safe_load("".join(yaml_pieces(value))) == yaml.safe_load(yaml_text(value)) == value
 

@@ -39,7 +39,7 @@ UNITS = [
         "-----BEGIN PRIVATE KEY-----MIIEvQIBADANBgkqh\n",
         '-----BEGIN PRIVATE KEY-----""',
     ),
-    "Private-Lines: 1\n",
+    *("Private-Lines: 1\n", "?token='a'", "WHERE {$token='a'", " n.password = 'a'", "FILTER {password: 'a',"),
 ]
 
 

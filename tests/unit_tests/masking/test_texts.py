@@ -1,14 +1,16 @@
 import copy
 import string
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_speed import processor_seconds
+from planted_secrets import PLAIN_VARIABLES, SECRET_VARIABLES
 from pydantic import SecretStr
 
-from graphrag_eval_lc.masking import masked_text, masked_values, remember_secret, without_masked
+from graphrag_eval_lc.masking import masked_secrets, masked_text, masked_values, remember_secret, without_masked
 
 OPENAI_KEY = "sk-proj-" + "aB3" * 16
 
@@ -110,7 +112,7 @@ def test_words_numbers_and_references_are_left_alone(text: str) -> None:
     assert masked_text(text) == text
 
 
-@pytest.mark.parametrize("name", ["X_KEY", "APIKEY", "MY_TOKEN", "MY_SECRET", "DB_PASSWORD", "passwd", "A_CREDENTIALS"])
+@pytest.mark.parametrize("name", SECRET_VARIABLES)
 def test_values_of_environment_variables_that_are_secrets_are_masked(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,14 +123,21 @@ def test_values_of_environment_variables_that_are_secrets_are_masked(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("X_KEY", "short1"),
-        ("X_KEY", "modified"),
-        ("MY_TOKEN", "12345678"),
-        ("DB_PASSWORD", "password"),
-        ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/keys/google.json"),
-        ("MY_KEYBOARD", "qwertz-123"),
+        ("NEO4J_AUTH", "neo4j/gr4ph(secret"),
+        ("AUTH", "Bearer gr4ph(secret"),
+        ("SESSION_COOKIE", "theme=dark; sid=gr4ph(secret"),
+        ("API_KEYS", '["gr4ph(secret", "gr4ph(other"]'),
+        ("API_TOKENS", "gr4ph(other,gr4ph(secret"),
     ],
 )
+def test_the_secret_inside_the_value_of_a_variable_is_masked_alone_too(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert masked_text(f"no gr4ph(secret, {value}") == "no ***, ***"
+
+
+@pytest.mark.parametrize(("name", "value"), PLAIN_VARIABLES)
 def test_common_values_of_the_environment_stay(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert masked_text(f"see {value} there") == f"see {value} there"
@@ -137,6 +146,31 @@ def test_common_values_of_the_environment_stay(name: str, value: str, monkeypatc
 def test_password_of_letters_alone_is_masked_as_a_whole_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "powergrid")
     assert masked_text("powergrid, powergrids") == "***, powergrids"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET ?token=pa55w0rd",
+        "SELECT * { SERVICE <https://kg.example/sparql?password=pa55w0rd> {} }",
+        "$password = 'pa55w0rd';",
+        "re.match(x); self.password = 'pa55w0rd'",
+        "query: MATCH (n) RETURN n\nlogin: {password: pa55w0rd}",
+        "{'query': 'MATCH (n) RETURN n', 'password': 'pa55w0rd'}",
+    ],
+)
+def test_what_is_no_variable_of_a_query_is_masked_beside_it(text: str) -> None:
+    assert masked_text(text) == text.replace("pa55w0rd", "***")
+
+
+def test_a_secret_by_its_shape_is_masked_behind_a_variable_too() -> None:
+    assert "k3jd9fLz0qWm81aXpR7t" not in masked_text("FILTER(?token = 'k3jd9fLz0qWm81aXpR7t')")
+
+
+@pytest.mark.parametrize("mask", [masked_values, masked_secrets])
+def test_a_value_under_pwd_is_masked_unless_it_is_a_folder(mask: Callable[[Any], Any]) -> None:
+    folders = {"pwd": "/home/kg", "old_pwd": "C:\\kg"}
+    assert mask({"db_pwd": "swordfish", "passcode": "a1", **folders}) == {"db_pwd": "***", "passcode": "***", **folders}
 
 
 PIECES = [

@@ -95,8 +95,20 @@ def test_broken_record_is_told_with_its_file(runs: Path) -> None:
         list_runs(runs)
 
 
-def test_broken_aggregates_are_told_with_their_file(runs: Path) -> None:
-    (runs / "a" / "aggregates.yaml").write_text("{")
+@pytest.mark.parametrize("odd", ["x", "9" * 4_000, ".nan", "[1]", "true"])
+def test_what_is_no_number_in_aggregates_is_not_known(runs: Path, change: Change, odd: str) -> None:
+    (runs / "a" / "aggregates.yaml").write_text(f"micro: {{steps_score: {{mean: {odd}}}, number_of_questions: {odd}}}")
+    change(runs / "a", totals={"cost": 10**400, "total_tokens": "x"})
+    (run,) = list_runs(runs / "a")
+    row = run.row()
+    assert (row["scores"], row["questions"], row["cost"], row["total_tokens"]) == ({}, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "micro: !!int x", "a: \x01", "a: " + "9" * 5_000, "a: !!binary x", "[" * 100_000]
+)
+def test_broken_aggregates_are_told_with_their_file(runs: Path, text: str) -> None:
+    (runs / "a" / "aggregates.yaml").write_text(text)
     with pytest.raises(RunFolderError, match=r"aggregates\.yaml: the aggregates of the run cannot be read\. Write it"):
         list_runs(runs / "a")[0].row()
     with pytest.raises(RunFolderError, match=r"aggregates\.yaml"):

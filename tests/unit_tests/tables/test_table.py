@@ -44,7 +44,9 @@ def test_file_holds_what_the_rows_hold(tmp_path: Path) -> None:
         assert list(csv.reader(file)) == [["id", "text", "none"], ["q", text, ""], ["r", "", ""]]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " \ufeff=1", "＝1", "＋x", "－x", "＠x"]
+)
 def test_text_that_a_spreadsheet_would_run_is_marked_as_a_text(text: str, tmp_path: Path) -> None:
     path = Table.of([{text: text}]).to_csv(tmp_path / "t.csv")
     with path.open(encoding="utf-8", newline="") as file:

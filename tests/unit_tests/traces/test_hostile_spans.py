@@ -13,8 +13,14 @@ from span_files import calls_in, request, span, traces_in
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.traces.responses import responses_of
 
+ODD_NUMBERS = ["--5", "-", "9" * 5_000, int("9" * 4_299), "1e400", "\u00b2", "\u0663", "-0", 1e308]
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.sampled_from(ODD_NUMBERS),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
@@ -80,6 +86,22 @@ def test_any_value_of_a_field_is_read(field: str, value: Any) -> None:
 def test_any_value_of_a_type_is_read(kind: str, value: Any) -> None:
     told = [{"key": "input.value", "value": {kind: value}}, {"key": "metadata", "value": {kind: value}}]
     read([span(0, {"openinference.span.kind": "TOOL"}) | {"attributes": told}])
+
+
+@pytest.mark.parametrize("number", ODD_NUMBERS, ids=lambda number: str(number)[:5])
+@pytest.mark.parametrize("kind", ["intValue", "doubleValue", "stringValue"])
+def test_an_odd_number_of_tokens_is_none(tmp_path: Path, kind: str, number: Any) -> None:
+    told = [{"key": key, "value": {kind: number}} for key in ("gen_ai.usage.input_tokens", "llm.token_count.total")]
+    model = span(0, {"openinference.span.kind": "LLM"})
+    [call] = calls_in(tmp_path, {**model, "attributes": [*model["attributes"], *told]})
+    assert all(count == 0 or 0 < count < 10**15 for count in call.tokens.values())
+
+
+@pytest.mark.parametrize("parents", [[0], [1, 0], [1, 2, 0], [1, 0, 0, 3]])
+def test_spans_in_a_circle_are_read_from_the_first(tmp_path: Path, parents: list[int]) -> None:
+    spans = [span(n, {"openinference.span.kind": "CHAIN"}, parent=parent) for n, parent in enumerate(parents)]
+    [response] = responses_of(calls_in(tmp_path, span(9, {"openinference.span.kind": "TOOL"}, parent=0), *spans))
+    assert [step["name"] for step in response["actual_steps"]] == ["span"]
 
 
 @pytest.mark.parametrize("depth", [100, 800, 100_000])

@@ -73,3 +73,27 @@ def test_named_columns_without_rows_are_worth_something_beside_a_reference_that_
     assert match.steps_score == 0.5
     own = match_steps([[{"name": "cypher_query", "output": "[]"}]], [{**actual, "output": "[]"}], grading="graded")
     assert own.steps_score == 1.0
+
+
+@pytest.mark.parametrize("blank", ["\n", " \r\n\t\n", "\ufeff\n\n"])
+@pytest.mark.parametrize(
+    "table", ["name,n\nurn:a,1\n", "name\tn\nurn:a\t1\n", "?name\t?n\n<urn:a>\t1\n", "?name\nurn:a\n", "name\nurn:a\n"]
+)
+def test_a_table_may_follow_blank_lines(blank: str, table: str) -> None:
+    assert _score(table, blank + table) == 1.0
+    assert read_sparql_results(blank + table).row_count == 1
+
+
+XML = (
+    '<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head><variable name="n"/></head><results><result>'
+    '<binding name="n"><literal>1</literal></binding></result></results></sparql>'
+)
+
+
+@pytest.mark.parametrize("text", [f"{XML}\nThat is 1 row.", f'<?xml version="1.0"?>{XML} Done', f"Here: {XML} Done"])
+def test_xml_may_stand_in_front_of_a_sentence(text: str) -> None:
+    assert _score(XML, text) == 1.0
+    with pytest.raises(UnreadableOutput):
+        read_sparql_results(f"{text} {XML}")
+    with pytest.raises(UnreadableOutput, match=r"no XML|without results"):
+        read_sparql_results(f"{text.replace('</results>', '')} end")
