@@ -113,9 +113,8 @@ def test_response_that_failed_before_its_first_step_is_not_counted() -> None:
 def test_iri_discovery_is_fulfilled_by_the_names_that_its_matcher_takes() -> None:
     groups = [[reference("iri_discovery", "urn:a")]]
     assert suggested((groups, response(call("now"), call("sparql_query", rows("urn:b"))))) == {}
-    assert suggested((groups, response(call("find_entity", rows("urn:a"))))) == {
-        ("find_entity",): "autocomplete_search"
-    }
+    for output in (rows("urn:a"), '["urn:a"]', "It is urn:a."):
+        assert suggested((groups, response(call("find_entity", output)))) == {("find_entity",): "autocomplete_search"}
 
 
 def test_tools_that_count_as_retrieval_are_known() -> None:
