@@ -176,8 +176,6 @@ def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_re
     console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
     if run.output_dir:
         _show_files(run.output_dir, has_report=has_report)
-    if "generation" not in (run.judges or {}):
-        console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
 
 
 def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[GateResult], *, worst: int, is_told: bool) -> bool:
@@ -218,6 +216,8 @@ def _show_files(folder: Path, *, has_report: bool) -> None:
     path, problem = written_report(folder) if has_report else (None, None)
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
     say(f"\nWritten to {folder}: {', '.join(files)}")
+    if path is not None:
+        say(f"Report: {path}\nTo open it: {shlex.join(['graphrag-eval-lc', 'report', str(folder), '--open'])}")
     if problem is not None:
         tell(problem)
 

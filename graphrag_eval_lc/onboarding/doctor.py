@@ -281,7 +281,7 @@ def _models(examined: Examined, loaded: Mapping[str, Any]) -> Iterator[Check]:
     config: EvaluationConfig = loaded["config"]
     if config.llm is None:
         hint = "llm: {} in the config has the answers judged, by gpt-4o-mini and the key in OPENAI_API_KEY."
-        yield Check("", "note", "no model judges", hint)
+        yield Check("", "note", "judged metrics are off, as no model judges", hint)
         return
     models = run_models(config)
     judges = wanted_judges(config, has_embeddings=models.embedding is not None)
