@@ -13,6 +13,7 @@ from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 
 _SHORT = 8  # of a digest, as people see it
+_STARTED = "Started (UTC)"
 _DATE = 16
 _LONGEST_LABEL = 24
 
@@ -73,7 +74,7 @@ def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path)
     console = output_console()
     columns = (
         Column("Label", 6, longest=_LONGEST_LABEL),
-        Column("Started (UTC)", 1, longest=_DATE),
+        Column(_STARTED, 1, longest=_DATE),
         Column("Commit", 5, longest=_DATE),
         Column("Dataset", 7, longest=_DATE),
         Column("Questions", 2),
@@ -82,7 +83,8 @@ def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path)
         Column("Cost", 4, nothing=frozenset({"", dollars(0)})),
     )
     cells = [list(_cells(row, metrics)) for row in rows]
-    same = {name: text for name, text in same_in_all(columns, cells).items() if name not in metrics}
+    compared = (*metrics, _STARTED)  # shown in any case
+    same = {name: text for name, text in same_in_all(columns, cells).items() if name not in compared}
     for at, column in enumerate(columns):
         for of_run in cells if column.heading in same else ():
             of_run[at] = ""
