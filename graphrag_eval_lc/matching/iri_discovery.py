@@ -30,7 +30,8 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     """Score 1 if the reference step's IRI is in the actual step's output as a whole term.
 
     The output may have any form: SPARQL results, in which a cell must be the IRI; JSON, a table, lines or a sentence.
-    ``urn:a`` is not in ``urn:ab``. The grade is 1 ÷ its rank among the IRIs of the output.
+    ``urn:a`` is not in ``urn:ab``, and an error that quotes an IRI has not found it. The grade is 1 ÷ its rank among
+    the IRIs of the output.
     """
     iri = reference.get("output")
     if not isinstance(iri, str) or not iri:
@@ -48,7 +49,9 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
         if not text.endswith(iri) and (place := place_of(text, iri)) is not None:
             return _found(text, place, iri)
         raise problem
-    except UnreadableOutput:
+    except UnreadableOutput as problem:
+        if str(problem).startswith("an error: "):  # such as "Error: there is no <urn:a>", which found nothing
+            return explained(0.0, f"the output of {actual.tool or actual.get('name')} is {problem}")
         results = None
     if results is not None:
         if any(iri in cells.texts for each in results.columns.values() for cells in each.with_parts.values()):

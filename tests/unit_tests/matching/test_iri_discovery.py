@@ -82,6 +82,8 @@ NEA = "https://ex.org/grid/nea"
         (f"x-{NEA}", 0.0),
         (json.dumps({"iri": "https://ex.org/grid/oslo"}), 0.0),
         ("No entity found.", 0.0),
+        (f"Error: there is no {NEA}", 0.0),
+        (json.dumps({"error": f"there is no {NEA}"}), 0.0),
         (7, 0.0),
     ],
 )

@@ -181,6 +181,8 @@ def test_tools_that_fit_nothing_are_told_together_without_a_suggestion() -> None
     )
     [alone] = tools(*[([[QUERY]], thinks)] * 4).found()
     assert alone.what.endswith("no reference step has that name, while none calls sparql_query, as 4 should")
+    [named] = tools(*[([[QUERY]], thinks)] * 4, config={"steps": {"names": {"ask": "sparql_query"}}}).found()
+    assert named.what.endswith("while none calls ask, as 4 should")
 
 
 def test_step_that_is_missed_in_a_response_or_two_says_nothing_of_names() -> None:
