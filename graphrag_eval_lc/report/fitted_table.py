@@ -49,12 +49,12 @@ class FittedTable:
 
     Example:
         >>> import io
-        >>> console = Console(file=io.StringIO(), width=40)
+        >>> console = Console(file=io.StringIO(), width=34)
         >>> rows = [("transformers_in_the_substation", ["4", "", "0.500"])]
         >>> columns = [Column("Questions", 1), Column("Errors", 2), Column("Score")]
         >>> console.print(FittedTable("Template", columns, rows))
         >>> [line.rstrip() for line in console.file.getvalue().splitlines()][2:]
-        [' transformers_i…he_substation │ 0.500', 'Not enough room for: Questions']
+        [' transformers…_substation │ 0.500', 'Not enough room for: Questions']
     """
 
     id_heading: str
