@@ -1,6 +1,5 @@
 """Runs a benchmark with its progress, and prints its results or its plan."""
 
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from graphrag_eval_lc.cli.options import (
     EXIT_INTERRUPTED,
     EXIT_NOTHING,
     EXITS_BY_SIGNAL,
+    command_line,
     output_console,
     say,
     tell,
@@ -217,7 +217,7 @@ def _show_files(folder: Path, *, has_report: bool) -> None:
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
     say(f"\nWritten to {folder}: {', '.join(files)}")
     if path is not None:
-        say(f"Report: {path}\nTo open it: {shlex.join(['graphrag-eval-lc', 'report', str(folder), '--open'])}")
+        say(f"Report: {path}\nTo open it: {command_line('report', str(folder), '--open')}")
     if problem is not None:
         tell(problem)
 
@@ -283,8 +283,8 @@ def show_judging_plan(plan: RequestPlan | None) -> None:
 def _command(folder: Path | None) -> str:
     """Return the command that goes on with this run: the same without ``--overwrite``, and with the run's folder."""
     if sys.argv[1:2] == ["demo"]:
-        return "graphrag-eval-lc demo (which begins anew)"
+        return f"{command_line('demo')} (which begins anew)"
     given = [each for each in sys.argv[1:] if each != "--overwrite"]
     names_folder = any(each.startswith(("-o", "--output")) for each in given)
     output = [] if names_folder or folder is None else ["--output", str(folder)]
-    return shlex.join(["graphrag-eval-lc", *given, *output])
+    return command_line(*given, *output)
