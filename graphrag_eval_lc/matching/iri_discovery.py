@@ -50,7 +50,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
             return _found(text, place, iri)
         raise problem
     except UnreadableOutput as problem:
-        if str(problem).startswith("an error: "):  # such as "Error: there is no <urn:a>", which found nothing
+        if _tells_of_error(problem):
             return explained(0.0, f"the output of {actual.tool or actual.get('name')} is {problem}")
         results = None
     if results is not None:
@@ -63,6 +63,11 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     if results is None and (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the output ends with {mark!r}")
     return _missing(iri, actual)
+
+
+def _tells_of_error(problem: UnreadableOutput) -> bool:
+    """Return whether an output is an error, such as ``Error: there is no <urn:a>``, which found nothing."""
+    return str(problem).startswith("an error: ")
 
 
 def _may_be_cut(actual: StepView, output: str) -> bool:
@@ -105,8 +110,8 @@ def iris_of(output: Any) -> list[str]:
     """
     try:
         results = read_sparql_results(output)
-    except UnreadableOutput:
-        return iris_in_text(readable_text(output)) if output else []
+    except UnreadableOutput as problem:
+        return iris_in_text(readable_text(output)) if output and not _tells_of_error(problem) else []
     if results.is_untyped:
         return iris_in_text("\n".join(text for each in results.columns.values() for text in each.texts))
     columns = results.columns.values()

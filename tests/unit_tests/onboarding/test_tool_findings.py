@@ -105,6 +105,21 @@ def test_what_is_drafted_of_rows_in_any_form_has_no_warning(tool: str, output: s
     assert run_evaluation(drafted, [response], config)[0]["steps_score"] == 1.0
 
 
+def test_error_of_a_lookup_that_quotes_the_iri_is_not_drafted_as_its_find() -> None:
+    steps = [
+        {"name": "autocomplete_search", "args": {}, "id": "a", "status": "success", "output": "Error: no <urn:a>"},
+        {
+            "name": "sparql_query",
+            "args": {"q": "{ <urn:a> ?p ?o }"},
+            "id": "b",
+            "status": "success",
+            "output": JSON_ROWS,
+        },
+    ]
+    drafted = draft_dataset([{"question_id": "q", "question_text": "Who?", "actual_steps": steps}])
+    assert [group[0]["name"] for group in drafted[0]["questions"][0]["reference_steps"]] == ["sparql_query"]
+
+
 def test_texts_with_a_link_among_other_lines_are_no_lookup() -> None:
     assert finding({"city": "Oslo"}, "Sunny.\nSee https://ex.org/weather for more.").gives != "entities"
     assert finding({"city": "Oslo"}, "urn:a", "Nothing found.").gives == "entities"
