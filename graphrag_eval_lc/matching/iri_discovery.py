@@ -39,7 +39,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     output = actual.get("output")
     if output is None and actual.declared is None:
         return explained(0.0, "there is no output")
-    text = readable_text(output)
+    text = actual.once(_text_of)
     if actual.declared is None and iri not in text and not _may_be_cut(actual, text):
         return _missing(iri, actual)
     try:
@@ -63,6 +63,10 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     if results is None and (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the output ends with {mark!r}")
     return _missing(iri, actual)
+
+
+def _text_of(step: StepView) -> str:
+    return readable_text(step.get("output"))
 
 
 def _tells_of_error(problem: UnreadableOutput) -> bool:
