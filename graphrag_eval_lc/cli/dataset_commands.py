@@ -9,7 +9,7 @@ import typer
 from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Plugins, load_named_plugins, say
-from graphrag_eval_lc.cli.project import Config
+from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FIRST_UNANSWERED = 3
 
 @with_fields_of(selection_options)
 def validate(
-    dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
+    dataset: Dataset = None,
     responses: Annotated[
         Path | None,
         typer.Option(
@@ -69,6 +69,7 @@ def validate(
     from graphrag_eval_lc.dataset.validation import validated
     from graphrag_eval_lc.report.json_documents import validation_document
 
+    dataset = needed_dataset(config, dataset)
     load_named_plugins(plugins)
     problems, note = validated(dataset, responses, config, Selection(**keywords(selection_options()[0], options)))
     errors = sum(problem.severity == "error" for problem in problems)

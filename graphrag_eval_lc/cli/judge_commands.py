@@ -36,7 +36,8 @@ def answer_correctness(
             "--input",
             "-i",
             "--input-tsv-file-path",
-            help="Tab-separated values with the columns Question, Reference answer and Actual answer.",
+            help="A CSV or TSV file with the columns question_text, reference_answer and actual_answer, or Question, "
+            "Reference answer and Actual answer.",
             metavar="FILE",
         ),
     ],
@@ -85,7 +86,8 @@ def judge_agreement(
     labelled: Annotated[
         Path,
         typer.Argument(
-            help="Tab-separated values with the columns Question, Reference answer, Actual answer and Label.",
+            help="A CSV or TSV file with the columns question_text, reference_answer, actual_answer (or Question, "
+            "Reference answer, Actual answer) and Label.",
             metavar="FILE",
         ),
     ],

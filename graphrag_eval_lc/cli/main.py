@@ -6,8 +6,9 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -36,9 +37,31 @@ from graphrag_eval_lc.cli.trend import trend
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
 from graphrag_eval_lc.texts import visible
 
+# What other tools call these commands.
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("evaluate", "eval", "test", "bench", "benchmark", "run-benchmark", "start"), "run"),
+    **dict.fromkeys(("new", "create", "setup"), "init"),
+    **dict.fromkeys(("show", "view", "open", "html"), "report"),
+    **dict.fromkeys(("list", "ls"), "runs"),
+    "check": "doctor",
+    "lint": "validate",
+    "diff": "compare",
+    "history": "trend",
+}
+
 
 class Commands(TyperGroup):
     """The commands; what is wrong with their arguments is told visibly, as it quotes them."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command; one that does not exist is refused with the one that was probably meant."""
+        name = args[0] if args else ""
+        if name and self.get_command(ctx, name) is None and not name.startswith("-"):
+            found = get_close_matches(name.lower(), self.list_commands(ctx), n=1)
+            near = _OTHER_NAMES.get(name.lower()) or (found[0] if found else None)
+            hint = f"Did you mean {near}?" if near else f"{ctx.command_path} --help lists the commands."
+            ctx.fail(f"No such command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read what stands before the command."""

@@ -1,5 +1,7 @@
 """What the commands share: options, exit codes, and how they tell something to people."""
 
+import shlex
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,6 +26,7 @@ EXIT_INTERRUPTED = 130
 # By the signal that ended the run; without one of these it was Ctrl-C.
 EXITS_BY_SIGNAL: Final = {"SIGHUP": 129, "SIGTERM": 143}
 
+_PROGRAM: Final = "graphrag-eval-lc"
 # Where the output is no terminal, rich would wrap tables at 80 columns.
 _PLAIN_WIDTH = 140
 
@@ -31,6 +34,22 @@ _PLAIN_WIDTH = 140
 def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
     """Return the console of standard output; ``plain_width`` is its width where that is no terminal."""
     return DataConsole() if sys.stdout.isatty() else DataConsole(width=plain_width)
+
+
+def command_line(*arguments: str) -> str:
+    """Return a command that people can give as it is: with the path of the program if no shell finds it by its name.
+
+    Example:
+        >>> command_line("report", "runs/my run", "--open")
+        "graphrag-eval-lc report 'runs/my run' --open"
+    """
+    called = Path(sys.argv[0])
+    program = [_PROGRAM]
+    if shutil.which(_PROGRAM) is None and called.name == _PROGRAM:
+        program = [str(called)]
+    elif shutil.which(_PROGRAM) is None and (called.parent.name, called.name) == ("graphrag_eval_lc", "__main__.py"):
+        program = [sys.executable, "-m", "graphrag_eval_lc"]
+    return shlex.join([*program, *arguments])
 
 
 def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:

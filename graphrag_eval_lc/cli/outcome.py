@@ -1,6 +1,5 @@
 """Runs a benchmark with its progress, and prints its results or its plan."""
 
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from graphrag_eval_lc.cli.options import (
     EXIT_INTERRUPTED,
     EXIT_NOTHING,
     EXITS_BY_SIGNAL,
+    command_line,
     output_console,
     say,
     tell,
@@ -176,8 +176,6 @@ def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_re
     console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
     if run.output_dir:
         _show_files(run.output_dir, has_report=has_report)
-    if "generation" not in (run.judges or {}):
-        console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
 
 
 def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[GateResult], *, worst: int, is_told: bool) -> bool:
@@ -218,6 +216,8 @@ def _show_files(folder: Path, *, has_report: bool) -> None:
     path, problem = written_report(folder) if has_report else (None, None)
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
     say(f"\nWritten to {folder}: {', '.join(files)}")
+    if path is not None:
+        say(f"Report: {path}\nTo open it: {command_line('report', str(folder), '--open')}")
     if problem is not None:
         tell(problem)
 
@@ -285,4 +285,4 @@ def _command(folder: Path | None) -> str:
     given = [each for each in sys.argv[1:] if each != "--overwrite"]
     names_folder = any(each.startswith(("-o", "--output")) for each in given)
     output = [] if names_folder or folder is None else ["--output", str(folder)]
-    return shlex.join(["graphrag-eval-lc", *given, *output])
+    return command_line(*given, *output)

@@ -54,6 +54,48 @@ Config = Annotated[
 ]
 
 
+Dataset = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The reference dataset (YAML, JSON or JSON Lines), by default that of graphrag_eval.yaml.",
+        show_default=False,
+    ),
+]
+
+
+def needed_for_run(config: Path | None, *, agent: str | None, dataset: Path | None) -> tuple[str, Path]:
+    """Return the agent and the dataset of a run.
+
+    Raises:
+        OptionError: Neither the command line nor the project file names one of them.
+    """
+    if agent is None and dataset is None and config is None:
+        hint = (
+            "To begin a project here: graphrag-eval-lc init --agent my_agent.py:agent. Or name both: graphrag-eval-lc "
+            "run questions.yaml --agent my_agent.py:agent --output runs/first."
+        )
+        raise OptionError("there is no graphrag_eval.yaml here, and no agent and no dataset are named", hint=hint)
+    if agent is None:
+        raise _missing("agent", "--agent my_agent.py:agent", "my_agent.py:agent", config)
+    return agent, needed_dataset(config, dataset)
+
+
+def needed_dataset(config: Path | None, dataset: Path | None) -> Path:
+    """Return the dataset of a command.
+
+    Raises:
+        OptionError: Neither the command line nor the project file names it.
+    """
+    if dataset is None:
+        raise _missing("dataset", "its file to the command", "questions.yaml", config)
+    return dataset
+
+
+def _missing(what: str, option: str, value: str, config: Path | None) -> OptionError:
+    where = "graphrag_eval.yaml, which graphrag-eval-lc init writes" if config is None else str(config)
+    return OptionError(f"no {what} is named", hint=f"Add {option}, or run: {{{what}: {value}}} to {where}.")
+
+
 def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     """Return a folder that is not there yet, named by the time, in the folder that ``run.output`` of a config names.
 

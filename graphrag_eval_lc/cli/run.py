@@ -25,7 +25,7 @@ from graphrag_eval_lc.cli.options import (
     load_named_plugins,
     measure_names,
 )
-from graphrag_eval_lc.cli.project import Config, new_run_folder
+from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_run_folder
 from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def _models() -> "tuple[type[RunOptions]]":
 
 @with_fields_of(_models)
 def run(
-    dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
+    dataset: Dataset = None,
     agent: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--agent",
             "-a",
@@ -55,8 +55,11 @@ def run(
             "langgraph.json is here; or http://127.0.0.1:2024/assistant on a LangGraph server.",
             metavar="SPEC",
         ),
-        Common("The agent: FILE.py:NAME, package.module:NAME, a graph of langgraph.json, or its address."),
-    ],
+        Common(
+            "The agent: FILE.py:NAME, package.module:NAME, a graph of langgraph.json, or its address; by "
+            "default that of graphrag_eval.yaml."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -163,6 +166,7 @@ def run(
     from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, run_and_show, show_plan
 
+    agent, dataset = needed_for_run(config, agent=agent, dataset=dataset)
     files = ci_files(summary, junit, no_summary=no_summary)
     names = measure_names(measures)
     load_named_plugins(plugins)

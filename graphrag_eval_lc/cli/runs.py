@@ -13,6 +13,9 @@ from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 
 _SHORT = 8  # of a digest, as people see it
+_STARTED = "Started (UTC)"
+_DATE = 16
+_LONGEST_LABEL = 24
 
 
 @broken_plugins_left_out()
@@ -65,32 +68,42 @@ def runs(
 
 
 def _print(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: Path) -> None:
-    from rich.table import Table
-
-    from graphrag_eval_lc.console import data_text
+    from graphrag_eval_lc.prices import dollars
+    from graphrag_eval_lc.report.fitted_table import Column, FittedTable, same_in_all
 
     console = output_console()
-    caption = "scores are means over all questions, failed ones as 0" if any(row["errors"] for row in rows) else None
-    table = Table(show_edge=False, caption=caption, caption_justify="left")
-    for heading in ("Run", "Label", "Started (UTC)", "Commit", "Dataset"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("Questions", "Errors", *metrics, "Cost"):
-        table.add_column(data_text(heading), justify="right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(data_text, _cells(row, metrics, folder)))
+    columns = (
+        Column("Label", 6, longest=_LONGEST_LABEL),
+        Column(_STARTED, 1, longest=_DATE),
+        Column("Commit", 5, longest=_DATE),
+        Column("Dataset", 7, longest=_DATE),
+        Column("Questions", 2),
+        Column("Errors", 3),
+        *(Column(metric, 1 if at else 0) for at, metric in enumerate(metrics)),
+        Column("Cost", 4, nothing=frozenset({"", dollars(0)})),
+    )
+    cells = [list(_cells(row, metrics)) for row in rows]
+    compared = (*metrics, _STARTED)  # shown in any case
+    same = {name: text for name, text in same_in_all(columns, cells).items() if name not in compared}
+    for at, column in enumerate(columns):
+        for of_run in cells if column.heading in same else ():
+            of_run[at] = ""
+    says = [f"the same in all: {', '.join(f'{name} {text}' for name, text in same.items())}"] if same else []
+    if any(row["errors"] for row in rows):
+        says.insert(0, "scores are means over all questions, failed ones as 0")
+    names = [str(path.relative_to(folder) if (path := Path(row["path"])) != folder else path) for row in rows]
+    table = FittedTable("Run", columns, list(zip(names, cells, strict=True)), caption=lambda _: "\n".join(says))
     console.print(table)
     if not all(row["finished"] for row in rows):
         console.print("A run without scores did not come to its end.", style="dim")
 
 
-def _cells(row: dict[str, Any], metrics: Sequence[str], folder: Path) -> Iterator[str]:
+def _cells(row: dict[str, Any], metrics: Sequence[str]) -> Iterator[str]:
     from graphrag_eval_lc.prices import dollars
 
-    path = Path(row["path"])
-    yield str(path.relative_to(folder) if path != folder else path)
-    label = "" if row["label"] == path.name else row["label"]
+    label = "" if row["label"] == Path(row["path"]).name else row["label"]
     yield label if row["shard"] is None else f"{label} shard {row['shard']}".lstrip()
-    yield (row["started"] or "").replace("T", " ")[:16]
+    yield (row["started"] or "").replace("T", " ")[:_DATE]
     yield (row["commit"] or "")[:_SHORT] + ("*" if row["clean"] is False else "")
     yield (row["dataset_sha256"] or "")[:_SHORT]
     yield "" if row["questions"] is None else f"{row['questions']:,}"

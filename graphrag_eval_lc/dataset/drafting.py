@@ -10,7 +10,7 @@ from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import DatasetError, MatcherError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.rows import read_sparql_results
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, read_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.records import Template, is_error, step_status
@@ -232,6 +232,8 @@ def _groups(steps: list[dict[str, Any]], config: EvaluationConfig) -> list[list[
         reference = None if kind is None else _reference_step(kind, step, successful[place + 1 :])
         if kind is None or reference is None:
             continue
+        if kind is ROWS and views.own_kind_of(views.reference_view(reference)) is not ROWS:
+            reference["output_media_type"] = SPARQL_RESULTS  # no media type is that of its form
         key = (name, str(reference.get("output")) if kind.drafts_each else "")
         if not kind.drafts_each:
             drafted.pop(key, None)

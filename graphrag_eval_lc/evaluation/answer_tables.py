@@ -1,4 +1,4 @@
-"""Tables of answers as tab-separated values, and the columns that a judge adds."""
+"""Tables of answers as CSV or TSV, and the columns that a judge adds."""
 
 import csv
 import difflib
@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.errors import ResponsesError
@@ -17,6 +18,7 @@ from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1
 from graphrag_eval_lc.texts import counted
 
 _WHAT = "table of answers"
+_DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,22 @@ class AnswerTable:
     lines: list[int]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return the indexes of columns.
+        """Return the indexes of columns, also under the names that datasets and responses have for them.
 
         Raises:
             ResponsesError: A column is missing or stands there twice.
         """
-        missing = [name for name in names if name not in self.columns]
+        found = [name if name in self.columns else _KEYS_OF_COLUMNS.get(name, name) for name in names]
+        missing = [name for name, each in zip(names, found, strict=True) if each not in self.columns]
         if missing:
+            others = [column for column in self.columns if column and column not in found]
             raise ResponsesError(
                 f"there is no column {' and no column '.join(missing)}",
                 path=self.path,
                 line=1,
-                hint=_hint_of(missing[0], [column for column in self.columns if column and column not in names]),
+                hint=_hint_of(missing[0], others),
             )
-        for name in names:
+        for name in found:
             if self.columns.count(name) > 1:
                 raise ResponsesError(
                     f"there are {self.columns.count(name)} columns {name}",
@@ -57,11 +61,13 @@ class AnswerTable:
                     line=1,
                     hint="Rename all but one.",
                 )
-        return [self.columns.index(name) for name in names]
+        return [self.columns.index(name) for name in found]
 
 
 def read_table(path: str | PathLike[str]) -> AnswerTable:
-    """Read a table; blank lines are skipped.
+    """Read a table with the column names in its first row; blank lines are skipped.
+
+    Tabs are between the cells of a ``.tsv`` file. Otherwise the first row decides: commas, semicolons or tabs.
 
     Raises:
         ResponsesError: The file cannot be read, is empty or not UTF-8, or a row has too many or too few cells or
@@ -71,9 +77,10 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
     rows: list[list[str]] = []
     lines: list[int] = []
     line = 1
+    delimiter = _delimiter_of(path, file.text)
     with cells_of_any_length():
         # strict: else a lone quotation mark silently swallows the rows after it.
-        reader = csv.reader(io.StringIO(file.text, newline=""), delimiter="\t", strict=True)
+        reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
         try:
             for row in reader:
                 if row:
@@ -96,26 +103,41 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
                 f"the row has {counted(len(row), 'cell')} and the first row {len(columns)}",
                 path=path,
                 line=line,
-                hint='Write a cell that holds a tab or a line break as "…", and leave no cell out.',
+                hint=f'Write a cell that holds a {_DELIMITERS[delimiter]} or a line break as "…", and leave no cell '
+                "out.",
             )
     return AnswerTable(str(path), tuple(columns), rows[1:], lines[1:])
 
 
-def tsv_lines(rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
-    r"""Yield rows as lines of a file; ``read_table`` gives the same cells again.
+def _delimiter_of(path: str | PathLike[str], text: str) -> str:
+    if Path(path).suffix.lower() == ".tsv":
+        return "\t"
+    first_row = text.lstrip("\r\n").partition("\n")[0]
+    return max(_DELIMITERS, key=first_row.count)
+
+
+def table_lines(rows: Iterable[Sequence[str]], path: str | PathLike[str] = "") -> Iterator[bytes]:
+    r"""Yield rows as lines of a file; ``read_table`` returns the same cells again.
+
+    Args:
+        rows: The rows.
+        path: The file. Commas are between the cells of a ``.csv`` file, and tabs between those of all others.
 
     Example:
-        >>> list(tsv_lines([["a", "b c"], ["d\te", ""]]))
+        >>> list(table_lines([["a", "b c"], ["d\te", ""]]))
         [b'a\tb c\n', b'"d\te"\t\n']
+        >>> list(table_lines([["a", "b, c"]], "judged.csv"))
+        [b'a,"b, c"\n']
     """
+    delimiter = "," if Path(path).suffix.lower() == ".csv" else "\t"
     for row in rows:
         # A lone surrogate, which a model may write in JSON, cannot be encoded.
-        yield ("\t".join(map(_quoted, row)) + "\n").encode("utf-8", "replace")
+        yield (delimiter.join(_quoted(cell, delimiter) for cell in row) + "\n").encode("utf-8", "replace")
 
 
-def _quoted(cell: str) -> str:
+def _quoted(cell: str, delimiter: str) -> str:
     # Not csv: some versions of Python leave a lone carriage return unquoted.
-    return '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in '\t\r\n"') else cell
+    return '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in f'{delimiter}\r\n"') else cell
 
 
 def _hint_of(missing: str, others: Sequence[str]) -> str:
@@ -124,14 +146,20 @@ def _hint_of(missing: str, others: Sequence[str]) -> str:
     if near:
         return f"Rename {plain[near[0]]}, if that is it, to {missing}."
     names = ", ".join(others)[:300] or "none"
-    return f"The other columns are: {names}. The first row names the columns, with tabs between them."
+    return f"The other columns are: {names}. The first row names the columns, with commas or tabs between them."
 
 
 def _plain(column: str) -> str:
     return column.strip().lower().replace("_", " ")
 
 
-ANSWER_COLUMNS = ("Question", "Reference answer", "Actual answer")
+_KEYS_OF_COLUMNS = {
+    "Question": "question_text",
+    "Reference answer": "reference_answer",
+    "Actual answer": "actual_answer",
+}
+ANSWER_COLUMNS = tuple(_KEYS_OF_COLUMNS)
+"""The columns of answers, each also under the key that datasets and responses have for it."""
 
 _KEYS = {
     "#Reference": "answer_reference_claims_count",

@@ -19,7 +19,7 @@ from graphrag_eval_lc.evaluation.answer_tables import (
     cells_of,
     is_judged,
     read_table,
-    tsv_lines,
+    table_lines,
 )
 from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
@@ -255,7 +255,7 @@ def judge_table(
         known.update(judging.cells)
         cells = [known.get(answer, _NOTHING) for answer in answers]
         if output is not None:
-            replace_file(output, tsv_lines(_output_rows(table, cells, more_columns or {})))
+            replace_file(output, table_lines(_output_rows(table, cells, more_columns or {}), output))
     return JudgedTable(cells, len(missing), outdated, judging.costs, judging.given_up)
 
 

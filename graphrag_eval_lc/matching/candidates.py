@@ -1,6 +1,6 @@
 """The actual steps that may fulfil a reference step: those of the right name, their scores, and the nearest one."""
 
-from collections.abc import Collection, Container, Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from graphrag_eval_lc.errors import MatcherError
@@ -45,6 +45,7 @@ class Candidates:
         self.reference = reference
         self.is_retrieval = views.includes(reference)
         self.names = views.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
+        self._views = views
         self._actual_steps = actual_steps
         self._unreadable = unreadable
         self._cut = cut
@@ -61,6 +62,11 @@ class Candidates:
         for index in self.indices:
             if _is_suspect(actual_steps[index], needs_rows=kind.shown_as == "rows" and not self.is_retrieval):
                 self[index]  # compared at once, for `unreadable`
+
+    @property
+    def tools(self) -> str:
+        """What the agent's tools that may fulfil it are called, for people."""
+        return " or ".join(self._views.tools_called(self.names))
 
     def may_be(self, step: StepView) -> bool:
         """Return whether an actual step has a right name; for retrieval its tool's name will do."""
@@ -238,7 +244,7 @@ def diagnosis_of(
     ]
     compared = candidates.latest_best()
     if not compared:
-        found = _without_comparison(candidates.names, actual_steps, failed)
+        found = _without_comparison(candidates, actual_steps, failed)
         return replace(found, reason=found.reason + _namesake_hint(candidates, actual_steps))
     nearest = _nearest(candidates, compared)
     if candidates.worth(nearest) > 0 and nearest in taken:
@@ -275,7 +281,7 @@ def _namesake_hint(candidates: Candidates, actual_steps: Sequence[StepView]) -> 
     name = candidates.reference.get("name")
     if all(step.get("name") != name or candidates.may_be(step) for step in actual_steps):
         return ""
-    return f"; a step named {name} does not fulfil it, only one named {_any_of(candidates.names)} does"
+    return f"; a step named {name} does not fulfil it, only one named {candidates.tools} does"
 
 
 def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
@@ -288,24 +294,18 @@ def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
     return "but another assignment scores higher"
 
 
-def _without_comparison(
-    fulfilling: Collection[str], actual_steps: Sequence[StepView], failed: list[int]
-) -> StepDiagnosis:
-    name = _any_of(fulfilling)
+def _without_comparison(candidates: Candidates, actual_steps: Sequence[StepView], failed: list[int]) -> StepDiagnosis:
+    name = candidates.tools
     if failed:
         reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
         return StepDiagnosis(failed[-1], _id_of(actual_steps[failed[-1]]), 0.0, False, reason)
-    renamed = next((step for step in actual_steps if step.tool in fulfilling), None)
+    renamed = next((step for step in actual_steps if step.tool in candidates.names), None)
     if renamed is not None:
         reason = f"the agent called {renamed.tool}, but steps.names has it as {renamed.get('name')}"
         return StepDiagnosis(None, None, 0.0, False, reason)
-    called = list(dict.fromkeys(str(step.get("name")) for step in actual_steps))
+    called = list(dict.fromkeys(step.tool or str(step.get("name")) for step in actual_steps))
     instead = f"; it called {', '.join(called)}" if called else " nor any other tool"
     return StepDiagnosis(None, None, 0.0, False, f"the agent did not call {name}{instead}")
-
-
-def _any_of(names: Collection[str]) -> str:
-    return " or ".join(sorted(names))
 
 
 def _diagnosis(

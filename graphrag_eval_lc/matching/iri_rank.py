@@ -1,22 +1,95 @@
-"""The place of an IRI among those that an output has, in reading order: the more an agent looked through, the later."""
+"""Where an IRI is in an output as a whole term, and its rank there: the more an agent looked through, the later."""
 
+import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.matchers import StepScore
 from graphrag_eval_lc.matching.rows.results import SparqlResults
 
-# What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
-IRI_CHARACTER: Final = r"[^\s<>\"'{}|\\^`,;()\[\]]"
-
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
-_WHOLE: Final = re.compile(rf"{_SCHEME}[^\s<>\"{{}}|\\^`]+")
-_IN_TEXT: Final = re.compile(rf"(?<!{IRI_CHARACTER}){_SCHEME}{IRI_CHARACTER}+")
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}:"
+# Outside quotes a comma and brackets end an IRI, though it may have them; inside quotes only the quotes do.
+_CHARACTER: Final = r"[^\s<>\"'{}|\\^`,;()\[\]]"
+_QUOTED: Final = re.compile(rf"{_SCHEME}[^\s<>\"{{}}|\\^`]+")
+_BARE: Final = re.compile(rf"(?<![A-Za-z0-9]){_SCHEME}{_CHARACTER}+")
+# The punctuation of a sentence, Markdown's emphasis too, that may follow an IRI without being part of it.
+_PUNCTUATION: Final = ".:!?*…。，、；：！？）】」』》”’»"
+_BARE_END: Final = re.compile(rf"[{_PUNCTUATION}]*(?!{_CHARACTER})")
+_QUOTED_END: Final = re.compile(rf"[{_PUNCTUATION},;()\[\]]*(?:[\s<>\"'{{}}|\\^`]|\Z|(?<=[,;]){_SCHEME})")
+_OPENING: Final = frozenset("<\"'`")
+_BREAK: Final = re.compile(r"[\s<>\"'{}|\\^`,;()\[\]]")
+# What may precede an IRI without a break: "iri=", "**", an opening bracket of any script; nothing that began an IRI.
+_BEFORE: Final = re.compile(r"(?:[^:/?#]*[^:/?#A-Za-z0-9+.-])?[+.-]*")
+_LONGEST_BEFORE: Final = 200
+_ESCAPES: Final = re.compile(r"""(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+""")
 _DECLARATION: Final = re.compile(r"(?im)^[ \t]*@?(?:prefix|base)\b[^\n]*")
 # The parts of a triple, as their columns are called, in the order in which they are written.
 _AS_WRITTEN: Final = str.maketrans("spo", "012")
+
+
+def readable_text(output: Any) -> str:
+    r"""Return an output as a text without the escapes of JSON, also of JSON inside a string of JSON.
+
+    Example:
+        >>> readable_text('["https:\\/\\/x.example\\/a"]'), readable_text(["urn:a"])
+        ('["https://x.example/a"]', '["urn:a"]')
+    """
+    text = output if isinstance(output, str) else json_text(output)
+    for _ in range(2):
+        if "\\" in text:
+            text = _ESCAPES.sub(lambda escapes: str(json.loads(f'"{escapes[0]}"')), text)
+    return text
+
+
+def place_of(text: str, iri: str) -> int | None:
+    """Return where an IRI first is in a text as a whole term; None if it is not.
+
+    It is part of another IRI if further characters of one follow it or precede it, other than the punctuation of a
+    sentence. In quotes and angle brackets everything up to their end is one IRI.
+
+    Example:
+        >>> place_of("It is urn:a.", "urn:a"), place_of("<urn:a.b> urn:a-1", "urn:a")
+        (6, None)
+    """
+    place = text.find(iri)
+    while place >= 0:
+        if text[place - 1 : place] in _OPENING:
+            is_whole = _QUOTED_END.match(text, place + len(iri)) is not None
+        else:
+            before = _BREAK.split(text[max(0, place - _LONGEST_BEFORE) : place])[-1]
+            is_whole = bool(_BEFORE.fullmatch(before) and _BARE_END.match(text, place + len(iri)))
+        if is_whole:
+            return place
+        place = text.find(iri, place + 1)
+    return None
+
+
+def holds_whole(text: str, iri: str) -> bool:
+    """Return whether an IRI is in a text as a whole term, not as part of another one.
+
+    Example:
+        >>> holds_whole("<urn:a> a <urn:b> .", "urn:a"), holds_whole("<urn:ab>", "urn:a")
+        (True, False)
+    """
+    return place_of(text, iri) is not None
+
+
+def iris_in_text(text: str) -> list[str]:
+    """Return what may be an IRI or a prefixed name in a text, in order, each once.
+
+    Example:
+        >>> iris_in_text("It is <urn:a,b> or urn:c.")
+        ['urn:a,b', 'urn:a', 'urn:c.', 'urn:c']
+    """
+    found: dict[str, None] = {}
+    for match in _QUOTED.finditer(text):
+        bare = _BARE.match(text, match.start())
+        ends = [match[0].rstrip("'"), *([bare[0], bare[0].rstrip(_PUNCTUATION)] if bare else ())]
+        found.update(dict.fromkeys(ends))
+    return list(found)
 
 
 def rank_in_results(results: SparqlResults, iri: str) -> int:
@@ -39,7 +112,7 @@ def rank_in_results(results: SparqlResults, iri: str) -> int:
             text = cells.texts[row]
             if text == iri:
                 return len(before) + 1
-            if text not in before and (cells.kind(row) == "uri" or _WHOLE.fullmatch(text)):
+            if text not in before and (cells.kind(row) == "uri" or _QUOTED.fullmatch(text)):
                 before.add(text)
     return len(before) + 1
 
@@ -53,26 +126,22 @@ def rank_in_text(text: str, place: int) -> int:
         >>> rank_in_text("<urn:a> a <urn:b>, <urn:a>, <urn:c> .", 28)
         3
     """
-    terms = _IN_TEXT.findall(_DECLARATION.sub("", text[:place]))
-    return len({term.rstrip(".") for term in terms}) + 1
+    terms = _BARE.findall(_DECLARATION.sub("", text[:place]))
+    return len({term.rstrip(_PUNCTUATION) for term in terms}) + 1
 
 
-def found_at(rank_of: Callable[[], int], reason: str, *, cut: str | None = None) -> StepScore:
-    """Return the score of a step in whose output an IRI stands; its grade is 1 ÷ the rank.
+def found_at(rank_of: Callable[[], int], reason: str) -> StepScore:
+    """Return the score of a step whose output has an IRI; its grade is 1 ÷ the rank.
 
     Args:
         rank_of: Returns the rank.
         reason: Why, for people.
-        cut: Where the output ends before its end, if that leaves open whether the step fits.
     """
     rank = cache(rank_of)
-    score = 1.0 if cut is None else 0.0
     return StepScore(
-        score,
+        1.0,
         lambda: reason,
-        lambda: score,
-        is_undecided=cut is not None,
-        cut=cut,
+        lambda: 1.0,
         grade=lambda: 1 / rank(),
         grade_reason=lambda: f"Worth 1/{rank():,}: it is number {rank():,} of the IRIs there.",
     )

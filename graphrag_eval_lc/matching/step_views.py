@@ -1,6 +1,6 @@
 """How the config has steps read and compared: their names, kinds, outputs, and which of them count as retrieval."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, SparqlConfig, StepsConfig
@@ -109,6 +109,17 @@ class StepViews:
         """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
         names = names_that_fulfil(name)
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
+
+    def tools_called(self, names: Collection[str]) -> list[str]:
+        """Return the tools that ``steps.names`` gives these names, and the names that it gives no tool, sorted.
+
+        Example:
+            >>> views = StepViews(StepsConfig(names={"lookup": "autocomplete_search"}))
+            >>> views.tools_called(["autocomplete_search", "sparql_query"])
+            ['lookup', 'sparql_query']
+        """
+        tools = [tool for tool, name in self._tools.items() if name in names]
+        return sorted({*tools, *names} - {self._tools[tool] for tool in tools if tool not in names})
 
     def may_fulfil(self, tool: str, name: str) -> bool:
         """Return whether steps of a tool may fulfil reference steps of a name, judged by the names alone."""

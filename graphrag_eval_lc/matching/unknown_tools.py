@@ -149,7 +149,7 @@ class UnknownTools:
     def _unexplained(self, pairs: Sequence[tuple[str, str]]) -> UnknownTool:
         tools = sorted({tool for tool, _ in pairs}, key=lambda tool: (-self._calling[tool], tool))
         missed = sorted({name for _, name in pairs})
-        needed = sorted({other for name in missed for other in names_that_fulfil(name)})
+        needed = self._views.tools_called({other for name in missed for other in names_that_fulfil(name)})
         count = max(self._asking[name] for name in missed)
         hint = "where they are the same, say so with `steps: {names: …}` in the config"
         if len(tools) == 1:

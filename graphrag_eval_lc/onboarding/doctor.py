@@ -29,7 +29,7 @@ from graphrag_eval_lc.onboarding.installed import extras, installed, python_vers
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import Template, is_error
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOTAL_TOKENS
-from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, names_that_fulfil
 from graphrag_eval_lc.texts import counted, listed, shortened
 
 Level = Literal["ok", "note", "warning", "error"]
@@ -238,15 +238,21 @@ def _steps(loaded: Mapping[str, Any]) -> Iterator[Check]:
         return
     views = StepViews(config.steps, config.sparql, config.retrieval)
     names = reference_names(templates)
-    orphans = [name for name in names if not any(views.may_fulfil(tool, name) for tool in tools)]
-    for name in orphans:
+    fulfilling = {name: [tool for tool in tools if views.may_fulfil(tool, name)] for name in names}
+    spare = sorted(set(tools).difference(*fulfilling.values()))
+    for name in (each for each, found in fulfilling.items() if not found):
         what = f"no tool of the agent that can be seen fulfils reference steps called {name}"
-        hint = f"Where a tool does so under another name, write steps: {{names: {{TOOL: {name}}}}} in the config."
+        target = name if name in (needed := names_that_fulfil(name)) else min(needed)
+        tool = spare[0] if len(spare) == 1 else "TOOL"
+        who = f"{tool} is this tool" if len(spare) == 1 else "a tool does so under another name"
+        hint = f"If {who}, write steps: {{names: {{{tool}: {target}}}}} in the config."
         if name == RETRIEVAL:
-            hint = "Name the tool that searches documents: retrieval: {steps: [TOOL]} in the config."
-        yield Check("", "warning", what, hint)
-    if names and not orphans:
-        yield _good(f"each kind of reference step can be fulfilled: {listed(list(names))}")
+            hint = f"Name the tool that searches documents: retrieval: {{steps: [{tool}]}} in the config."
+        others = f" Tools without a reference step: {listed(spare)}." if len(spare) > 1 else ""
+        yield Check("", "warning", what, hint + others)
+    if names and all(fulfilling.values()):
+        shown = [name if found == [name] else f"{name} by {listed(found)}" for name, found in fulfilling.items()]
+        yield _good(f"each kind of reference step can be fulfilled: {'; '.join(shown)}")
 
 
 def _gates(loaded: Mapping[str, Any]) -> Iterator[Check]:
@@ -275,7 +281,7 @@ def _models(examined: Examined, loaded: Mapping[str, Any]) -> Iterator[Check]:
     config: EvaluationConfig = loaded["config"]
     if config.llm is None:
         hint = "llm: {} in the config has the answers judged, by gpt-4o-mini and the key in OPENAI_API_KEY."
-        yield Check("", "note", "no model judges", hint)
+        yield Check("", "note", "judged metrics are off, as no model judges", hint)
         return
     models = run_models(config)
     judges = wanted_judges(config, has_embeddings=models.embedding is not None)

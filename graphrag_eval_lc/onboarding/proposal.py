@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from graphrag_eval_lc.config.project_file import RUN_SECTION
+from graphrag_eval_lc.matching.rows.media_types import SPARQL_QUERY
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
@@ -39,12 +40,8 @@ class Proposal:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """``steps.kinds``: the tools that give rows and fulfil reference steps of their own name."""
-        return {
-            each.tool: "rows"
-            for each in self.findings
-            if each.gives == "rows" and not each.is_known and each.reference_name is None
-        }
+        """``steps.kinds``: the tools that give rows under a name, or in a form, that does not say so."""
+        return {each.tool: "rows" for each in self.findings if each.gives == "rows" and _needs_kind(each)}
 
     @property
     def outputs(self) -> dict[str, dict[str, Any]]:
@@ -107,6 +104,12 @@ class Proposal:
         yield "# A language model judges the answers too where there is a section llm. It costs money: `run --dry-run`"
         yield "# says how much before anything is asked."
         yield "# llm: {generation: {model: gpt-4o-mini, api_key: '${OPENAI_API_KEY}'}}"
+
+
+def _needs_kind(finding: ToolFinding) -> bool:
+    if not finding.has_media_type and SPARQL_QUERY in (finding.tool, finding.reference_name):
+        return True
+    return not finding.is_known and finding.reference_name is None
 
 
 def _yaml_of(key: str, values: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> Iterator[str]:

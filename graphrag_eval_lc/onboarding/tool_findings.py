@@ -8,10 +8,11 @@ from typing import Any, Literal, get_args
 from graphrag_eval_lc.config import OutputFormat
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.iri_discovery import AUTOCOMPLETE_SEARCH
+from graphrag_eval_lc.matching.iri_rank import iris_in_text, readable_text
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import read_sparql_results
-from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY, media_type_of_form
 from graphrag_eval_lc.matching.rows.results import SparqlResults
 from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, drafting_kinds
@@ -47,6 +48,7 @@ class ToolFinding:
         declared: How its outputs must be declared to be read, as in ``steps.outputs``; None: they need not.
         form: What its outputs were read as, for people; empty where they were not.
         note: What the user should know.
+        has_media_type: Whether there is a media type of rows in that form.
     """
 
     tool: str
@@ -58,6 +60,7 @@ class ToolFinding:
     declared: Mapping[str, Any] | None = None
     form: str = ""
     note: str = ""
+    has_media_type: bool = True
 
     @property
     def about(self) -> str:
@@ -106,6 +109,9 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
         name = None if is_known else RETRIEVAL
         return ToolFinding(**base, gives="documents", form="JSON with ids", reference_name=name)
     results, declared = _rows(outputs)
+    if language is None and (results is None or "format" in (declared or {})) and _lists_iris(outputs):
+        name = None if is_known else AUTOCOMPLETE_SEARCH
+        return ToolFinding(**base, gives="entities", form="IRIs", reference_name=name)
     if results is None:
         note = _unreadable(tool, language) if language else ""
         return ToolFinding(**base, gives="text", note=note)
@@ -117,6 +123,7 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
         form=results[0].form,
         reference_name=None if is_known or name == tool else name,
         declared=declared,
+        has_media_type=media_type_of_form(results[0], outputs[0]) is not None,
     )
 
 
@@ -186,6 +193,23 @@ def _paths(value: Any, before: str, depth: int) -> Iterator[str]:
         if isinstance(inner, list | Mapping) and isinstance(key, str) and key and "." not in key:
             yield f"{before}{key}"
             yield from _paths(inner, f"{before}{key}.", depth - 1)
+
+
+def _lists_iris(outputs: Sequence[Any]) -> bool:
+    """Return whether half of the outputs or more are IRIs: each item of a JSON array, or each line of a text, has one.
+
+    What found nothing says so in a sentence, or is empty.
+    """
+    return 2 * sum(map(_is_list_of_iris, outputs)) >= len(outputs)
+
+
+def _is_list_of_iris(output: Any) -> bool:
+    try:
+        value = parse_json(output) if isinstance(output, str) else output
+    except (ValueError, RecursionError):
+        value = [line for line in output.splitlines() if line.strip()]
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(any(map(_IRI.match, iris_in_text(readable_text(item)))) for item in items)
 
 
 def _finds_entities(results: Sequence[SparqlResults]) -> bool:

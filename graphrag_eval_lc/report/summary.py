@@ -4,7 +4,7 @@ import heapq
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -37,10 +37,12 @@ from graphrag_eval_lc.registry.metrics import (
     metric_spec,
     own_metrics,
 )
+from graphrag_eval_lc.report.fitted_table import Column, FittedTable, Shortened
 from graphrag_eval_lc.report.formats import amount_text, passing_sign, score_display
 from graphrag_eval_lc.texts import counted, listed, plural, shortened
 
 MICRO, MACRO = "micro", "macro"
+_SPENT: Final = {"Tokens": "tokens", "Seconds": "seconds", "Cost": "the agent's cost"}
 # Before a template's id, as one may be called "micro".
 _TEMPLATE = "template "
 _SHOWN_TEXT = 90
@@ -135,31 +137,44 @@ class Means:
         ]
 
 
-def _main_table(aggregates: Mapping[str, Any], means: Means) -> Table:
-    micro = aggregates["micro"]
-    has_cost, has_errors = AGENT_COST in micro, bool(micro[NUMBER_OF_ERROR_SAMPLES])
-    headings = (
-        "Questions",
-        *(["Errors", MAIN_METRIC, "answered"] if has_errors else ["Errors", MAIN_METRIC]),
-        *("Tokens", "Seconds", *(["Cost"] if has_cost else [])),
-    )
-    spent = "tokens, seconds and the agent's cost" if has_cost else "tokens and seconds"
-    caption = f"{MAIN_METRIC}, {spent} are means"
-    if has_errors:
-        caption = (
-            f"{MAIN_METRIC} is the mean over all questions, a failed one as 0; answered: the mean of those that did "
-            f"not fail; {spent} are means, without failed questions unless the config includes them"
-        )
-    if "repeats" in aggregates:
-        caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
-    caption = "\n".join([caption, *means.left_out([MAIN_METRIC])])
+# The columns of the main table, the least important last.
+_MAIN_COLUMNS: Final = (
+    Column("Questions", 1),
+    Column("Errors", 2),
+    Column(MAIN_METRIC),
+    Column("answered", 3),
+    Column("Tokens", 4),
+    Column("Seconds", 6),
+    Column("Cost", 5, nothing=frozenset({"", "–", dollars(0)})),
+    Column("Failed calls", 7),
+    Column("Empty results", 8),
+)
+
+
+def _main_table(aggregates: Mapping[str, Any], means: Means) -> FittedTable:
+    has_repeats = "repeats" in aggregates
+    places = [MICRO, MACRO, *(f"{_TEMPLATE}{name}" for name in aggregates["per_template"])]
+    differ = any(mean.every != mean.answered for mean in (means.of(MAIN_METRIC, place) for place in places))
+
+    def caption(headings: Sequence[str]) -> str:
+        spent = [_SPENT[heading] for heading in headings if heading in _SPENT]
+        is_split = "answered" in headings
+        score = f"{MAIN_METRIC} is the mean over all questions, a failed one as 0"
+        says = [f"{score}; answered: the mean of those that did not fail"] if is_split else []
+        if named := spent if is_split else [MAIN_METRIC, *spent]:
+            are = "is a mean" if named == [MAIN_METRIC] else "are means"
+            says.append(f"{' and '.join(filter(None, (', '.join(named[:-1]), named[-1])))} {are}")
+        if is_split and spent:
+            says[-1] += ", without failed questions unless the config includes them"
+        if has_repeats:
+            says.append("each question counts once, with the mean of its repeats; errors and calls count each repeat")
+        return "\n".join(["; ".join(says), *means.left_out([MAIN_METRIC])])
+
     return _template_table(
         "Scores by template",
-        (*headings, "Failed calls", "Empty results"),
+        _MAIN_COLUMNS,
         aggregates,
-        lambda summary, place: _main_cells(
-            summary, means.of(MAIN_METRIC, place), has_cost=has_cost, has_errors=has_errors
-        ),
+        lambda summary, place: _main_cells(summary, means.of(MAIN_METRIC, place)[: 2 if differ else 1]),
         caption,
     )
 
@@ -179,29 +194,30 @@ def _retrieval_table(aggregates: Mapping[str, Any], means: Means, measures: Sequ
     notes = ["Missing: reference steps of retrieval that no step of the agent fulfilled"]
     return _template_table(
         "Retrieved ids by template (means)",
-        (*metrics, "Missing"),
+        [
+            *(Column(name, rank, nothing=frozenset()) for rank, name in enumerate(metrics)),
+            Column("Missing", len(metrics)),
+        ],
         {**aggregates, "per_template": measured},
         lambda summary, place: (
             *_means(summary, place, means, metrics.values()),
             str(summary.get(RETRIEVAL_MISSING, "")),
         ),
-        "\n".join([*notes, *_failures_note(means, metrics.values())]),
+        lambda headings: "\n".join([*notes, *_failures_note(means, metrics.values())]),
     )
 
 
-def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any], means: Means) -> Table:
+def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any], means: Means) -> FittedTable:
     """Return the means of scores, and the notes on those that a user registered."""
-    # A line break where a long name has room for one.
-    headings = (name.replace("_", "_\n", 1) if metric_spec(name).over == "steps" else name for name in metrics)
     notes = {metric: score_display(metric).get("note") for metric in metrics}
     told = [f"{metric}: {note}" for metric, note in notes.items() if note]
     told += [*_failures_note(means, metrics), *means.left_out(metrics)]
     return _template_table(
         f"{title} by template (means)",
-        headings,
+        [Column(name, rank) for rank, name in enumerate(metrics)],
         aggregates,
         lambda summary, place: _means(summary, place, means, metrics),
-        "\n".join(told) or None,
+        lambda headings: "\n".join(told),
     )
 
 
@@ -214,23 +230,24 @@ def _failures_note(means: Means, metrics: Iterable[str]) -> list[str]:
 
 def _template_table(
     title: str,
-    headings: Iterable[str],
+    columns: Sequence[Column],
     aggregates: Mapping[str, Any],
     cells: Callable[[Mapping[str, Any], str], Iterable[str]],
-    caption: str | None,
-) -> Table:
+    caption: Callable[[Sequence[str]], str],
+) -> FittedTable:
     """Return a table with a row for each template and two for all of them; ``cells`` are those of a summary."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, caption_justify="left")
-    table.caption = None if caption is None else data_text(caption, "table.caption", keeps_lines=True)
-    table.add_column("Template", overflow="fold")
-    for heading in headings:
-        table.add_column(data_text(heading, keeps_lines=True), justify="right", overflow="fold")
-    for template_id, summary in aggregates["per_template"].items():
-        table.add_row(*map(data_text, (template_id, *cells(summary, f"{_TEMPLATE}{template_id}"))))
-    table.add_section()
-    for name, part in (("All questions (micro)", MICRO), ("Mean of templates (macro)", MACRO)):
-        table.add_row(name, *map(data_text, cells(aggregates[part], part)), style="bold")
-    return table
+    summaries = aggregates["per_template"].items()
+    return FittedTable(
+        "Template",
+        columns,
+        [(str(name), [*cells(summary, f"{_TEMPLATE}{name}")]) for name, summary in summaries],
+        title,
+        caption,
+        totals=[
+            (name, [*cells(aggregates[part], part)])
+            for name, part in (("All questions (micro)", MICRO), ("Mean of templates (macro)", MACRO))
+        ],
+    )
 
 
 def _cost_line(totals: Mapping[str, Any]) -> str | None:
@@ -265,18 +282,20 @@ def _repeats_line(repeats: Mapping[str, Any], means: Means) -> str:
     return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"
 
 
-def _main_cells(summary: Mapping[str, Any], mean: ScoreMean, *, has_cost: bool, has_errors: bool) -> Iterator[str]:
-    """Yield counts and means; of the mean of templates, which has no counts, only means."""
+def _main_cells(summary: Mapping[str, Any], scores: Sequence[float | None]) -> Iterator[str]:
+    """Yield counts and means; of the mean of templates, which has no counts, only means.
+
+    ``scores`` are the mean over all questions and, if it is another one somewhere, that over those that were answered.
+    """
     errors = summary.get(NUMBER_OF_ERROR_SAMPLES)
     samples = None if errors is None else errors + summary[NUMBER_OF_SUCCESS_SAMPLES]
     yield "" if samples is None else f"{summary.get(NUMBER_OF_QUESTIONS, samples):,}"
     yield f"{errors:,}" if errors else ""
-    for value in mean if has_errors else mean[:1]:
-        yield "–" if value is None else f"{value:.3f}"
+    yield from ("–" if value is None else f"{value:.3f}" for value in scores)
+    yield from [""] * (2 - len(scores))
     yield _mean(summary, TOTAL_TOKENS, "{:,.0f}".format)
     yield _mean(summary, ELAPSED_SEC, "{:.2f}".format)
-    if has_cost:
-        yield _mean(summary, AGENT_COST, dollars)
+    yield _mean(summary, AGENT_COST, dollars)
     for part in ("errors", "empty_results"):
         number = sum(summary.get("steps", {}).get(part, {}).values())
         yield f"{number:,}" if number else ""
@@ -322,9 +341,9 @@ def _worst_table(seen: "SeenResults", *, has_repeats: bool) -> Table | None:
     return table
 
 
-def question_cell(name: str, text: str) -> Text:
+def question_cell(name: str, text: str) -> RenderableType:
     """Return a question for a cell of a table: its id in bold, and below it the beginning of its text."""
-    return Text("\n").join((data_text(name, "bold"), data_text(shortened(text, _SHOWN_TEXT))))
+    return Group(Shortened(name, "bold"), data_text(shortened(text, _SHOWN_TEXT)))
 
 
 class SeenResults:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from openai_stub import OpenAIStub, StubRequest
 
-from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
+from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0
@@ -39,7 +39,7 @@ class Judging:
         self.output, self.partial = folder / "out.tsv", folder / "out.tsv.partial"
         rows = [[f"question {number}", "reference", f"answer {number}"] for number in range(ROWS)]
         header = ["Question", "Reference answer", "Actual answer"]
-        (folder / "in.tsv").write_bytes(b"".join(tsv_lines([header, *rows])))
+        (folder / "in.tsv").write_bytes(b"".join(table_lines([header, *rows])))
         generation = f"{{base_url: '{stub.base_url}', api_key: k}}"
         (folder / "config.yaml").write_text(f"llm: {{generation: {generation}}}\njudges: {{max_concurrency: 4}}\n")
 

@@ -131,8 +131,6 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
         return None
     kept = {key: step[key] for key in ("name", "args", "output")}
     media_type = media_type_of_form(results, step["output"])
-    if step["name"] == SPARQL_QUERY and media_type not in MEDIA_TYPES:
-        media_type = SPARQL_RESULTS
     declared = {} if media_type is None else {"output_media_type": media_type}
     return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openai_stub import OpenAIStub, StubRequest, refusal
 
-from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
+from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 
 Command = Callable[..., int]
 COMMAND = ("judge-agreement", "labelled.tsv", "-c", "config.yaml", "-q")
@@ -29,7 +29,7 @@ def claims_of(request: StubRequest) -> dict[str, Any]:
 
 def write(rows: list[tuple[str, str]], label: str = "Label") -> None:
     cells = [[f"question {place}", "r", f"[{place}] {answer}", text] for place, (answer, text) in enumerate(rows)]
-    Path("labelled.tsv").write_bytes(b"".join(tsv_lines([[*HEADER[:3], label], *cells])))
+    Path("labelled.tsv").write_bytes(b"".join(table_lines([[*HEADER[:3], label], *cells])))
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_questions_and_reasons_are_shown_as_text(
 ) -> None:
     stub.answer = lambda request: {**claims_of(request), "reason": "of \x1b[2J [red] :smile: \u202e"}
     cells = [["urn:a:x \x1b]0;t\x07", "r", f"[{place}] {GOOD}", "0"] for place in range(2)]
-    Path("labelled.tsv").write_bytes(b"".join(tsv_lines([HEADER, *cells])))
+    Path("labelled.tsv").write_bytes(b"".join(table_lines([HEADER, *cells])))
     assert exit_code(*COMMAND) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "urn:a:x ␛]0;t␇" in text

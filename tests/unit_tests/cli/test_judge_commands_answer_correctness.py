@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openai_stub import Fault, OpenAIStub, StubRequest, finish_reason, http_error
 
-from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
+from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 
 Command = Callable[..., int]
 COMMAND = ("answer-correctness", "-i", "in.tsv", "-o", "out/out.tsv")
@@ -37,12 +37,23 @@ def stub(files: Path) -> Iterator[OpenAIStub]:
 
 def write(count: int) -> None:
     rows = [[f"question {number}", f"reference {number}", f"answer {number}"] for number in range(count)]
-    Path("in.tsv").write_bytes(b"".join(tsv_lines([HEADER, *rows])))
+    Path("in.tsv").write_bytes(b"".join(table_lines([HEADER, *rows])))
 
 
 def column(name: str) -> list[str]:
     table = read_table("out/out.tsv")
     return [row[table.columns.index(name)] for row in table.rows]
+
+
+def test_answers_of_a_csv_file_with_the_names_of_datasets_are_written_as_csv(
+    stub: OpenAIStub, exit_code: Command
+) -> None:
+    Path("in.csv").write_text('question_text,reference_answer,actual_answer\n"question 0, once",reference 0,answer 0\n')
+    arguments = ("answer-correctness", "-i", "in.csv", "-o", "out.csv", "-c", "config.yaml", "--quiet")
+    assert exit_code(*arguments) == exit_code(*arguments) == 0
+    table = read_table("out.csv")
+    assert table.columns[:4] == ("question_text", "reference_answer", "actual_answer", "#Reference")
+    assert table.rows[0][:4] == ["question 0, once", "reference 0", "answer 0", "2"]
 
 
 def test_answers_are_judged_with_their_cost(

@@ -86,6 +86,22 @@ def test_help_names_the_commands_and_the_exit_codes(
     assert all(command in text for command in (*COMMANDS, "Exit codes: 0 good", "143 by SIGTERM"))
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        *((name, "Did you mean run?") for name in ("evaluate", "eval", "test", "Run", "rn", "benchmark")),
+        ("compar", "Did you mean compare?"),
+        ("validation", "Did you mean validate?"),
+        ("xyzzy", "graphrag-eval-lc --help lists the commands."),
+    ],
+)
+def test_unknown_command_is_refused_with_the_one_that_was_meant(
+    exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str], name: str, hint: str
+) -> None:
+    assert exit_code(name) == 2
+    assert f"No such command '{name}'. {hint}" in " ".join(capsys.readouterr().err.replace("│", "").split())
+
+
 def test_version(exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("--version") == 0
     assert capsys.readouterr().out.startswith("graphrag-eval-lc 0.")

@@ -140,6 +140,43 @@ def test_run_that_ended_early_says_in_which_folder_to_go_on(
     assert f"graphrag-eval-lc run --max-failures 1 --output runs/{folder.name}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "file", "words"),
+    [
+        (["run"], None, ["there is no graphrag_eval.yaml here", "graphrag-eval-lc init --agent my_agent.py:agent"]),
+        (["run", "qa.yaml"], None, ["no agent is named. Add --agent", "which graphrag-eval-lc init writes"]),
+        (["run", "-a", "a.py:b"], None, ["no dataset is named", "run: {dataset: questions.yaml}"]),
+        (["run"], "run: {agent: a.py:b}", ["no dataset is named", "questions.yaml} to graphrag_eval.yaml."]),
+        (["run"], "run: {dataset: a.yaml}", ["no agent is named", "my_agent.py:agent} to graphrag_eval.yaml."]),
+        (["validate"], None, ["no dataset is named", "graphrag-eval-lc init"]),
+    ],
+)
+def test_what_a_project_lacks_is_named_with_both_ways_to_add_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    file: str | None,
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if file is not None:
+        Path("graphrag_eval.yaml").write_text(file)
+    assert exit_code(*arguments) == 2
+    told = capsys.readouterr().err
+    assert [word for word in words if word not in told] == []
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_help_marks_nothing_as_required_that_the_project_file_can_name(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert exit_code(command, "--help") == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", "").split())
+    assert "required" not in shown
+    assert "by default that of graphrag_eval.yaml" in shown
+
+
 def test_demo_and_files_of_other_folders_are_left_alone(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

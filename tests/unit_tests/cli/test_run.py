@@ -29,6 +29,11 @@ def test_agent_is_asked_and_the_scores_are_shown(
     output = capsys.readouterr()
     assert "the agent did not call lookup nor any other tool" in " ".join(output.out.split())
     assert "Written to run: run.json, responses.jsonl, results.jsonl, aggregates.yaml" in output.out
+    assert "Report: run/report.html\nTo open it: graphrag-eval-lc report run --open\n" in output.out
+    assert exit_code("score", "run") == 0
+    assert "To open it: graphrag-eval-lc report run --open\n" in capsys.readouterr().out
+    assert exit_code("score", "run", "--no-report") == 0
+    assert "To open it" not in capsys.readouterr().out
     assert answers() == dict.fromkeys(("q1", "q2", "q3"), "In NO1.")
 
 

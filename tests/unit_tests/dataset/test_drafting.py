@@ -211,7 +211,7 @@ ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "liter
     [
         ("n,m\r\na,1\r\n", "text/csv"),
         ("| n | m |\n|---|---|\n| a | 1 |", "application/sparql-results+json"),
-        ('[{"n": "a", "m": 1}]', "application/sparql-results+json"),
+        ('[{"n": "a", "m": 1}]', "application/json"),
         ("\ufeff" + ROWS, "application/sparql-results+json"),
     ],
 )
@@ -224,7 +224,7 @@ def test_rows_in_another_form_are_drafted_as_they_are_where_the_config_names_a_q
     (template,) = draft_dataset([made], config=config)
     ((step,),) = template["questions"][0]["reference_steps"]
     assert (step["output"], step["output_media_type"]) == (output, media_type)
-    of_another_form = [] if media_type == "text/csv" else ["warning"]
+    of_another_form = ["warning"] if media_type.endswith("results+json") else []
     assert [each.severity for each in validate_dataset([template])] == of_another_form
     assert run_evaluation([template], [made], config)[0]["steps_score"] == 1
     for cut in ("", "no rows", '[{"n": "a", "m"'):
@@ -242,11 +242,11 @@ def test_rows_in_another_form_are_drafted_as_they_are_where_the_config_names_a_q
         ("| name | n |\n|---|---|\n| Oslo | 5 |\n", None, ["name", "n"]),
     ],
 )
-@pytest.mark.parametrize("tool", ["cypher_query", "read_neo4j_cypher", "sql_db_query", "ask_graph"])
+@pytest.mark.parametrize("tool", ["cypher_query", "read_neo4j_cypher", "sql_db_query", "ask_graph", "sparql_query"])
 def test_rows_are_drafted_with_the_media_type_of_their_form(
     tool: str, output: str, media_type: str | None, columns: list[str]
 ) -> None:
-    config = {"steps": {"kinds": {"ask_graph": "rows"}}}
+    config = {"steps": {"kinds": {"ask_graph": "rows", "sparql_query": "rows"}}}
     call = {"name": tool, "args": {"query": "x"}, "id": "c1", "status": "success", "output": output}
     responses: Any = [{"question_id": "q", "question_text": "Where?", "actual_steps": [call]}]
     drafted = draft_dataset(responses, config=config)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.evaluation.answer_tables import tsv_lines
+from graphrag_eval_lc.evaluation.answer_tables import table_lines
 
 HEADER = ["Question", "Reference answer", "Actual answer"]
 
@@ -17,7 +17,7 @@ def write_table(tmp_path: Path) -> Callable[..., Path]:
 
     def write(rows: Sequence[Sequence[str]], name: str = "in.tsv", header: Sequence[str] = HEADER) -> Path:
         path = tmp_path / name
-        path.write_bytes(b"".join(tsv_lines([header, *rows])))
+        path.write_bytes(b"".join(table_lines([header, *rows])))
         return path
 
     return write

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
+from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 
 cells = st.text(st.one_of(st.sampled_from("\t\n\r\"' ,\x00\ufeff\u2028"), st.characters(exclude_categories=["Cs"])))
 CELL = 'Norway\'s grid:\ttwo "areas"\r\nand\rthree\n\nmore'
@@ -26,12 +26,12 @@ def test_what_is_written_is_read_to_the_letter(tmp_path_factory: pytest.TempPath
     width = len(rows[0]) if rows else 2
     header = ("a", "b", "c", "d")[:width]
     folder = tmp_path_factory.mktemp("tables")
-    assert table_of(b"".join(tsv_lines([header, *rows])), folder) == [header, *rows]
+    assert table_of(b"".join(table_lines([header, *rows])), folder) == [header, *rows]
 
 
 @given(st.lists(st.lists(cells, min_size=2, max_size=2), max_size=5))
 def test_what_is_written_is_read_by_pythons_csv_too(rows: list[list[str]]) -> None:
-    text = b"".join(tsv_lines(rows)).decode()
+    text = b"".join(table_lines(rows)).decode()
     assert list(csv.reader(io.StringIO(text, newline=""), delimiter="\t")) == rows
 
 
@@ -81,8 +81,8 @@ def test_what_is_no_table_is_told_with_its_line(tmp_path: Path, text: str | byte
     ("header", "complaint"),
     [
         (
-            "Question\tReference answer\tactual_answer",
-            "no column Actual answer. Rename actual_answer, if that is it, to",
+            "Question\tReference answer\tactual answers",
+            "no column Actual answer. Rename actual answers, if that is it, to",
         ),
         (
             "Question\tReference answer\tAnswer",
@@ -101,5 +101,34 @@ def test_missing_columns_are_told_with_the_nearest_that_there_are(tmp_path: Path
     assert complaint in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a.tsv", "Question\tReference answer\tActual answer\tLabel, of two people"),
+        ("a.csv", "Question,Reference answer,Actual answer,Label"),
+        ("a.csv", "id,question_text,reference_answer,actual_answer"),
+        ("a.CSV", "question_text;Reference answer;actual_answer;x,y"),
+        ("a.txt", "id\tquestion_text\treference_answer\tactual_answer"),
+        ("a", "\r\nactual_answer,question_text,reference_answer"),
+    ],
+)
+def test_table_is_csv_or_tsv_with_the_names_of_tables_or_of_datasets(tmp_path: Path, name: str, header: str) -> None:
+    (tmp_path / name).write_text(header)
+    columns = read_table(tmp_path / name).columns
+    question, reference, actual = read_table(tmp_path / name).places(["Question", "Reference answer", "Actual answer"])
+    assert [columns[place].lower().replace("_", " ") for place in (reference, actual)] == [
+        "reference answer",
+        "actual answer",
+    ]
+    assert columns[question] in ("Question", "question_text")
+
+
+@given(st.lists(st.lists(cells, min_size=2, max_size=2), max_size=5))
+def test_csv_is_read_as_it_is_written(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]) -> None:
+    path = tmp_path_factory.mktemp("tables") / "judged.csv"
+    path.write_bytes(b"".join(table_lines([["a", "b"], *rows], path)))
+    assert read_table(path).rows == rows
+
+
 def test_half_a_pair_of_utf_16_does_not_stop_the_writing() -> None:
-    assert list(tsv_lines([["a", "\ud83d"]])) == [b"a\t?\n"]
+    assert list(table_lines([["a", "\ud83d"]])) == [b"a\t?\n"]

@@ -41,6 +41,8 @@ def worth(output: Any, name: str = "sparql_query", **more: Any) -> float:
         pytest.param(f"<urn:a> a <urn:C> ; <urn:p> <{IRI}> .", 4, id="Turtle"),
         pytest.param(f"@prefix a: <urn:a#> .\nPREFIX b: <urn:b#>\n\n<{IRI}> a <urn:C> .", 1, id="prefixes"),
         pytest.param(f"ex:a ex:p ex:b.\nex:b ex:p <{IRI}> .", 4, id="prefixed names count"),
+        pytest.param(json.dumps(["urn:a", "urn:a", "urn:b", IRI]), 3, id="a JSON array"),
+        pytest.param(json.dumps({"type": "uri", "iris": [f"x\n{IRI}"]}), 1, id="JSON with escapes"),
         pytest.param(f"It is {IRI}, or urn:other.", 1, id="a text"),
         pytest.param(f"It is urn:other. Or {IRI}.", 2, id="a text with another one before"),
         pytest.param(rows(("uri", "urn:a"), ("uri", IRI), ("uri", "urn:b"))[:-30], 2, id="before a cut"),
@@ -60,13 +62,16 @@ def test_part_of_a_triple_term_has_a_rank() -> None:
     assert worth(json.dumps(output)) == pytest.approx(1 / 3)
 
 
-def test_search_is_worth_what_stands_before_its_cut_and_stays_undecided() -> None:
+def test_search_is_worth_what_its_rank_before_a_cut_is() -> None:
     output = rows(("uri", "urn:a"), ("uri", IRI), ("uri", "urn:b"))[:-30]
     match = matched(output, "autocomplete_search")
-    assert (match.diagnosis[0][0].score, match.diagnosis[0][0].outcome, match.undecided) == (0.5, "undecided", 1)
-    assert match.steps_score_upper == 1.0
-    assert list(match.cut) == [0]
+    assert (match.diagnosis[0][0].score, match.diagnosis[0][0].outcome, match.undecided) == (0.5, "match", 0)
     assert worth(rows(("uri", "urn:a"))[:-30], "autocomplete_search") == 0.0
+
+
+@pytest.mark.parametrize("mark", ["=", "*", "-", "x=", "「", "_"])
+def test_marks_before_other_iris_hide_none_of_them(mark: str) -> None:
+    assert worth(f"{mark}urn:a {mark}urn:b <{IRI}>") == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("output", ["", None, 7, "{", rows(("uri", f"{IRI}2")), '{"boolean": true}'])

@@ -113,9 +113,8 @@ def test_response_that_failed_before_its_first_step_is_not_counted() -> None:
 def test_iri_discovery_is_fulfilled_by_the_names_that_its_matcher_takes() -> None:
     groups = [[reference("iri_discovery", "urn:a")]]
     assert suggested((groups, response(call("now"), call("sparql_query", rows("urn:b"))))) == {}
-    assert suggested((groups, response(call("find_entity", rows("urn:a"))))) == {
-        ("find_entity",): "autocomplete_search"
-    }
+    for output in (rows("urn:a"), '["urn:a"]', "It is urn:a."):
+        assert suggested((groups, response(call("find_entity", output)))) == {("find_entity",): "autocomplete_search"}
 
 
 def test_tools_that_count_as_retrieval_are_known() -> None:
@@ -182,6 +181,8 @@ def test_tools_that_fit_nothing_are_told_together_without_a_suggestion() -> None
     )
     [alone] = tools(*[([[QUERY]], thinks)] * 4).found()
     assert alone.what.endswith("no reference step has that name, while none calls sparql_query, as 4 should")
+    [named] = tools(*[([[QUERY]], thinks)] * 4, config={"steps": {"names": {"ask": "sparql_query"}}}).found()
+    assert named.what.endswith("while none calls ask, as 4 should")
 
 
 def test_step_that_is_missed_in_a_response_or_two_says_nothing_of_names() -> None:

@@ -94,7 +94,22 @@ def test_config_that_names_a_tool_that_is_not_there_is_a_warning() -> None:
 def test_reference_steps_that_no_tool_fulfils_are_a_warning() -> None:
     [check] = found("steps", config=None)
     assert check.what == "no tool of the agent that can be seen fulfils reference steps called sparql_query"
-    assert check.hint.startswith("Where a tool does so under another name, write steps: {names: {TOOL: sparql_query}}")
+    assert check.hint == "If ask_graph is this tool, write steps: {names: {ask_graph: sparql_query}} in the config."
+
+
+def test_lookup_is_named_by_the_name_that_the_agent_has_for_it() -> None:
+    more = AGENT.replace("def ask_graph", "def lookup").replace("Run a SPARQL query.", "Find an IRI by a label.")
+    tools = AGENT.replace("\n\nclass", more[more.index("\n\n@tool") : more.index("\n\nclass")] + "\n\nclass")
+    Path("my_agent.py").write_text(tools.replace("[ask_graph])", "[ask_graph, lookup])"))
+    Path("qa.yaml").write_text(DATASET + "    - - {name: iri_discovery, output: 'urn:a'}\n")
+    check, *_ = found("steps", config=None)
+    target = "write steps: {names: {TOOL: autocomplete_search}} in the config."
+    assert check.what.endswith("fulfils reference steps called iri_discovery")
+    assert check.hint.endswith(f"{target} Tools without a reference step: ask_graph, lookup.")
+    Path("config.yaml").write_text("steps: {names: {ask_graph: sparql_query, lookup: autocomplete_search}}")
+    [check] = found("steps")
+    fulfilled = "iri_discovery by ask_graph, lookup; sparql_query by ask_graph"
+    assert (check.level, check.what) == ("ok", f"each kind of reference step can be fulfilled: {fulfilled}")
 
 
 def test_mistakes_of_the_dataset_are_errors_with_their_place() -> None:

@@ -3,6 +3,10 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.dataset.drafting import draft_dataset
+from graphrag_eval_lc.dataset.validation import validate_dataset
+from graphrag_eval_lc.onboarding.proposal import Proposal
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding, tool_findings
 
 SELECT = "SELECT ?name WHERE { ?s <urn:name> ?name }"
@@ -55,6 +59,70 @@ def test_rows_under_a_key_are_declared_where_they_would_not_be_found() -> None:
 def test_search_that_gives_iris_finds_entities() -> None:
     found = finding({"name": "Oslo"}, JSON_IRIS, NO_ROWS)
     assert (found.gives, found.reference_name) == ("entities", "autocomplete_search")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '["https://ex.org/a", "https://ex.org/b"]',
+        '{"iri": "https:\\/\\/ex.org\\/a"}',
+        '[{"iri": "urn:a", "label": "Oslo"}]',
+        "https://ex.org/a",
+        "<urn:a>",
+        "The IRI is urn:a.",
+        "['urn:a', 'urn:b']",
+        "urn:a\nurn:b\n",
+        "- Oslo: urn:a\n- Bergen: urn:b",
+        "iri,label\nurn:a,Oslo\n",
+    ],
+)
+def test_lookup_whose_iris_stand_in_any_form_is_recognized_and_drafted(output: str) -> None:
+    query = {"q": "SELECT ?name { <urn:a> ?p ?name . <https://ex.org/a> ?p ?name }"}
+    steps = [
+        {"name": "lookup", "args": {"label": "Oslo"}, "id": "a", "status": "success", "output": output},
+        {"name": "ask", "args": query, "id": "b", "status": "success", "output": '[{"name": "Oslo"}]'},
+    ]
+    response: Any = {"question_id": "q", "question_text": "Who?", "status": "success", "actual_steps": steps}
+    proposal = Proposal("my_agent.py:agent", tool_findings([response]))
+    assert proposal.names == {"lookup": "autocomplete_search", "ask": "sparql_query"}
+    drafted = draft_dataset([response], config=proposal.sections())
+    names = [group[0]["name"] for group in drafted[0]["questions"][0]["reference_steps"]]
+    assert names == ["iri_discovery", "sparql_query"]
+    assert validate_dataset(drafted, config=proposal.sections()) == []
+    assert run_evaluation(drafted, [response], proposal.sections())[0]["steps_score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "output", ["[['Oslo', 5]]", "| n | m |\n|---|---|\n| Oslo | 5 |", '[{"n": "Oslo"}]', "n,m\nOslo,5\n", JSON_ROWS]
+)
+@pytest.mark.parametrize("tool", ["ask", "sparql_query"])
+def test_what_is_drafted_of_rows_in_any_form_has_no_warning(tool: str, output: str) -> None:
+    step = {"name": tool, "args": {"q": SELECT}, "id": "a", "status": "success", "output": output}
+    response: Any = {"question_id": "q", "question_text": "Who?", "status": "success", "actual_steps": [step]}
+    config = Proposal("my_agent.py:agent", tool_findings([response])).sections()
+    drafted = draft_dataset([response], config=config)
+    assert validate_dataset(drafted, config=config) == []
+    assert run_evaluation(drafted, [response], config)[0]["steps_score"] == 1.0
+
+
+def test_error_of_a_lookup_that_quotes_the_iri_is_not_drafted_as_its_find() -> None:
+    steps = [
+        {"name": "autocomplete_search", "args": {}, "id": "a", "status": "success", "output": "Error: no <urn:a>"},
+        {
+            "name": "sparql_query",
+            "args": {"q": "{ <urn:a> ?p ?o }"},
+            "id": "b",
+            "status": "success",
+            "output": JSON_ROWS,
+        },
+    ]
+    drafted = draft_dataset([{"question_id": "q", "question_text": "Who?", "actual_steps": steps}])
+    assert [group[0]["name"] for group in drafted[0]["questions"][0]["reference_steps"]] == ["sparql_query"]
+
+
+def test_texts_with_a_link_among_other_lines_are_no_lookup() -> None:
+    assert finding({"city": "Oslo"}, "Sunny.\nSee https://ex.org/weather for more.").gives != "entities"
+    assert finding({"city": "Oslo"}, "urn:a", "Nothing found.").gives == "entities"
 
 
 def test_search_that_found_nothing_is_not_taken_for_one_of_entities() -> None:

@@ -1,0 +1,177 @@
+"""A table for a terminal that fits its width: ids are shortened and columns left out, and nothing wraps."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_eval_lc.console import data_text
+from graphrag_eval_lc.texts import visible
+
+_SHORTEST_ID: Final = 24  # a column is left out before ids become shorter than this
+_NOTHING: Final = frozenset({"", "–"})
+_PADDING = 3  # of a column: a space on each side, and a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column beside that of the ids.
+
+    Attributes:
+        heading: Its heading; it may break after spaces and underscores.
+        rank: The columns with the highest rank are left out first if there is not enough room; 0 stays.
+        nothing: What says nothing: a column is left out if each of its cells does.
+        longest: The width to which its texts may be shortened; None: it has numbers, which never are.
+    """
+
+    heading: str
+    rank: int = 0
+    nothing: frozenset[str] = _NOTHING
+    longest: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTable:
+    """A table whose rows begin with an id; ``rich`` prints it.
+
+    Attributes:
+        id_heading: The heading of the ids.
+        columns: The other columns.
+        rows: For each row its id and the cells of ``columns``.
+        title: What is above it.
+        caption: Returns what is below it, from the headings that are shown.
+        totals: Rows at its end, in bold, that are like ``rows``.
+
+    Example:
+        >>> import io
+        >>> console = Console(file=io.StringIO(), width=34)
+        >>> rows = [("transformers_in_the_substation", ["4", "", "0.500"])]
+        >>> columns = [Column("Questions", 1), Column("Errors", 2), Column("Score")]
+        >>> console.print(FittedTable("Template", columns, rows))
+        >>> [line.rstrip() for line in console.file.getvalue().splitlines()][2:]
+        [' transformers…_substation │ 0.500', 'Not enough room for: Questions']
+    """
+
+    id_heading: str
+    columns: Sequence[Column]
+    rows: Sequence[tuple[str, Sequence[str]]]
+    title: str | None = None
+    caption: Callable[[Sequence[str]], str | None] = lambda headings: None
+    totals: Sequence[tuple[str, Sequence[str]]] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the title, the table and the caption, each in the whole width."""
+        places = [at for at, column in enumerate(self.columns) if not self._says_nothing(at, column)]
+        shown, is_tight = self._fitting(places, options.max_width)
+        if self.title is not None:
+            yield data_text(self.title, "bold")
+        yield self._table(shown, options.max_width, is_tight=is_tight)
+        headings = [self.columns[at].heading for at in shown]
+        left_out = ", ".join(self.columns[at].heading for at in places if at not in shown)
+        notes = filter(None, (self.caption(headings), left_out and f"Not enough room for: {left_out}"))
+        if caption := "\n".join(notes):
+            yield data_text(caption, "table.caption", keeps_lines=True)
+
+    def _all_rows(self) -> Iterable[tuple[str, Sequence[str]]]:
+        return (*self.rows, *self.totals)
+
+    def _says_nothing(self, at: int, column: Column) -> bool:
+        return all(cells[at] in column.nothing for _, cells in self._all_rows())
+
+    def _fitting(self, places: Sequence[int], width: int) -> tuple[list[int], bool]:
+        """Return the places of the columns that are shown, and whether their headings break."""
+        longest = max((cell_len(_shown(name)) for name, _ in self._all_rows()), default=0)
+        for is_tight in (False, True):
+            if self._left_for_ids(places, width, is_tight=is_tight) >= longest:
+                return list(places), is_tight
+        shown = list(places)
+        while self._left_for_ids(shown, width, is_tight=True) < min(longest, _SHORTEST_ID):
+            least = max(shown, key=lambda at: (self.columns[at].rank, at), default=None)
+            if least is None or not self.columns[least].rank:
+                break
+            shown.remove(least)
+        return shown, True
+
+    def _left_for_ids(self, places: Iterable[int], width: int, *, is_tight: bool) -> int:
+        return width - 2 - sum(self._width(at, is_tight=is_tight) + _PADDING for at in places)
+
+    def _width(self, at: int, *, is_tight: bool) -> int:
+        column = self.columns[at]
+        cells = max((cell_len(_shown(cells[at])) for _, cells in self._all_rows()), default=0)
+        if is_tight and column.longest is not None:
+            cells = min(cells, column.longest)
+        return max(cells, *map(cell_len, _heading_lines(column.heading, is_tight=is_tight)))
+
+    def _table(self, places: Sequence[int], width: int, *, is_tight: bool) -> Table:
+        table = Table(show_edge=False)
+        table.add_column(self.id_heading, max_width=max(1, self._left_for_ids(places, width, is_tight=is_tight)))
+        for at in places:
+            column = self.columns[at]
+            heading = data_text("\n".join(_heading_lines(column.heading, is_tight=is_tight)), keeps_lines=True)
+            side = "right" if column.longest is None else "left"
+            table.add_column(heading, justify=side, no_wrap=True, width=self._width(at, is_tight=is_tight))  # type: ignore[arg-type]
+        for group, style in ((self.rows, ""), (self.totals, "bold")):
+            for name, cells in group:
+                shown = (Shortened(cells[at]) if self.columns[at].longest else data_text(cells[at]) for at in places)
+                table.add_row(Shortened(name), *shown, style=style)
+            table.add_section()
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """An id on one line, shortened in its middle where it is too long for its place; ``rich`` prints it."""
+
+    text: str
+    style: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the id in the width that it has."""
+        yield Text(shortened_id(_shown(self.text), options.max_width), self.style, no_wrap=True)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return how wide it is, at least and at most."""
+        return Measurement(1, max(1, cell_len(_shown(self.text))))
+
+
+def shortened_id(text: str, width: int) -> str:
+    """Return a text of at most a width in cells, with ``…`` in place of its middle.
+
+    Example:
+        >>> shortened_id("transformers_in_substation", 16), shortened_id("notes", 16)
+        ('transfor…station', 'notes')
+    """
+    if cell_len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    start = len(text)
+    while start and cell_len(text[start - 1 :]) <= tail:
+        start -= 1
+    return set_cell_size(text, max(0, width - 1 - cell_len(text[start:]))).rstrip() + "…" + text[start:]
+
+
+def same_in_all(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:
+    """Return the headings of the columns that have the same text in all of several rows, with the text.
+
+    Example:
+        >>> same_in_all([Column("Commit"), Column("Score")], [["01ab", "0.5"], ["01ab", "0.6"]])
+        {'Commit': '01ab'}
+    """
+    if len(rows) < 2:
+        return {}
+    cells = zip(columns, zip(*rows, strict=True), strict=True)
+    return {column.heading: each[0] for column, each in cells if len(set(each)) == 1 and each[0] not in column.nothing}
+
+
+def _shown(text: str) -> str:
+    return visible(text, keeps_lines=False)
+
+
+def _heading_lines(heading: str, *, is_tight: bool) -> list[str]:
+    shown = _shown(heading)
+    return shown.replace("_", "_ ").split() or [""] if is_tight else [shown]
