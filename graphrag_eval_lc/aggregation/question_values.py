@@ -167,6 +167,7 @@ class RunValues:
     Args:
         config: The run's configuration, for the names of its tools and custom evaluations.
         metrics: More keys of the results that are metrics.
+        only: Whether no metrics but these are kept, which is faster.
 
     Attributes:
         questions: The questions by id, in the order of the results.
@@ -179,10 +180,12 @@ class RunValues:
         [1.0, 0.0]
     """
 
-    def __init__(self, config: EvaluationConfig | None = None, metrics: Iterable[str] = ()) -> None:
+    def __init__(
+        self, config: EvaluationConfig | None = None, metrics: Iterable[str] = (), *, only: bool = False
+    ) -> None:
         known = metrics_of(config or EvaluationConfig())
-        more = [metric for metric in metrics if metric not in known.of_samples]
-        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
+        more = dict.fromkeys([*known.of_samples, *metrics])
+        self._metrics: Metrics = known.only(metrics) if only else replace(known, of_samples=tuple(more), found={})
         self._measured: dict[str, None] = {}
         self._failures: dict[frozenset[Need], frozenset[Need]] = {}
         self._questions = _Questions()
@@ -208,7 +211,7 @@ class RunValues:
             kept.failures.setdefault(number, []).append(self._failure(result))
         by_metric = dict(self._metrics.values_by_metric(result) if values is None else values)
         self._measured.update(dict.fromkeys(by_metric))
-        for upper, bounded in UPPER_BOUNDS.items():
+        for upper, bounded in UPPER_BOUNDS.items() if self._metrics.wanted is None else ():
             if upper not in by_metric and bounded in by_metric:  # what is not uncertain bounds itself
                 by_metric[upper] = [sum(by_metric[bounded])]
         for metric, of_metric in by_metric.items():

@@ -268,7 +268,7 @@ def _points(
     before: tuple[StoredRun, NamedRun] | None = None
     for run in runs:
         results = run_results(run.path)
-        numbers = RunValues(results.config(), metrics)
+        numbers = RunValues(results.config(), (*metrics, *SPENT), only=True)
         for result in results:
             template_id = str(result.get("template_id"))
             seen[template_id] = None
