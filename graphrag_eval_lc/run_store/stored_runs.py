@@ -122,7 +122,7 @@ class StoredRun:
             return {metric: ScoreMean(mean, mean) for metric, mean in known if mean is not None}
         named = list(metrics)
         with recorded_only_here():
-            values = score_values(run_results(self.path).numbers(named))
+            values = score_values(run_results(self.path).numbers(named, only=True))
         return {metric: values[metric].mean() for metric in named if metric in values}
 
     def metrics(self) -> list[str]:
