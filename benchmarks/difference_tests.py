@@ -224,7 +224,7 @@ def t_test(sums: Sums) -> Test:
 
 def choices_for(templates: int) -> Array:
     """Return choices of templates, of many the first only."""
-    chosen = next(choices_of_clusters(templates))
+    chosen = np.concatenate([*choices_of_clusters(templates)])
     return chosen if templates <= ALL_CHOICES_UP_TO else chosen[:DRAWS]
 
 

@@ -1,14 +1,15 @@
 """What a trend over 20 runs of 5,000 questions costs beside reading their files: at most 3 times as much.
 
-``python benchmarks/trend_runs.py [--runs 20] [--questions 5000] [--comparisons]``: the runs are those of the demo's
-questions, written often enough. Reading is ``json.loads`` of each line of each results.jsonl. Both are measured in
+``python benchmarks/trend_runs.py [--runs 20] [--questions 5000] [--templates 500] [--comparisons]``: the questions are
+those of the demo, written often enough, with a score between 0 and 1 that differs in each run, and each run has the
+aggregates of all its templates. Reading is ``json.loads`` of each line of each results.jsonl. Both are measured in
 turn, three times, by the processor's time of this process; the least of each counts. With ``--comparisons`` the page
 with all comparisons of neighbouring runs is timed too. Exit code 1: the trend costs more.
 """
 
 import argparse
 import json
-import shutil
+import random
 import sys
 import tempfile
 import time
@@ -16,9 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc import run_benchmark, trend
+from graphrag_eval_lc import compute_aggregates, run_benchmark, trend
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
+from graphrag_eval_lc.files.writing import yaml_text
 from graphrag_eval_lc.report.trend_page import write_trend
 
 _MOST = 3.0
@@ -30,11 +32,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--questions", type=int, default=5000)
+    parser.add_argument("--templates", type=int, default=500)
     parser.add_argument("--comparisons", action="store_true", help="time the page with its comparisons too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "runs"
-        files = _written(store, options.runs, options.questions)
+        files = _written(store, options.runs, options.questions, options.templates)
         size = sum(file.stat().st_size for file in files)
         print(f"{options.runs} runs of {options.questions:,} questions, {size / 1e6:,.0f} MB of results")
         reading, trending = [], []
@@ -57,21 +60,28 @@ def main() -> int:
     return 0 if ratio <= _MOST else 1
 
 
-def _written(store: Path, number: int, questions: int) -> list[Path]:
+def _written(store: Path, number: int, questions: int, templates: int) -> list[Path]:
     first = store / "run00"
     run_benchmark(create_demo_agent, DATASET_PATH, output_dir=first, progress="off")
     known = [json.loads(line) for line in (first / "results.jsonl").open(encoding="utf-8")]
-    lines = [
-        json.dumps({**known[at % len(known)], "question_id": f"q{at}"}, ensure_ascii=False) for at in range(questions)
-    ]
-    (first / "results.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     record: dict[str, Any] = json.loads((first / "run.json").read_text(encoding="utf-8"))
-    files = [first / "results.jsonl"]
-    for at in range(1, number):
+    chance = random.Random(0)
+    files = []
+    for at in range(number):
         folder = store / f"run{at:02}"
-        shutil.copytree(first, folder)
+        folder.mkdir(exist_ok=True)
+        results = []
+        for index in range(questions):
+            told = {"template_id": f"t{index % templates}", "question_id": f"q{index}", "steps_score": chance.random()}
+            results.append({**known[index % len(known)], **told})
         started = {"started": f"2030-01-{at + 1:02}T00:00:00+00:00"}
-        (folder / "run.json").write_text(json.dumps({**record, "times": started}), encoding="utf-8")
+        texts = {
+            "results.jsonl": "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in results),
+            "aggregates.yaml": yaml_text(compute_aggregates(results)),
+            "run.json": json.dumps({**record, "times": started}),
+        }
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
         files.append(folder / "results.jsonl")
     return files
 

@@ -111,8 +111,12 @@ class _Kept:
         self.errors.append(0)
         return len(self.template_ids) - 1
 
-    def add_value(self, metric: str, number: int, value: float) -> None:
-        """Add a sample's value of a metric."""
+    def metrics(self) -> Iterable[str]:
+        """Return the metrics that have values."""
+        return self._sums.keys()
+
+    def add_value(self, metric: str, number: int, value: float, count: int = 1) -> None:
+        """Add a sample's value of a metric, or the sum of several."""
         kept = self._sums.get(metric)
         if kept is None:
             kept = self._sums[metric] = (array("d"), array("I"))
@@ -122,7 +126,7 @@ class _Kept:
             totals.extend([0.0] * missing)
             counts.extend([0] * missing)
         totals[number] += value
-        counts[number] += 1
+        counts[number] += count
 
     def sum_of(self, metric: str, number: int) -> tuple[float, int]:
         """Return the sum of a metric's values, and their number."""
@@ -151,13 +155,13 @@ class _Questions(Mapping[str, QuestionValues]):
     def __contains__(self, question_id: object) -> bool:
         return question_id in self._numbers
 
-    def number_of(self, question_id: str, result: Sample) -> int:
-        """Return the number of a question; one that is not known is added."""
-        number = self._numbers.get(question_id)
-        if number is None:
-            template_id = sys.intern(str(result.get("template_id")))
-            number = self.kept.add(template_id, _text_digest(result.get("question_text")))
-            self._numbers[question_id] = number
+    def number_of(self, question_id: str) -> int | None:
+        """Return the number of a question; None for one that is not known."""
+        return self._numbers.get(question_id)
+
+    def add(self, question_id: str, template_id: object, text_digest: int) -> int:
+        """Add a question, and return its number."""
+        number = self._numbers[question_id] = self.kept.add(sys.intern(str(template_id)), text_digest)
         return number
 
 
@@ -167,6 +171,7 @@ class RunValues:
     Args:
         config: The run's configuration, for the names of its tools and custom evaluations.
         metrics: More keys of the results that are metrics.
+        only: Whether no metrics but these are kept, which is faster.
 
     Attributes:
         questions: The questions by id, in the order of the results.
@@ -179,10 +184,12 @@ class RunValues:
         [1.0, 0.0]
     """
 
-    def __init__(self, config: EvaluationConfig | None = None, metrics: Iterable[str] = ()) -> None:
+    def __init__(
+        self, config: EvaluationConfig | None = None, metrics: Iterable[str] = (), *, only: bool = False
+    ) -> None:
         known = metrics_of(config or EvaluationConfig())
-        more = [metric for metric in metrics if metric not in known.of_samples]
-        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
+        more = dict.fromkeys([*known.of_samples, *metrics])
+        self._metrics: Metrics = known.only(metrics) if only else replace(known, of_samples=tuple(more), found={})
         self._measured: dict[str, None] = {}
         self._failures: dict[frozenset[Need], frozenset[Need]] = {}
         self._questions = _Questions()
@@ -200,7 +207,11 @@ class RunValues:
             values: What ``values_by_metric`` of this configuration gave for it; None where that is not known yet.
         """
         kept = self._questions.kept
-        number = self._questions.number_of(str(result["question_id"]), result)
+        question_id = str(result["question_id"])
+        number = self._questions.number_of(question_id)
+        if number is None:
+            digest = _text_digest(result.get("question_text"))
+            number = self._questions.add(question_id, result.get("template_id"), digest)
         kept.samples[number] += 1
         has_failed = is_error(result)
         if has_failed:
@@ -208,13 +219,30 @@ class RunValues:
             kept.failures.setdefault(number, []).append(self._failure(result))
         by_metric = dict(self._metrics.values_by_metric(result) if values is None else values)
         self._measured.update(dict.fromkeys(by_metric))
-        for upper, bounded in UPPER_BOUNDS.items():
+        for upper, bounded in UPPER_BOUNDS.items() if self._metrics.wanted is None else ():
             if upper not in by_metric and bounded in by_metric:  # what is not uncertain bounds itself
                 by_metric[upper] = [sum(by_metric[bounded])]
         for metric, of_metric in by_metric.items():
             if not has_failed or metric_spec(metric).kind != "score":
                 mean = of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric)
                 kept.add_value(metric, number, mean)
+
+    def add_all(self, other: "RunValues") -> None:
+        """Add the values of another run, whose samples count as further repeats of its questions."""
+        theirs, kept = other._questions.kept, self._questions.kept
+        self._measured.update(other._measured)
+        for at, question in enumerate(other.questions.values()):
+            number = self._questions.number_of(question.question_id)
+            if number is None:
+                number = self._questions.add(question.question_id, question.template_id, theirs.text_digests[at])
+            kept.samples[number] += question.samples
+            kept.errors[number] += question.errors
+            if at in theirs.failures:
+                kept.failures.setdefault(number, []).extend(theirs.failures[at])
+            for metric in theirs.metrics():
+                total, count = theirs.sum_of(metric, at)
+                if count:
+                    kept.add_value(metric, number, total, count)
 
     def measured(self) -> Sequence[str]:
         """Return the metrics that some sample has, the first seen first."""

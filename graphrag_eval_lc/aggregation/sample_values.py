@@ -1,7 +1,7 @@
 """The values of the metrics in one result, and why its question failed or scored less than in full."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
@@ -137,12 +137,20 @@ class Metrics:
         retrieval_names: The names of the steps whose documents are judged.
         retrieval: The retrieval metrics that need no language model.
         found: Those that results name under ``custom_metrics``: registered ones, and those of a caller's functions.
+        wanted: The only metrics that are read; None for all.
     """
 
     of_samples: tuple[str, ...]
     retrieval_names: frozenset[str]
     retrieval: RetrievalMetrics
     found: dict[str, None] = field(default_factory=dict)
+    wanted: frozenset[str] | None = None
+
+    def only(self, metrics: Iterable[str]) -> "Metrics":
+        """Return the metrics without all others, so that no time is spent on what nobody asks for."""
+        wanted = dict.fromkeys(metrics)
+        of_samples = tuple(metric for metric in wanted if metric not in _OF_STEPS and _family_of(metric) is None)
+        return replace(self, of_samples=of_samples, found={}, wanted=frozenset(wanted))
 
     def names(self) -> tuple[str, ...]:
         """Return the metrics of results, with those that were found so far."""
@@ -155,7 +163,7 @@ class Metrics:
     def sample_values(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Yield the metrics of a result with their values; those of a failed question as they count."""
         has_failed = is_error(sample)
-        custom = sample.get("custom_metrics")
+        custom = sample.get("custom_metrics") if self.wanted is None else None
         for metric in custom if isinstance(custom, list) else ():
             if isinstance(metric, str) and metric not in self.of_samples:
                 self.found[metric] = None
@@ -167,7 +175,12 @@ class Metrics:
     def values_by_metric(self, sample: Sample) -> dict[str, list[float]]:
         """Return all values of a result by metric: one of each metric of results, several of a metric of steps."""
         values = {metric: [value] for metric, value in self.sample_values(sample)}
-        return values | self.step_values_by_metric(sample)
+        if self.wanted is None:
+            return values | self.step_values_by_metric(sample)
+        if len(self.wanted) > len(self.of_samples):
+            of_steps = self.step_values_by_metric(sample)
+            values |= {metric: of_steps[metric] for metric in of_steps.keys() & self.wanted}
+        return values
 
     def step_values(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Yield the metrics of each retrieval step with their values; those of a failed question as they count."""

@@ -14,12 +14,14 @@ from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.run_folder import RUN_FILE
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.compare import RunComparison
     from graphrag_eval_lc.compare.gates import Gate
+    from graphrag_eval_lc.compare.runs import RunSource
     from graphrag_eval_lc.config import EvaluationConfig
+    from graphrag_eval_lc.run_store import Baseline
 
 
 @broken_plugins_left_out()
@@ -40,6 +42,17 @@ def compare(
             metavar="DIR",
         ),
         Common("The run to compare with, or a folder of runs: its last one."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            help="Which run of the folder of --baseline (by default the folder that RUN is in) is the baseline: "
+            "previous, first (the first on the same dataset), best (by the main metric, of those before RUN; p-values "
+            "are multiplied by their number), or a run by its label, its folder's name or its path. But for previous, "
+            "runs of one commit that are otherwise alike are pooled.",
+            metavar="RUN",
+        ),
     ] = None,
     metrics: Annotated[
         list[str] | None,
@@ -159,6 +172,8 @@ def compare(
     `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression --max-drop-per-template 0.2 --max-lost 2`
 
     `graphrag-eval-lc compare --baseline runs/main runs/branch --max-drop 0.05`
+
+    `graphrag-eval-lc compare runs/tuesday --against first --fail-on-regression`
     """
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, tell_gates_beside
@@ -170,10 +185,13 @@ def compare(
     from graphrag_eval_lc.config import load_config
     from graphrag_eval_lc.report.json_documents import comparison_document
 
-    if baseline is not None:
-        runs = [_baseline_in(baseline, runs, is_told=not as_json), *runs]
-    if len(runs) < 2:
-        hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A one is enough."
+    given_runs: list[RunSource] = [*runs]
+    if against is not None:
+        given_runs.insert(0, _chosen_baseline(against, baseline, runs, metrics or (), is_told=not as_json))
+    elif baseline is not None:
+        given_runs.insert(0, _baseline_in(baseline, runs, is_told=not as_json))
+    if len(given_runs) < 2:
+        hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
         raise OptionError("there is only one run to compare", hint=hint)
     drops = gates_of_drops(max_drop or (), is_confident=confident)
     per_template = gates_of_drops_per_template(max_drop_per_template or (), is_confident=confident)
@@ -195,7 +213,7 @@ def compare(
         check_target(path)
     files = ci_files(summary, no_summary=no_summary)
     configured = None if config is None else load_config(config, has_llm=True, has_embeddings=True)
-    comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None, config=configured)
+    comparison = compare_runs(*given_runs, metrics=metrics or None, labels=labels or None, config=configured)
     # Names are checked before anything is printed.
     gates: list[Gate] = [*comparison.gate_results(given), *_gates_of_config(comparison, config, configured)]
     if fail_on_regression:
@@ -230,6 +248,22 @@ def _baseline_in(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path
         return folder
     found: Path = latest_run(folder, but=others).path
     say(f"The baseline is {found}, the last run in {folder} that came to its end.", err=not is_told)
+    return found
+
+
+def _chosen_baseline(
+    against: str, folder: Path | None, runs: Sequence[Path], metrics: Sequence[str], *, is_told: bool
+) -> "Baseline":
+    """Return the run of a folder, by default of that which the first run is in, that ``--against`` chooses."""
+    from graphrag_eval_lc.registry import metric_spec
+    from graphrag_eval_lc.run_store import baseline_in
+
+    place = folder or runs[0].absolute().parent
+    metric = next((metric for metric in metrics if not metric_spec(metric).is_spent), None)
+    found: Baseline = baseline_in(place, runs[0], against, metric=metric, but=runs)
+    paths = listed([str(run.path) for run in found.runs], 3)
+    pooled = f" ({counted(len(found.runs), 'run')} of one commit, pooled)" if len(found.runs) > 1 else ""
+    say(f"The baseline is {paths}{pooled}.", err=not is_told)
     return found
 
 

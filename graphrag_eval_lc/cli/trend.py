@@ -40,13 +40,24 @@ def trend(
     last: Annotated[
         int | None, typer.Option("--last", min=1, help="Only the last runs, this many.", show_default=False)
     ] = None,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            help="What each run is compared with: previous, first (the first run on the same dataset), best (the best "
+            "one before by the main metric; p-values are multiplied by how many there are), or a run by its label, its "
+            "folder's name or its path. first and best find a loss that is small in each run. But for previous, runs "
+            "of one commit that are otherwise alike are pooled.",
+            metavar="RUN",
+        ),
+    ] = "previous",
     html: Annotated[Path | None, typer.Option("--html", help="Write the trend as a page.", metavar="FILE")] = None,
     no_comparisons: Annotated[
         bool,
         typer.Option(
             "--no-comparisons",
-            help="Do not write the comparison of each run with the one before, to which the page links, into a folder "
-            "beside it. Those that are up to date stay as they are anyway.",
+            help="Do not write the comparison of each run with the one before (or --against), to which the page links, "
+            "into a folder next to it. Those that are up to date stay as they are anyway.",
         ),
     ] = False,
     csv: Annotated[
@@ -57,16 +68,18 @@ def trend(
 ) -> None:
     """Show how scores and costs changed from run to run, and what else changed between them.
 
-    Runs are in the order in which they began, each beside the one before it: the difference over the questions that
-    both have, with the verdict of compare. Failed questions count as 0. Changes of dataset, config, judge and agent are
-    told. Runs that did not come to their end are left out. Needs the extra `graphrag-eval-lc[stats]`, for --html also
-    `graphrag-eval-lc[report]`.
+    Runs are in the order in which they began, each compared with the one before it, or with --against: the difference
+    over the questions that both have, with the verdict of compare. Failed questions count as 0. Changes of dataset,
+    config, judge and agent are listed. Runs that did not come to their end are left out. Needs the extra
+    `graphrag-eval-lc[stats]`, for --html also `graphrag-eval-lc[report]`.
 
     For example:
 
     `graphrag-eval-lc trend runs/ --html trend.html`
 
     `graphrag-eval-lc trend runs/ --metric answer_f1 --tag nightly --last 20`
+
+    `graphrag-eval-lc trend runs/ --against first`
     """
     # Imported here so that --help does not wait for what only a trend needs.
     from graphrag_eval_lc.cli.compare import check_target
@@ -76,7 +89,7 @@ def trend(
 
     for path in (html, csv):
         check_target(path)
-    found = trend_of(folder, metrics, template_ids=templates or (), tags=tags or (), last=last)
+    found = trend_of(folder, metrics, template_ids=templates or (), tags=tags or (), last=last, against=against)
     for warning in found.warnings:
         tell(f"Warning: {warning}.")
     if as_json:
@@ -101,7 +114,8 @@ def _print(found: "RunTrend") -> None:
         table.add_column(heading, overflow="fold")
     for metric in found.metrics:
         table.add_column(data_text(metric), justify="right", overflow="fold")
-        table.add_column("Change", justify="right", overflow="fold")
+        heading = "Change" if found.against == "previous" else f"Against {found.against}"
+        table.add_column(data_text(heading), justify="right", overflow="fold")
     for heading in ("Tokens", "Cost"):
         table.add_column(heading, justify="right", overflow="fold")
     for number, point in enumerate(found.points, 1):

@@ -47,7 +47,9 @@ def compare_runs(
     only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
 
     Args:
-        a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.
+        a: The baseline: the folder of a run, a BenchmarkRun, or a list of results. If it is the best of several runs
+            (``chosen_from`` of a ``Baseline``), all p-values are multiplied by their number, as the best of many looks
+            better than it is.
         b: A run that is compared with it.
         *more: More of them, each compared with the baseline.
         metrics: The metrics to compare, any numbers of the results. The first score among them is the main metric,
@@ -94,12 +96,18 @@ def compare_runs(
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
     warnings = [*broken_plugins(), *(text for run in runs for text in _run_warnings(run))]
+    chosen_from = getattr(a, "chosen_from", 1)
+    if chosen_from > 1:
+        warnings.append(
+            f"A is the best of {chosen_from} runs, and so partly by chance: p-values are multiplied by {chosen_from}, "
+            "and intervals are as much wider."
+        )
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
         named = [metric for metric in wanted or pairing.metrics() if pairing.can_compare(metric)]
         warnings += [*pairing.warnings(), *setting_warnings(pairing.a, pairing.b, named)]
         warnings += _metric_warnings(pairing, wanted)
-        pair = _pair(pairing, summary, wanted or pairing.metrics(), metric)
+        pair = _pair(pairing, summary, wanted or pairing.metrics(), metric, chosen_from)
         warnings += _one_template_warnings(pair)
         pairs.append(pair)
     sources = tuple(run.results for run in runs)
@@ -204,7 +212,9 @@ def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
         yield f"{which} measured in one template only, so that nothing can be told of {them}."
 
 
-def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: str | None) -> PairComparison:
+def _pair(
+    pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: str | None, chosen_from: int
+) -> PairComparison:
     values = {metric: pairing.values(metric) for metric in metrics if pairing.can_compare(metric)}
     compared = [
         MetricValues(metric_spec(metric), pairing.by_template(pairs), pairing.left_out(metric))
@@ -230,7 +240,13 @@ def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: s
         errors_b=sum(question.errors for _, question in pairing.questions()),
         left_out_a=len(a.numbers.questions) - len(pairing.common),
         left_out_b=len(b.numbers.questions) - len(pairing.common),
-        metrics=compared_metrics(compared, main=main, number_of_templates=number_of_templates, letter=summary.letter),
+        metrics=compared_metrics(
+            compared,
+            main=main,
+            number_of_templates=number_of_templates,
+            letter=summary.letter,
+            chosen_from=chosen_from,
+        ),
         flips=flips,
         questions=tuple(questions),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import floor, isclose, log10
+from math import ceil, floor, isclose, log2, log10
 from typing import Literal
 
 from graphrag_eval_lc.prices import dollars
@@ -137,6 +137,8 @@ class MetricComparison:
             p-value is below 0.05. None where it cannot be said: with one question, one template of several, a mean of
             0 to take 5 % of, and where nothing differs in what has no greatest value.
         sentence: All that for people.
+        chosen_from: From how many runs A was chosen as the best, else 1; ``p_value`` and what follows from it, such as
+            ``interval`` and ``power``, take it into account (Bonferroni).
     """
 
     metric: str
@@ -169,6 +171,7 @@ class MetricComparison:
     questions_needed_high: int | None
     power: float | None
     sentence: str
+    chosen_from: int = 1
 
     @property
     def deciding_p_value(self) -> float:
@@ -287,7 +290,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
             which = "the 1 question that has it" if one else f"each of the {questions} that have it"
             which += f" ({metric.left_out:,} left out)"
         return f"{metric.metric} is the same in A and {letter} for {which}."
-    kind = "95 % interval" if metric.is_main else "interval"
+    kind = "95 % interval" if metric.is_main and metric.chosen_from == 1 else "interval"
     interval = f", {kind} {interval_text(metric)}" if metric.interval else ""
     p_value = f"{'' if metric.is_main else 'adjusted '}{p_statement(metric.deciding_p_value)}"
     change = change_text(metric.difference, metric.unit)
@@ -301,7 +304,12 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
 
 def too_few_text(metric: MetricComparison) -> str:
     """Say why the test cannot tell a difference, where ``can_tell`` is false."""
-    return f"{_too_few(metric)}, and with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below {SIGNIFICANT}"
+    return f"{_too_few(metric)}, and with fewer than {_fewest(metric)} no p-value is below {SIGNIFICANT}"
+
+
+def _fewest(metric: MetricComparison) -> int:
+    """Return how many templates must differ: FEWEST_FOR_A_VERDICT, more next to the best of several runs."""
+    return max(FEWEST_FOR_A_VERDICT, ceil(log2(2 * metric.chosen_from / SIGNIFICANT)))
 
 
 def _too_few(metric: MetricComparison) -> str:
@@ -312,7 +320,7 @@ def _too_few(metric: MetricComparison) -> str:
     differ = metric.templates_better + metric.templates_worse
     if not differ:
         return f"no {unit}'s mean differs"
-    if differ < FEWEST_FOR_A_VERDICT:
+    if differ < _fewest(metric):
         return f"only {counted(differ, f'{unit} differs', f'{unit}s differ')}"
     which = better_or_worse(metric)
     number = metric.templates_better if which == "better" else metric.templates_worse

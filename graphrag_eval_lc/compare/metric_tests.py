@@ -55,7 +55,7 @@ class MetricValues:
 
 
 def compared_metrics(
-    metrics: Sequence[MetricValues], *, main: str | None, number_of_templates: int, letter: str
+    metrics: Sequence[MetricValues], *, main: str | None, number_of_templates: int, letter: str, chosen_from: int = 1
 ) -> tuple[MetricComparison, ...]:
     """Compare two runs in metrics that are tested together.
 
@@ -68,10 +68,12 @@ def compared_metrics(
             adjusted ones.
         number_of_templates: How many templates the common questions have.
         letter: What the run that is compared with A is called.
+        chosen_from: From how many runs A was chosen as the best. All p-values are multiplied by it (Bonferroni), since
+            the best of many looks better than it is.
     """
     all_values = {values.spec.key: values for values in metrics}
     differences = {key: _mean_difference(values, number_of_templates) for key, values in all_values.items()}
-    measured = [_measured(values, differences[key], key == main) for key, values in all_values.items()]
+    measured = [_measured(values, differences[key], key == main, chosen_from) for key, values in all_values.items()]
     tested = [metric for metric in measured if metric.is_tested]
     parts = {metric.metric for metric in tested if is_part_of_main(metric.metric)}
     families = [[metric for metric in tested if (metric.metric in parts) is are_parts] for are_parts in (False, True)]
@@ -105,7 +107,7 @@ def _mean_difference(values: MetricValues, number_of_templates: int) -> MeanDiff
 
 def _with_interval(metric: MetricComparison, difference: MeanDifference) -> MetricComparison:
     """Return the comparison with the interval at the level at which the verdict is."""
-    significance = SIGNIFICANT * metric.p_value / metric.deciding_p_value
+    significance = SIGNIFICANT / metric.chosen_from * metric.p_value / metric.deciding_p_value
     is_found = metric.verdict != "no evidence"
     interval = difference.interval(1 - significance * (1 + _ROUNDING if is_found else 1 - _ROUNDING))
     if interval is not None and metric.is_proportion:
@@ -117,7 +119,7 @@ def _with_needed(metric: MetricComparison, difference: MeanDifference, number_of
     """Return the comparison with the number of questions that it takes."""
     if not metric.is_tested or 1 < metric.number_of_templates < FEWEST_FOR_A_VERDICT:
         return metric
-    significance = SIGNIFICANT if metric.is_main else SIGNIFICANT / number_of_tests
+    significance = SIGNIFICANT / (metric.chosen_from * (1 if metric.is_main else number_of_tests))
     low, high = difference.questions_needed_range(significance) or (None, None)
     return replace(
         metric,
@@ -127,7 +129,9 @@ def _with_needed(metric: MetricComparison, difference: MeanDifference, number_of
     )
 
 
-def _measured(values: MetricValues, mean_difference: MeanDifference | None, is_main: bool) -> MetricComparison:
+def _measured(
+    values: MetricValues, mean_difference: MeanDifference | None, is_main: bool, chosen_from: int
+) -> MetricComparison:
     """Return the comparison in one metric for itself, without what depends on the others and without a verdict."""
     spec, by_template = values.spec, values.differences()
     pairs = [pair for group in values.pairs_by_template.values() for pair in group]
@@ -152,9 +156,9 @@ def _measured(values: MetricValues, mean_difference: MeanDifference | None, is_m
         difference=fsum(differences) / len(differences),
         interval=None,
         confidence=1 - SIGNIFICANT,
-        p_value=1.0 if mean_difference is None else mean_difference.p_value,
+        p_value=1.0 if mean_difference is None else min(1.0, chosen_from * mean_difference.p_value),
         adjusted_p_value=1.0,
-        can_tell=mean_difference is not None and lowest_p_value(by_template) < SIGNIFICANT,
+        can_tell=mean_difference is not None and chosen_from * lowest_p_value(by_template) < SIGNIFICANT,
         is_tested=bool(wins or losses) and mean_difference is not None,
         effect_size=cohens_dz(differences),
         wins=wins,
@@ -166,8 +170,9 @@ def _measured(values: MetricValues, mean_difference: MeanDifference | None, is_m
         questions_needed=None,
         questions_needed_low=None,
         questions_needed_high=None,
-        power=None if mean_difference is None or not drop else mean_difference.power(drop, SIGNIFICANT),
+        power=None if mean_difference is None or not drop else mean_difference.power(drop, SIGNIFICANT / chosen_from),
         sentence="",
+        chosen_from=chosen_from,
     )
 
 

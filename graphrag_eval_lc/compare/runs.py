@@ -99,13 +99,14 @@ class RunResults:
             sections["steps"] = {key: value for key, value in steps.items() if key != "kinds"}
         return load_config(sections, has_llm=True, has_embeddings=True)
 
-    def numbers(self, metrics: Iterable[str] = ()) -> RunValues:
+    def numbers(self, metrics: Iterable[str] = (), *, only: bool = False) -> RunValues:
         """Return the values of the metrics of the run's questions.
 
         Args:
             metrics: Further metrics beside those of the configuration: keys of the results.
+            only: Whether no others are read.
         """
-        numbers = RunValues(self.config(), metrics)
+        numbers = RunValues(self.config(), metrics, only=only)
         for result in self:
             numbers.add(result)
         return numbers

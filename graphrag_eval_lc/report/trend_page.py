@@ -22,8 +22,10 @@ from graphrag_eval_lc.report.comparison_page import write_comparison
 from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.page import relative_address, render_page
 from graphrag_eval_lc.run_folder import RESULTS_FILE
+from graphrag_eval_lc.run_store.baselines import PREVIOUS
 from graphrag_eval_lc.run_store.stored_runs import StoredRun
 from graphrag_eval_lc.run_store.trend import RunTrend, TrendPoint, TrendValue
+from graphrag_eval_lc.texts import listed
 
 _SCRIPTS = ("scroll_boxes.js", "trend.js")
 _SHORT = 8  # of a digest, as people see it
@@ -40,7 +42,7 @@ def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool
     Args:
         trend: What ``trend`` returned.
         path: The file; an existing one is replaced as a whole.
-        comparisons: Whether the comparison of each run with the one before it is written, into a folder beside the
+        comparisons: Whether the comparison of each run with its baseline is written, into a folder beside the
             file that is called as it is and ``_comparisons``. Those that are there and were made of the same results
             stay.
 
@@ -60,14 +62,16 @@ def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool
 def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Path]]:
     """Write the comparisons that are missing or out of date; yield each with the folder of its later run."""
     folder = target.parent / f"{target.stem}_comparisons"
-    for before, after in zip(trend.points, trend.points[1:], strict=False):
-        page = folder / _name(before.run, after.run)
-        stamp = _stamp((before.run, after.run))
+    for point in trend.points:
+        if point.baseline is None:
+            continue
+        runs = (*point.baseline.runs, point.run)
+        page, stamp = folder / _name(runs), _stamp(runs, point.baseline.chosen_from)
         if _is_made_of(page, stamp):
-            yield after.run.path, page
+            yield point.run.path, page
             continue
         try:
-            comparison = compare_runs(before.run.path, after.run.path)
+            comparison = compare_runs(point.baseline, point.run.path)
         except ComparisonError:  # they have no question or no metric in common
             continue
         try:
@@ -76,20 +80,21 @@ def _comparison_pages(trend: RunTrend, target: Path) -> Iterator[tuple[Path, Pat
             raise cannot_write(folder, problem) from problem
         write_comparison(comparison, page)
         _add(page, stamp)
-        yield after.run.path, page
+        yield point.run.path, page
 
 
-def _name(before: StoredRun, after: StoredRun) -> str:
+def _name(runs: Sequence[StoredRun]) -> str:
     """Return the name of a comparison's file: those of both runs, told apart where others are called the same."""
-    names = [_NOT_IN_NAMES.sub("_", run.path.resolve().name)[:40] for run in (before, after)]
-    paths = "\0".join(str(run.path.resolve()) for run in (before, after))
+    names = [_NOT_IN_NAMES.sub("_", run.path.resolve().name)[:40] for run in (runs[0], runs[-1])]
+    paths = "\0".join(str(run.path.resolve()) for run in runs)
     return f"{'__'.join(names)}-{hashlib.sha256(paths.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.html"
 
 
-def _stamp(runs: Sequence[StoredRun]) -> bytes:
+def _stamp(runs: Sequence[StoredRun], chosen_from: int) -> bytes:
     """Return what the end of a comparison says of the results that it is made of; clocks that jump matter nothing."""
     known = [(run.path / RESULTS_FILE).lstat() for run in runs if (run.path / RESULTS_FILE).is_file()]
-    return f"<!-- results {[(each.st_size, each.st_mtime_ns) for each in known]} -->\n".encode()
+    of_choice = f" chosen from {chosen_from}" if chosen_from > 1 else ""
+    return f"<!-- results {[(each.st_size, each.st_mtime_ns) for each in known]}{of_choice} -->\n".encode()
 
 
 def _is_made_of(page: Path, stamp: bytes) -> bool:
@@ -186,9 +191,13 @@ def _row(metric: str, run: Mapping[str, Any], point: TrendPoint, comparisons: Ma
 
 
 def _latest(trend: RunTrend, metric: str) -> str | None:
-    """Say how the last run stands beside the one before."""
-    difference = trend.points[-1].differences.get(metric)
-    return None if difference is None else f"The last run (B) beside the one before (A): {difference.sentence}"
+    """Say how the last run compares with its baseline."""
+    point = trend.points[-1]
+    difference = point.differences.get(metric)
+    if difference is None or point.baseline is None:
+        return None
+    other = "the one before" if trend.against == PREVIOUS else listed([run.label for run in point.baseline.runs], 3)
+    return f"The last run (B) compared with {other} (A): {difference.sentence}"
 
 
 def _interval(value: TrendValue | None, unit: str) -> str:

@@ -26,6 +26,7 @@ from graphrag_eval_lc.texts import shortened
 _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
+_SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -254,8 +255,13 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
     return path
 
 
-def read_aggregates(folder: Path) -> dict[str, Any]:
+def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
     """Return the aggregates in a run's folder; empty where there are none.
+
+    Args:
+        folder: The folder.
+        section: The only section that is needed, such as ``micro``: without those of many templates it is read some 100
+            times faster.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -263,7 +269,8 @@ def read_aggregates(folder: Path) -> dict[str, Any]:
     path = folder / AGGREGATES_FILE
     try:
         with open_to_read(path) as file:
-            aggregates = yaml.load(file.read().decode("utf-8"), Loader=_LOADER)
+            text = file.read().decode("utf-8")
+        aggregates = yaml.load(text if section is None else _section(text, section), Loader=_LOADER)
     except FileNotFoundError:
         return {}
     except OSError as problem:
@@ -272,6 +279,13 @@ def read_aggregates(folder: Path) -> dict[str, Any]:
         hint = "Write it anew: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError("the aggregates of the run cannot be read", path=path, hint=hint) from problem
     return aggregates if isinstance(aggregates, dict) else {}
+
+
+def _section(text: str, name: str) -> str:
+    """Return a section of aggregates as this package writes them; all of them if they were written otherwise."""
+    _, heading, rest = text.partition(f"\n{name}:\n")
+    end = _SECTION_START.search(rest)
+    return f"{name}:\n{rest[: end.start() if end else None]}" if heading else text
 
 
 def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:

@@ -102,6 +102,10 @@ class StoredRun:
         """
         return read_aggregates(self.path)
 
+    @cached_property
+    def _micro(self) -> Mapping[str, Any]:
+        return _mapping(read_aggregates(self.path, "micro").get("micro"))
+
     def means(self, metrics: Iterable[str]) -> dict[str, ScoreMean]:
         """Return the means of scores, as the report shows them: failed questions count as 0 in the first of each.
 
@@ -113,19 +117,18 @@ class StoredRun:
         Raises:
             RunFolderError: A file of the run cannot be read.
         """
-        micro = _mapping(self.aggregates.get("micro"))
+        micro = self._micro
         if not micro.get(NUMBER_OF_ERROR_SAMPLES):
             known = ((metric, _number(_mapping(micro.get(metric)).get("mean"))) for metric in metrics)
             return {metric: ScoreMean(mean, mean) for metric, mean in known if mean is not None}
         named = list(metrics)
         with recorded_only_here():
-            values = score_values(run_results(self.path).numbers(named))
+            values = score_values(run_results(self.path).numbers(named, only=True))
         return {metric: values[metric].mean() for metric in named if metric in values}
 
     def metrics(self) -> list[str]:
         """Return the scores that the run has."""
-        micro = _mapping(self.aggregates.get("micro"))
-        return [key for key, value in micro.items() if _is_score(key) and "mean" in _mapping(value)]
+        return [key for key, value in self._micro.items() if _is_score(key) and "mean" in _mapping(value)]
 
     def row(self, metrics: Iterable[str] = (MAIN_METRIC,)) -> dict[str, Any]:
         """Return what a list of runs shows of the run, as JSON has it; what is not known is None.
@@ -143,7 +146,7 @@ class StoredRun:
             RunFolderError: A file of the run cannot be read.
         """
         finished = self.is_finished
-        micro = _mapping(self.aggregates.get("micro")) if finished else {}
+        micro = self._micro if finished else {}
         totals = _mapping(self.record.get("totals"))
         dataset = _mapping(self.record.get("dataset"))
         means = self.means(metrics) if finished else {}

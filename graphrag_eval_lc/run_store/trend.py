@@ -19,7 +19,8 @@ from graphrag_eval_lc.compare.runs import NamedRun, Pairing, run_results
 from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
-from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, MAIN_METRIC, TOTAL_TOKENS, metric_spec
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
+from graphrag_eval_lc.run_store.baselines import BEST, PREVIOUS, Baseline, baseline_of, main_metric
 from graphrag_eval_lc.run_store.run_changes import changes_between
 from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
 from graphrag_eval_lc.stats import mean_interval
@@ -68,7 +69,8 @@ class TrendPoint:
         templates: The scores by metric, then by template.
         spent: The means of tokens, cost in USD and seconds a question, by metric; absent where not known.
         changes: What else changed since the run before, as short sentences.
-        differences: How the run differs from the one before, by metric; absent where they cannot be compared.
+        differences: How the run differs from its baseline, by metric; absent where they cannot be compared.
+        baseline: What it is compared with: the run before, or what ``against`` says. None if there is nothing.
     """
 
     run: StoredRun
@@ -79,6 +81,7 @@ class TrendPoint:
     spent: Mapping[str, float]
     changes: Sequence[str] = ()
     differences: Mapping[str, MetricComparison] = field(default_factory=dict)
+    baseline: Baseline | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,12 +93,14 @@ class RunTrend:
         metrics: The scores that are shown, the main one first.
         points: The runs.
         warnings: What is to be known, such as runs that are left out.
+        against: What each run is compared with.
     """
 
     folder: Path
     metrics: tuple[str, ...]
     points: tuple[TrendPoint, ...]
     warnings: tuple[str, ...] = ()
+    against: str = PREVIOUS
 
     @on_one_line
     def __repr__(self) -> str:
@@ -162,6 +167,8 @@ class RunTrend:
                     if difference is not None
                     else {}
                 )
+                if difference is not None and point.baseline is not None and self.against != PREVIOUS:
+                    compared["against"] = " + ".join(str(run.path) for run in point.baseline.runs)
                 yield {
                     **_run_cells(point),
                     "metric": metric,
@@ -187,11 +194,12 @@ def trend(
     template_ids: Sequence[str] = (),
     tags: Sequence[str] = (),
     last: int | None = None,
+    against: str = PREVIOUS,
 ) -> RunTrend:
     """Return how scores and costs changed over the runs in a folder.
 
     Runs are ordered by when they began; those that did not come to their end are left out. Each is compared with the
-    one before it, by the questions that both have, as ``compare_runs`` does.
+    one before it, or with another one, by the questions that both have, as ``compare_runs`` does.
 
     Args:
         folder: The folder of the runs.
@@ -199,11 +207,15 @@ def trend(
         template_ids: Only the questions of these templates.
         tags: Only the runs that have all these tags.
         last: Only the last runs, this many.
+        against: What each run is compared with. ``previous``: the run before. A loss that is small in each run is found
+            against ``first``, the first run on the same dataset, or ``best``, the best one before by the main metric:
+            p-values are then multiplied by the number of runs that it was chosen from. Or a run: its label, the name
+            of its folder or its path. But for ``previous``, runs of one commit that are otherwise alike are pooled.
 
     Raises:
         RunFolderError: There is no such folder, or a file of a run cannot be read.
         OptionError: The folder has no such run that came to its end; or none of the runs has a score or a template that
-            is named; or a metric says what was spent.
+            is named; or a metric says what was spent; or there is no run as ``against`` says.
         MissingExtraError: scipy is not installed.
 
     Example:
@@ -223,23 +235,17 @@ def trend(
             "run that did not come to its end is" if len(unfinished) == 1 else "runs that did not come to their end are"
         )
         warnings.append(f"{len(unfinished)} {have} left out: {listed(unfinished, 3)}")
-    if last is not None:
-        runs = runs[-last:] if last > 0 else []
-    if not runs:
+    shown = runs if last is None else runs[-last:] if last > 0 else []
+    if not shown:
         what = "none of the runs has these tags" if found and not chosen else "no run in the folder came to its end"
         what = "the folder holds only shards, which merge puts together" if chosen and not whole else what
         raise OptionError(what, path=folder, hint="Give the folder that run, score or demo wrote runs to.")
-    wanted = tuple(dict.fromkeys(metrics)) if metrics else (_main_metric(runs),)
-    _refuse_unknown(wanted, runs)
-    seen: dict[str, None] = {}
-    points = tuple(_points(runs, wanted, frozenset(template_ids), seen))
-    _refuse_unknown_templates(template_ids, list(seen))
-    return RunTrend(Path(folder), wanted, points, tuple(warnings))
-
-
-def _main_metric(runs: Sequence[StoredRun]) -> str:
-    known = [metric for run in runs for metric in run.metrics()]
-    return MAIN_METRIC if MAIN_METRIC in known or not known else next(iter(runs[-1].metrics()), known[-1])
+    wanted = tuple(dict.fromkeys(metrics)) if metrics else (main_metric(shown),)
+    _refuse_unknown(wanted, shown)
+    read = _ReadRuns(wanted, frozenset(template_ids))
+    points = tuple(_points(shown, runs, against, read))
+    _refuse_unknown_templates(template_ids, list(read.templates))
+    return RunTrend(Path(folder), wanted, points, tuple(warnings), against)
 
 
 def _refuse_unknown(metrics: Iterable[str], runs: Sequence[StoredRun]) -> None:
@@ -261,40 +267,85 @@ def _refuse_unknown_templates(template_ids: Iterable[str], known: Sequence[str])
             raise OptionError(what, hint=f"{named(known, template_id)}." if known else "Give no template.")
 
 
-def _points(
-    runs: Iterable[StoredRun], metrics: Sequence[str], template_ids: frozenset[str], seen: dict[str, None]
-) -> Iterator[TrendPoint]:
-    """Yield the runs' points, and note the templates that were seen."""
-    before: tuple[StoredRun, NamedRun] | None = None
-    for run in runs:
+class _ReadRuns:
+    """The values of runs in the metrics of a trend; of several runs together they are those of repeats.
+
+    Attributes:
+        metrics: The metrics, the main one first.
+        templates: The templates that were seen.
+    """
+
+    def __init__(self, metrics: Sequence[str], template_ids: frozenset[str]) -> None:
+        self.metrics = metrics
+        self.templates: dict[str, None] = {}
+        self._template_ids = template_ids
+        self._known: dict[tuple[Path, ...], NamedRun] = {}
+
+    def of(self, runs: Sequence[StoredRun]) -> NamedRun:
+        """Return the values of a run, or of several that are pooled."""
+        key = tuple(run.path for run in runs)
+        if key not in self._known:
+            self._known[key] = self._read(runs[0]) if len(runs) == 1 else self._pooled(runs)
+        return self._known[key]
+
+    def mean(self, run: StoredRun) -> float | None:
+        """Return a run's mean of the main metric; None where it has none."""
+        scores = score_values(self.of([run]).numbers)
+        return scores[self.metrics[0]].mean().every if self.metrics[0] in scores else None
+
+    def forget_all_but(self, *kept: Sequence[StoredRun]) -> None:
+        """Forget the values of all other runs."""
+        keys = {tuple(run.path for run in runs) for runs in kept}
+        self._known = {key: known for key, known in self._known.items() if key in keys}
+
+    def _read(self, run: StoredRun) -> NamedRun:
         results = run_results(run.path)
-        numbers = RunValues(results.config(), metrics)
+        numbers = RunValues(results.config(), (*self.metrics, *SPENT), only=True)
         for result in results:
             template_id = str(result.get("template_id"))
-            seen[template_id] = None
-            if not template_ids or template_id in template_ids:
+            self.templates[template_id] = None
+            if not self._template_ids or template_id in self._template_ids:
                 numbers.add(result)
-        this = run, NamedRun("B", results, numbers)
-        yield _point(before, this, metrics)
-        before = run, NamedRun("A", results, numbers)
+        return NamedRun("", results, numbers)
+
+    def _pooled(self, runs: Sequence[StoredRun]) -> NamedRun:
+        known = [self.of([run]) for run in runs]
+        numbers = RunValues(known[0].results.config(), (*self.metrics, *SPENT), only=True)
+        for each in known:
+            numbers.add_all(each.numbers)
+        return NamedRun("", known[0].results, numbers)
 
 
-def _point(
-    before: tuple[StoredRun, NamedRun] | None, this: tuple[StoredRun, NamedRun], metrics: Sequence[str]
-) -> TrendPoint:
-    run, known = this
-    scores = score_values(known.numbers)
-    questions = known.numbers.questions.values()
-    values = {metric: value for metric in metrics if metric in scores and (value := _value(metric, scores[metric]))}
+def _points(
+    shown: Sequence[StoredRun], runs: Sequence[StoredRun], against: str, read: _ReadRuns
+) -> Iterator[TrendPoint]:
+    before: StoredRun | None = None
+    for run in shown:
+        earlier = shown if against == PREVIOUS else runs
+        baseline = baseline_of(run, earlier, against, metric=read.metrics[0], mean_of=read.mean)
+        yield _point(before, run, baseline, read)
+        if against != BEST:
+            read.forget_all_but([run], *([] if baseline is None else [baseline.runs]))
+        before = run
+
+
+def _point(before: StoredRun | None, run: StoredRun, baseline: Baseline | None, read: _ReadRuns) -> TrendPoint:
+    numbers = read.of([run]).numbers
+    scores = score_values(numbers)
+    questions = numbers.questions.values()
+    values = {
+        metric: value for metric in read.metrics if metric in scores and (value := _value(metric, scores[metric]))
+    }
     return TrendPoint(
         run=run,
         number_of_questions=len(questions),
         number_of_errors=sum(question.errors for question in questions),
         values=values,
         templates={metric: dict(_by_template(metric, scores[metric])) for metric in values},
-        spent={metric: mean for metric in SPENT if (mean := _mean_spent(known.numbers, metric)) is not None},
-        changes=() if before is None else changes_between(before[0], run),
-        differences={} if before is None else _differences(before[1], known, list(values)),
+        spent={metric: mean for metric in SPENT if (mean := _mean_spent(numbers, metric)) is not None},
+        changes=() if before is None else changes_between(before, run),
+        differences={} if baseline is None else _differences(baseline, run, read, list(values)),
+        baseline=baseline,
     )
 
 
@@ -331,9 +382,11 @@ def _mean_spent(numbers: RunValues, metric: str) -> float | None:
     return fsum(spent) / len(spent) if spent else None
 
 
-def _differences(before: NamedRun, this: NamedRun, metrics: Sequence[str]) -> dict[str, MetricComparison]:
-    """Compare two runs in each metric by itself, as the main one of ``compare_runs``."""
-    pairing = Pairing.of(before, this)
+def _differences(
+    baseline: Baseline, run: StoredRun, read: _ReadRuns, metrics: Sequence[str]
+) -> dict[str, MetricComparison]:
+    """Compare a run with its baseline in each metric by itself, as the main one of ``compare_runs``."""
+    pairing = Pairing.of(read.of(baseline.runs), read.of([run]))
     if not pairing.common or pairing.texts_that_differ() == len(pairing.common):
         return {}
     number = len(set(pairing.template_ids().values()))
@@ -341,7 +394,9 @@ def _differences(before: NamedRun, this: NamedRun, metrics: Sequence[str]) -> di
     for metric in metrics:
         if pairing.can_compare(metric) and (pairs := pairing.values(metric)):
             values = MetricValues(metric_spec(metric), pairing.by_template(pairs), pairing.left_out(metric))
-            (found[metric],) = compared_metrics([values], main=metric, number_of_templates=number, letter=this.letter)
+            (found[metric],) = compared_metrics(
+                [values], main=metric, number_of_templates=number, letter="B", chosen_from=baseline.chosen_from
+            )
     return found
 
 

@@ -87,6 +87,22 @@ def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> N
     assert values_of(result, metrics=("level",)).measured() == ["level"]
 
 
+@pytest.mark.parametrize(
+    "wanted", [("own", "elapsed_sec"), ("retrieval_utilization",), ("retrieval_ids_recall", "steps_score")]
+)
+def test_only_some_metrics_have_the_values_that_they_have_among_all(wanted: tuple[str, ...]) -> None:
+    steps = [{"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_ids_recall": 1.0}]
+    result = {"template_id": "t", "question_id": "q", "custom_metrics": ["own"], "own": 2, "answer_f1": 1.0}
+    result |= {"actual_steps": steps, "retrieval_missing": 1, "steps_score": 0.5, "elapsed_sec": 3.0}
+    every, some = RunValues(metrics=wanted), RunValues(metrics=wanted, only=True)
+    for values in (every, some):
+        values.add(result)
+        values.add({**result, "repeat": 2, "error": "away"})
+    assert sorted(some.measured()) == sorted(wanted)
+    scores = [[values.questions["q"].score(metric) for metric in wanted] for values in (every, some)]
+    assert scores[0] == scores[1]
+
+
 def test_where_less_is_better_failed_samples_count_as_the_greatest_value(metrics: Any) -> None:
     metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, 9.0), needs="reference_steps"))
     measured = {"hops": 3, "custom_metrics": ["hops"]}

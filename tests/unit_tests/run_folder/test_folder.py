@@ -11,6 +11,7 @@ import yaml
 
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.run_folder import FORMAT_VERSION, RunFolder, iter_results
+from graphrag_eval_lc.run_folder.folder import read_aggregates
 
 
 def test_files_of_a_run(tmp_path: Path) -> None:
@@ -28,6 +29,18 @@ def test_files_of_a_run(tmp_path: Path) -> None:
     assert json.loads((folder.path / "run.json").read_text()) == {"format_version": FORMAT_VERSION, "run_id": "r"}
     names = {".lock", "aggregates.yaml", "responses.jsonl", "results.jsonl", "run.json"}
     assert {path.name for path in folder.path.iterdir()} == names
+
+
+@pytest.mark.parametrize("per_template", [{}, {"micro": {"n": 2}, "a\nmicro:\nb": {"m": {"mean": 0.5}, "n": 1}}])
+def test_one_section_of_aggregates_is_that_among_all(tmp_path: Path, per_template: dict[str, object]) -> None:
+    aggregates = {"per_template": per_template, "micro": {"n": 1, "m": {"mean": 0.5}}, "macro": {"m": 1.0}}
+    RunFolder(tmp_path).write_aggregates(aggregates)
+    assert read_aggregates(tmp_path) == aggregates
+    for section in aggregates:
+        assert read_aggregates(tmp_path, section)[section] == aggregates[section]
+    assert "per_template" not in read_aggregates(tmp_path, "micro")
+    (tmp_path / "aggregates.yaml").write_text(json.dumps(aggregates))  # as others may write it
+    assert read_aggregates(tmp_path, "micro")["micro"] == aggregates["micro"]
 
 
 def test_earlier_run_is_what_run_json_says(tmp_path: Path) -> None:

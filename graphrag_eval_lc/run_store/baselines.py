@@ -1,0 +1,166 @@
+"""Which run of a folder another one is compared with: the one before, the first, the best, or a named one."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.config.base import named
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
+from graphrag_eval_lc.run_folder import read_run
+from graphrag_eval_lc.run_store.run_changes import changes_between
+from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
+
+PREVIOUS, FIRST, BEST = "previous", "first", "best"
+Group = tuple[StoredRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a run is compared with; ``compare_runs`` accepts it as a run.
+
+    Attributes:
+        runs: The run. If there are several, they are of one commit, and their answers count as repeats.
+        chosen_from: From how many runs (or commits) it was chosen as the best; else 1.
+    """
+
+    runs: Group
+    chosen_from: int = 1
+
+    @property
+    def output_dir(self) -> Path:
+        """The folder of its first run."""
+        return self.runs[0].path
+
+    def iter_results(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the results of its runs."""
+        for run in self.runs:
+            yield from run_results(run.path)
+
+
+def baseline_of(
+    run: StoredRun,
+    runs: Sequence[StoredRun],
+    against: str,
+    *,
+    metric: str = MAIN_METRIC,
+    mean_of: Callable[[StoredRun], float | None] | None = None,
+) -> Baseline | None:
+    """Return what a run is compared with; None if there is nothing.
+
+    The first and the best are chosen from the earlier runs that were not stopped and have the run's questions in the
+    same dataset. All runs of the same commit belong to them, if nothing else differs that is recorded.
+
+    Args:
+        run: The run, which is never part of its baseline.
+        runs: The runs that came to their end, the oldest first.
+        against: ``previous``, ``first``, ``best``, or a run: its label, the name of its folder, or its path.
+        metric: The score that says which run is the best.
+        mean_of: Returns a run's mean of that score; by default that in its folder, failed questions as 0.
+
+    Raises:
+        OptionError: There is no run of that name.
+    """
+    at = next((index for index, each in enumerate(runs) if _is_same(each, run)), len(runs))
+    if against == PREVIOUS:
+        return Baseline((runs[at - 1],)) if at else None
+    if against not in (FIRST, BEST):
+        wanted = _run_named(against, runs)
+        groups = _by_commit([each for each in runs if not _is_same(each, run)])
+        return next((Baseline(group) for group in groups if wanted in group), None)
+    groups = _by_commit([each for each in runs[:at] if _is_comparable(each, run)])
+    if against == FIRST:
+        return Baseline(groups[0]) if groups else None
+    find = mean_of or (lambda each: mean.every if (mean := each.means([metric]).get(metric)) else None)
+    known = ([value for each in group if (value := find(each)) is not None] for group in groups)
+    means = [(fsum(values) / len(values), group) for values, group in zip(known, groups, strict=True) if values]
+    best = min if metric_spec(metric).lower_is_better else max
+    return Baseline(best(means, key=lambda each: each[0])[1], len(means)) if means else None
+
+
+def baseline_in(
+    folder: str | PathLike[str],
+    run: str | PathLike[str],
+    against: str,
+    *,
+    metric: str | None = None,
+    but: Iterable[str | PathLike[str]] = (),
+) -> Baseline:
+    """Return the run in a folder of runs that another run is compared with, as ``baseline_of`` chooses it.
+
+    Args:
+        folder: The folder of runs.
+        run: The run, in this folder or elsewhere.
+        against: ``previous``, ``first``, ``best``, or a run: its label, the name of its folder, or its path.
+        metric: The score that says which run is the best; None: steps_score, or if no run has it the first score.
+        but: Runs that are not meant.
+
+    Raises:
+        RunFolderError: There is no such folder, or no run in it that the run can be compared with.
+        OptionError: There is no run of that name.
+
+    Example:
+        >>> baseline = baseline_in("runs/", "runs/today", "best")  # doctest: +SKIP
+        >>> compare_runs(baseline, "runs/today").pairs[0].metric("steps_score").verdict  # doctest: +SKIP
+        'worse'
+    """
+    left_out = {Path(path).resolve() for path in but} - {Path(run).resolve()}
+    known = [each for each in list_runs(folder) if each.is_finished and each.shard is None]
+    runs = [each for each in known if each.path.resolve() not in left_out]
+    this = StoredRun(Path(run), read_run(Path(run)) or {})
+    found = baseline_of(this, runs, against, metric=metric or (main_metric(runs) if runs else MAIN_METRIC))
+    if found is None:
+        what = f"the folder holds no earlier finished run with the questions and the dataset of {run}"
+        raise RunFolderError(what, path=folder, hint="Give another folder, or name the run to compare with.")
+    return found
+
+
+def main_metric(runs: Sequence[StoredRun]) -> str:
+    """Return the score that stands first: steps_score, or if no run has it the first one of the last run."""
+    known = [metric for run in runs for metric in run.metrics()]
+    return MAIN_METRIC if MAIN_METRIC in known or not known else next(iter(runs[-1].metrics()), known[-1])
+
+
+def _is_same(a: StoredRun, b: StoredRun) -> bool:
+    return a.path.resolve() == b.path.resolve()
+
+
+def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
+    """Return the run of a name: a path goes before a label or the name of a folder; of several it is the last."""
+    paths = [run for run in runs if Path(name).resolve() == run.path.resolve()]
+    found = paths or [run for run in runs if name in (run.label, run.path.name)]
+    if not found:
+        known = dict.fromkeys(each for run in runs for each in (run.label, run.path.name))
+        raise OptionError(f"there is no run {name}", hint=f"{named(list(known), name)}; or give first or best.")
+    return found[-1]
+
+
+def _is_comparable(earlier: StoredRun, run: StoredRun) -> bool:
+    """Return whether a run tells of the same questions as a later one."""
+    datasets = {each.dataset_digest for each in (earlier, run)} - {None}
+    asked, needed = (each.record.get("questions") for each in (earlier, run))
+    has_all = not isinstance(asked, Mapping) or not isinstance(needed, Mapping) or asked.keys() >= needed.keys()
+    scored = [each.record.get("scored_selection") or None for each in (earlier, run)]
+    return len(datasets) < 2 and has_all and scored[0] in (None, scored[1]) and not earlier.record.get("stopped")
+
+
+def _by_commit(runs: Sequence[StoredRun]) -> list[Group]:
+    """Group the runs of one commit between which nothing changed that is recorded, in the order of their first."""
+    groups: list[list[StoredRun]] = []
+    for run in runs:
+        alike = (group for group in groups if _is_repeat(group[0], run))
+        if group := next(alike, None):
+            group.append(run)
+        else:
+            groups.append([run])
+    return [tuple(group) for group in groups]
+
+
+def _is_repeat(first: StoredRun, run: StoredRun) -> bool:
+    is_of_commit = run.commit is not None and run.commit == first.commit and run.is_clean and first.is_clean
+    is_whole = not (first.record.get("stopped") or run.record.get("stopped"))
+    return bool(is_of_commit and is_whole and not changes_between(first, run))
