@@ -12,7 +12,7 @@ right less often ("everywhere"). Scores are 0 or 1, halves or fifths. The rules:
 * ``confirm N``: the same, and the questions that changed by more than 0.05 are asked N more times: the gate must fail
   on the means over all answers too.
 
-The goals, for noise up to 0.15: with ``confirm 2`` at most 8 of 100 runs of the same agent fail, and at least 80 of
+The goals, for noise up to 0.15: with ``confirm 1`` at most 8 of 100 runs of the same agent fail, and at least 80 of
 100 drops of 0.2 are found. Noise of 0.2 is shown beside. On some pairs of each cell the vectorised rules are compared
 with ``compare_runs`` and ``RegressionGate``.
 
@@ -41,7 +41,7 @@ MEANS, NOISES, MOST_NOISE = (0.9, 0.8, 0.6, 0.4), (0.05, 0.1, 0.15, 0.2), 0.15
 SCORES: Final = {"binary": 1, "halves": 2, "fifths": 5}
 EFFECTS = ("same", "breaks", "everywhere")
 FLIPS, CHECKED, ROUNDING = 1999, 1, 1e-9
-GOAL_OF_FALSE_ALARMS, GOAL_OF_FOUND = 0.08, 0.8
+GOAL_OF, GOAL_OF_FALSE_ALARMS, GOAL_OF_FOUND = "confirm 1", 0.08, 0.8
 RULES = ("p < 0.05", "drop > 0.05", "drop > 0.1", "regression", "and sign test", "confirm 1", "confirm 2", "confirm 3")
 
 
@@ -161,7 +161,7 @@ def counted(cell: Cell, effect: str, pairs: int, random: np.random.Generator) ->
         again = answers(cell.scores, after, times, random)
         over_all = np.where(changed, (run + times * again) / (1 + times), run) - baseline
         found[f"confirm {times}"] = is_asked & regression(over_all, sizes)
-        if times == 2:
+        if times == 1:
             check_twin(baseline, baseline + over_all, found[f"confirm {times}"] | ~is_asked)
     check_signs(differences, is_asked | ~fails)
     share = float(changed.mean(axis=1)[is_asked].mean()) if is_asked.any() else 0.0
@@ -231,14 +231,14 @@ def tell(results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], *,
             alarms = max(each.fails[rule] for each in of_effect["same"])
             least = [min(each.fails[rule] for each in of_effect[effect]) for effect in EFFECTS[1:]]
             rows.append((scores, questions, rule, alarms, *least))
-            if rule == "confirm 2":
+            if rule == GOAL_OF:
                 is_met &= alarms <= GOAL_OF_FALSE_ALARMS and min(least) >= GOAL_OF_FOUND
     headings = ["scores", "questions", "rule", "same agent fails", "finds breaks", "finds everywhere"]
     title = f"The worst agent of each row, noise {' to '.join(map(str, dict.fromkeys((noises[0], noises[-1]))))}"
     print_table(title, headings, rows, is_markdown=is_markdown)
-    of_rule = [row for row in rows if row[2] == "confirm 2"]
+    of_rule = [row for row in rows if row[2] == GOAL_OF]
     measured = f"{max(float(row[3]) for row in of_rule):.3f}, {min(min(map(float, row[4:])) for row in of_rule):.3f}"
-    what = f"at most {GOAL_OF_FALSE_ALARMS} false alarms, at least {GOAL_OF_FOUND} found"
+    what = f"{GOAL_OF}: at most {GOAL_OF_FALSE_ALARMS} false alarms, at least {GOAL_OF_FOUND} found"
     return goal(f"{what}, noise up to {noises[-1]}", measured, is_met=is_met)
 
 

@@ -88,8 +88,8 @@ async def abeside_baseline(
     again = await aask_again(_options_again(run, options, changed, elapsed_sec))
     run.warnings = [*run.warnings, *(f"confirmation: {warning}" for warning in again.warnings)]
     if again.stopped is not None:
-        run.stopped = {**again.stopped, "message": f"{again.stopped['message']}, while questions were asked again"}
-        return gate
+        run.stopped = again.stopped
+        return replace(gate, asked=len(changed))
     (last,) = (await asyncio.to_thread(compared, _AllAnswers(run, again))).regression_gates(options.max_drop)
     return replace(gate, asked=len(changed), times=options.confirm, last=last)
 

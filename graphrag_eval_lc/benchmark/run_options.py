@@ -354,7 +354,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         ),
         Cli(
             help="Before --fail-on-regression fails, ask the questions that changed since --baseline N more times; the "
-            "means over all answers then decide. 2 is a good number.",
+            "means over all answers then decide. 1 is enough.",
             metavar="N",
             panel=GATES,
         ),

@@ -172,7 +172,7 @@ def compare(
     from graphrag_eval_lc.report.json_documents import comparison_document
 
     if confirm is not None:
-        hint = "Let run do it: run QA --agent SPEC --baseline RUN_A --fail-on-regression --confirm 2."
+        hint = "Let run do it: run QA --agent SPEC --baseline RUN_A --fail-on-regression --confirm 1."
         raise OptionError("compare has no agent that it could ask again", key="--confirm", hint=hint)
     if baseline is not None:
         runs = [baseline_in(baseline, runs, is_told=not as_json), *runs]

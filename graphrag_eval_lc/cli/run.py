@@ -165,7 +165,7 @@ def run(
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
 
-    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent --baseline runs/main --fail-on-regression --confirm 2`
+    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent --baseline runs/main --fail-on-regression --confirm 1`
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/night-3-of-16 --shard 3/16`
     """

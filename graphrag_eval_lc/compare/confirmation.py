@@ -27,7 +27,7 @@ class ConfirmedGate:
         first: The gate on the run alone.
         chance: How often two runs of the same agent differ as much on these questions (``sign_test``); None if
             ``first`` passed, or nothing is to be confirmed.
-        asked: How many questions were asked again.
+        asked: How many questions were asked again, or were to be.
         times: How often.
         last: The gate on the means over all answers, those of the run and the further ones; None if no question was
             asked again, or not all of them as often as they should.
@@ -73,9 +73,10 @@ class ConfirmedGate:
                 f"{beside} it is not clear that B is worse in {metric.metric}: {alone}; two runs of the same agent "
                 f"differ as much in {100 * self.chance:.0f} of 100 cases, so no question was asked again"
             )
-        if self.last is None:
-            return f"{beside} {self.first}"
         questions = counted(self.asked, "question")
+        if self.last is None:
+            ended = f"; not confirmed, as the run ended while {questions} were asked again" if self.asked else ""
+            return f"{beside} {self.first}{ended}"
         return f"{beside} {self.last}; confirmed: {questions} asked {self.times:,} more times; the run alone: {alone}"
 
 
