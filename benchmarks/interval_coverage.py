@@ -13,8 +13,13 @@ an agent is at a template is drawn from a beta distribution. The intervals:
 * ``beta``: Clopper and Pearson's on the same, adjusted as by Korn and Graubard.
 * ``bootstrap``: percentiles of means over drawn templates, as ``bootstrap_interval``; on fewer runs.
 
-The goal is a coverage of ``mean_interval`` of at least 0.93 in every cell. Runs where any two scores of a template are
-either both drawn alone or one and the same ("all alike") are shown beside: few templates fail then, and as a whole.
+* ``kappa``: of Cohen's kappa, ``kappa_interval`` beside κ ± z · its standard error ("wald", of those
+  that exist), for kappa from 0 to 0.95,
+  2 to 4 answers of which the most frequent has a share of 0.33 to 0.9, raters with other shares, 20 to 200 items.
+
+The goal is a coverage of ``mean_interval`` of at least 0.93 in every cell, and the same of ``kappa_interval``. Runs
+where any two scores of a template are either both drawn alone or one and the same ("all alike") are shown beside: few
+templates fail then, and as a whole.
 
 ``--quick`` draws a tenth of the runs, ``--markdown`` prints the tables for the docs. The exit code is 1 where the goal
 is not met.
@@ -30,6 +35,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from scipy import stats
 
+from graphrag_eval_lc.metrics import kappa_interval
+from graphrag_eval_lc.metrics.agreement import KAPPA_PRIOR
 from graphrag_eval_lc.stats import mean_interval
 from graphrag_eval_lc.stats.mean_interval import PRIOR_WEIGHT
 
@@ -285,14 +292,110 @@ def _line(cells_of_row: list[str], *, is_markdown: bool) -> str:
     return "  ".join(f"{text:>14}" for text in cells_of_row)
 
 
+# --- Cohen's kappa ----------------------------------------------------------------------------------------------------
+
+ITEMS: Final = (20, 30, 50, 100, 200)
+KAPPAS: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
+ANSWERS: Final = (
+    (0.5, 0.5),
+    (0.7, 0.3),
+    (0.8, 0.2),
+    (0.9, 0.1),
+    (1 / 3,) * 3,
+    (0.6, 0.25, 0.15),
+    (0.8, 0.1, 0.1),
+    (0.7, 0.1, 0.1, 0.1),
+)
+# Raters of whom one is stricter: the shares of the cells.
+UNLIKE: Final = (
+    ((0.5, 0.2), (0.05, 0.25)),
+    ((0.7, 0.15), (0.02, 0.13)),
+    ((0.4, 0.3), (0.02, 0.28)),
+    ((0.75, 0.02), (0.1, 0.13)),
+    ((0.85, 0.06), (0.01, 0.08)),
+)
+
+
+def kappa_tables() -> Iterator[Array]:
+    """Yield the shares of the cells of tables with a known kappa."""
+    for shares, kappa in itertools.product(ANSWERS, KAPPAS):
+        yield kappa * np.diag(shares) + (1 - kappa) * np.outer(shares, shares)
+    yield from map(np.array, UNLIKE)
+
+
+def kappas_of(tables: Array) -> Ends:
+    """Return the kappa of each table (not a number where it is undefined), and its standard error."""
+    number = tables.sum(axis=(1, 2))
+    shares = tables / number[:, None, None]
+    first, second = shares.sum(axis=2), shares.sum(axis=1)
+    same = np.einsum("tii->ti", shares)
+    expected = (first * second).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappas = np.where(expected < 1 - 1e-12, (same.sum(axis=1) - expected) / (1 - expected), np.nan)
+        missed = 1 - kappas
+        pairs = shares * (second[:, :, None] + first[:, None, :]) ** 2
+        other = pairs.sum(axis=(1, 2)) - np.einsum("tii->ti", pairs).sum(axis=1)
+        variance = (same * (1 - (first + second) * missed[:, None]) ** 2).sum(axis=1)
+        variance += missed**2 * other - (kappas - expected * missed) ** 2
+        return kappas, np.sqrt(np.maximum(variance, 0) / number) / (1 - expected)
+
+
+def kappa_coverage(runs: int, random: np.random.Generator, *, is_markdown: bool) -> bool:
+    """Measure the intervals of kappa, print them, and return whether the goal is met."""
+    rows: dict[tuple[int, int], list[tuple[float, ...]]] = defaultdict(list)
+    upper = (1 + CONFIDENCE) / 2
+    for shares, items in itertools.product(kappa_tables(), ITEMS):
+        answers, true = len(shares), float(kappas_of(shares[None])[0][0])
+        tables = random.multinomial(items, shares.ravel(), runs).reshape(-1, answers, answers).astype(float)
+        tables = tables[~np.isnan(kappas_of(tables)[0])]
+        kappas, errors = kappas_of(tables)
+        centres, more = kappas_of(tables + KAPPA_PRIOR / answers**2)
+        half = stats.t.ppf(upper, items - 1) * more
+        low, high = (
+            np.clip(np.minimum(kappas, centres - half), -1, 1),
+            np.clip(np.maximum(kappas, centres + half), -1, 1),
+        )
+        for table, *ends in zip(tables[:CHECKED].astype(int).tolist(), low, high, strict=False):
+            if not np.allclose(kappa_interval(table) or (), ends, atol=2e-3):
+                sys.exit(f"the vectorised interval {ends} is not that of kappa_interval: {kappa_interval(table)}")
+        wald, is_there = stats.norm.ppf(upper) * errors, errors > 1e-6
+        is_held = is_there & (np.abs(kappas - true) <= wald + 1e-9)
+        held = (low <= true + 1e-9) & (true - 1e-9 <= high)
+        numbers = (
+            held.mean(),
+            is_held.sum() / is_there.sum(),
+            1 - is_there.mean(),
+            (high - low).mean(),
+            2 * wald[is_there].mean(),
+        )
+        rows[answers, items].append(tuple(map(float, numbers)))
+    print("\nKappa: the lowest coverage of the cells, the most without an interval, the mean width\n")
+    headings = ["answers", "items", "kappa_interval", "wald", "wald is missing", "width", "width of wald"]
+    print(_line(headings, is_markdown=is_markdown))
+    if is_markdown:
+        print(f"|{'---|' * len(headings)}")
+    for key, cells_of_row in rows.items():
+        held, wald, missing, width, of_wald = zip(*cells_of_row, strict=True)
+        numbers = (min(held), min(wald), max(missing), float(np.mean(width)), float(np.mean(of_wald)))
+        print(_line([*map(str, key), *(f"{number:.3f}" for number in numbers)], is_markdown=is_markdown))
+    lowest, allowed = min(min(each)[0] for each in rows.values()), GOAL - 2.5 * np.sqrt(GOAL * (1 - GOAL) / runs)
+    is_met = lowest >= allowed
+    print(f"\ncoverage of kappa_interval at least {GOAL} in every cell: {lowest:.3f}: {'met' if is_met else 'NOT MET'}")
+    return is_met
+
+
 def main() -> int:
     """Measure all cells, print the tables and whether the goal is met, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--kappa", action="store_true", help="only the intervals of kappa")
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     options = parser.parse_args()
     runs = RUNS // 10 if options.quick else RUNS
     random = np.random.default_rng(20)
+    is_kappa_met = kappa_coverage(runs, np.random.default_rng(21), is_markdown=options.markdown)
+    if options.kappa:
+        return 0 if is_kappa_met else 1
     found = {cell: measured(cell, runs, random) for cell in cells()}
     print_tables(found, is_markdown=options.markdown)
     # With fewer runs chance alone takes some cells below.
@@ -304,7 +407,7 @@ def main() -> int:
         others = ", ".join(f"{method} {each[method].coverage:.3f}" for method in METHODS[1:])
         print(f"  {each['mean_interval'].coverage:.3f}  {tuple(cell)}  ({others})")
     print(f"coverage at least {GOAL} in every cell drawn from beta distributions: {'NOT MET' if short else 'met'}")
-    return 1 if short else 0
+    return 1 if short or not is_kappa_met else 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.score_means import mean_text, means_note
-from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gates_in, state_in_run, without_baseline
+from graphrag_eval_lc.compare.gates import (
+    Gate,
+    GateResult,
+    Gates,
+    gate_results,
+    gates_in,
+    state_in_run,
+    without_baseline,
+)
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import response_key
@@ -76,6 +84,8 @@ class BenchmarkRun:
             (``left_out``); None where it asked all.
         warnings: What the user should know of the run, such as lines of the journal that were set aside.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
+        regression: Whether the run is worse than its ``baseline``, confirmed if ``confirm`` asked for it; None without
+            a baseline, and for a run that was loaded.
         notes: Which questions were scored, where a selection left some of them out, and that steps are graded, where
             they are: one sentence each.
     """
@@ -100,6 +110,7 @@ class BenchmarkRun:
         self.warnings = warnings
         self.judges = judges
         self.notes = notes
+        self.regression: Gate | None = None
         self._config = config
         self._gates = gates
         self._responses = responses

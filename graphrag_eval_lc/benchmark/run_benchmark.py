@@ -12,6 +12,7 @@ from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.confirmation import abeside_baseline, check_baseline
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
@@ -35,6 +36,7 @@ from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import priced_response
 from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.run_folder import CONFIRMATION
 
 
 @of_agent(RunOptions)
@@ -108,6 +110,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     refuse_dataset_as_agent(agent)
     checked = _checked(agent, dataset, options)
     options.selection.apply(checked.loaded.templates)  # an unknown id is told before an agent is loaded
+    check_baseline(options.baseline)
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
     source = None if folder is None else AgentSource()
@@ -133,6 +136,18 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         try:
             output.resume(record, in_shard, source)
             run = await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
+
+            async def aask_again(again: CheckedOptions) -> BenchmarkRun:
+                at = None if folder is None else folder / CONFIRMATION
+                with RunOutput(again.output_dir, at=at, open_files=again.open_files) as confirmation:
+                    confirmation.prepare(again)
+                    confirmation.observers = output.observers
+                    _, questions, record = _begun(agent, loaded, dataset, templates, again, confirmation, source)
+                    confirmation.resume(record, again, source)
+                    return await RunSession(again, confirmation, stop).arun(loaded, templates, questions)
+
+            elapsed_sec = output.record.session.elapsed_sec
+            run.regression = await abeside_baseline(run, options, aask_again, elapsed_sec=elapsed_sec)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))

@@ -33,6 +33,7 @@ from graphrag_eval_lc.benchmark.option_fields import (
     DISPLAY,
     ENDING,
     FOLDER,
+    GATES,
     SELECTION,
     Cli,
     Hint,
@@ -331,6 +332,48 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             "before that in the config's section ``capture``."
         ),
     ] = None
+    baseline: Annotated[
+        str | PathLike[str] | None,
+        Checked(checked_path),
+        Field(
+            description="The folder of a run that this one is held against: ``run.regression`` says whether it is "
+            "worse in the main metric."
+        ),
+        Cli(
+            help="The run that --fail-on-regression holds this one against: its folder, or a folder of runs, of which "
+            "the last one that came to its end is taken.",
+            metavar="DIR",
+            panel=GATES,
+        ),
+    ] = None
+    max_drop: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="How much worse than ``baseline`` the run may be if the test is too weak to decide: points of "
+            "a score between 0 and 1, of all else a share of the baseline's mean.",
+        ),
+        Cli(
+            help="How much worse than --baseline the main metric may be, 0 to 1, if the test is too weak to decide.",
+            metavar="DROP",
+            panel=GATES,
+        ),
+    ] = 0.05  # DEFAULT_MAX_DROP, without loading the comparison for --help
+    confirm: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Before ``regression`` fails, ask the questions that changed since ``baseline`` so many more "
+            "times, into ``confirmation`` in the run's folder; all answers then decide.",
+        ),
+        Cli(
+            help="Before --fail-on-regression fails, ask the questions that changed since --baseline N more times; the "
+            "means over all answers then decide. 1 is enough.",
+            metavar="N",
+            panel=GATES,
+        ),
+    ] = 0
     progress: Progress = "auto"
     log_file: Annotated[
         str | PathLike[str] | None,
@@ -425,6 +468,8 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None:
             self._refuse_beside_shard()
+        if self.confirm and self.baseline is None:
+            raise OptionError("confirm needs baseline: only what changed since is asked again", hint="Give a baseline.")
         return self
 
     def _refuse_beside_shard(self) -> None:
@@ -436,6 +481,9 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         if self.sample is not None and self.seed is None:
             what = "shard beside sample needs seed, so that all shards draw the same questions"
             raise OptionError(what, hint="Give all of them the same seed, such as 1.")
+        if self.baseline is not None:
+            what = "shard and baseline exclude each other: a part of the run is not held against a whole one"
+            raise OptionError(what, hint="Compare the merged run: compare RUN_A RUN_B.")
         if self.gates:
             what = "shard and gates exclude each other: a part of the run is not held against the bounds of the whole"
             raise OptionError(what, hint="Give the gates to merge_runs.")
@@ -448,6 +496,7 @@ class CheckedOptions(RunOptions):
         config: EvaluationConfig
         evaluators: tuple[Callable[..., Any], ...]
         output_dir: Path | None
+        baseline: Path | None
         tags: tuple[str, ...]
         shard: Shard | None
         input_fn: Callable[[Question], Any] | None

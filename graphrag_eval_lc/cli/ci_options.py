@@ -17,7 +17,7 @@ from graphrag_eval_lc.files.opening import absolute_path
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
     from graphrag_eval_lc.compare import RunComparison
-    from graphrag_eval_lc.compare.gates import Gate, GateResult
+    from graphrag_eval_lc.compare.gates import Gate
 
 STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
@@ -71,7 +71,7 @@ class CiFiles:
     step_summary: Path | None = None
     given: Sequence[Path] = ()
 
-    def write_run(self, run: "BenchmarkRun", gates: "Sequence[GateResult]", *, most_questions: int) -> None:
+    def write_run(self, run: "BenchmarkRun", gates: "Sequence[Gate]", *, most_questions: int) -> None:
         """Write the files of a run.
 
         Raises:

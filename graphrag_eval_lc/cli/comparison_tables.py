@@ -7,7 +7,6 @@ from rich.text import Text
 
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, output_console, say
 from graphrag_eval_lc.compare import (
-    GateResult,
     MetricComparison,
     PairComparison,
     QuestionSide,
@@ -167,7 +166,7 @@ def _side(score: float, side: QuestionSide) -> Text:
     return data_text(f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}")
 
 
-def tell_gates(gates: Iterable[GateResult]) -> None:
+def tell_gates(gates: Iterable[Gate]) -> None:
     """Print the gates of a run; those that are not passed go to standard error."""
     _tell((state_in_run(gate), gate) for gate in gates)
 

@@ -27,7 +27,7 @@ from graphrag_eval_lc.cli.options import (
     tell,
 )
 from graphrag_eval_lc.cli.own_output import own_output
-from graphrag_eval_lc.compare import GateResult
+from graphrag_eval_lc.compare import Gate
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.compare.gates import fails
 from graphrag_eval_lc.compare.runs import run_results
@@ -139,7 +139,9 @@ def show_run(
             where a file that an option names cannot be written; 3 where a gate is about a template of which the run has
             no question; 130 or 143 where it was interrupted.
     """
-    gates = run.gate_results()
+    gates: list[Gate] = [*run.gate_results()]
+    if run.regression is not None:
+        gates.append(run.regression)
     if as_json:
         _print_json(run, gates, has_report=has_report)
     else:
@@ -178,7 +180,7 @@ def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_re
         _show_files(run.output_dir, has_report=has_report)
 
 
-def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[GateResult], *, worst: int, is_told: bool) -> bool:
+def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[Gate], *, worst: int, is_told: bool) -> bool:
     """Write the files for continuous integration; the run is paid for, so that a problem ends nothing."""
     try:
         files.write_run(run, gates, most_questions=worst)
@@ -190,14 +192,14 @@ def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[GateResult],
     return True
 
 
-def _print_json(run: BenchmarkRun, gates: Sequence[GateResult], *, has_report: bool) -> None:
+def _print_json(run: BenchmarkRun, gates: Sequence[Gate], *, has_report: bool) -> None:
     _, problem = written_report(run.output_dir) if run.output_dir and has_report else (None, None)
     print_document(run_document(run, gates))
     if problem is not None:
         tell(problem)
 
 
-def _tell_gates(run: BenchmarkRun, gates: Sequence[GateResult]) -> int:
+def _tell_gates(run: BenchmarkRun, gates: Sequence[Gate]) -> int:
     """Print the gates of a run, and return the exit code that they ask for."""
     tell_gates(gates)
     if with_baseline := sum(gate.needs_baseline for gate in run.gates):
@@ -206,7 +208,7 @@ def _tell_gates(run: BenchmarkRun, gates: Sequence[GateResult]) -> int:
     return _exit_code_of(gates)
 
 
-def _exit_code_of(gates: Sequence[GateResult]) -> int:
+def _exit_code_of(gates: Sequence[Gate]) -> int:
     if any(map(fails, gates)):
         return EXIT_FINDINGS
     return 0 if all(gate.has_passed for gate in gates) else EXIT_NOTHING

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, COMMON, DISPLAY, Common
+from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, COMMON, DISPLAY, GATES, Common
 from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
+from graphrag_eval_lc.cli.compare import baseline_in
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
     BRIEF_FAIL_UNDER,
@@ -134,6 +135,14 @@ def run(
     no_report: NoReport = False,
     fail_under: Annotated[FailUnder, BRIEF_FAIL_UNDER] = None,
     fail_over: FailOver = None,
+    fail_on_regression: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="Exit with 1 if the run is worse than --baseline in the main metric, as compare --fail-on-regression.",
+            rich_help_panel=GATES,
+        ),
+    ] = False,
     worst: Worst = 5,
     as_json: AsJson = False,
     summary: Summary = None,
@@ -159,6 +168,8 @@ def run(
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
 
+    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent --baseline runs/main --fail-on-regression --confirm 1`
+
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/night-3-of-16 --shard 3/16`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
@@ -172,6 +183,11 @@ def run(
     load_named_plugins(plugins)
     load_matchers(matchers or ())
     folder = output if output is not None else new_run_folder(config, options["shard"])
+    if (options["baseline"] is not None) is not fail_on_regression:
+        what = "--baseline and --fail-on-regression need each other: a gate needs a run to be held against"
+        raise OptionError(what, hint="Add the other, or leave both out.")
+    if options["baseline"] is not None:
+        options["baseline"] = baseline_in(options["baseline"], [folder], is_told=not as_json)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(*_models(), options),

@@ -51,12 +51,14 @@ def state_of(gate: Gate) -> Literal["passed", "failed", "not checked"]:
     return "failed" if gate.is_comparable else "not checked"
 
 
-def fails(gate: "GateResult") -> bool:
+def fails(gate: Gate) -> bool:
     """Return whether a run fails a gate; one about a template of which it has no question is only not checked."""
+    if not isinstance(gate, GateResult):
+        return state_of(gate) == "failed"
     return not gate.has_passed and (gate.has_questions or gate.template is None)
 
 
-def state_in_run(gate: "GateResult") -> Literal["passed", "failed", "not checked"]:
+def state_in_run(gate: Gate) -> Literal["passed", "failed", "not checked"]:
     """Return what came of a gate of one run, as a word: a metric that was not measured fails it."""
     return "failed" if fails(gate) else state_of(gate)
 

@@ -28,9 +28,10 @@ _DROP_OF_POWER: Final = 0.05
 class RegressionGate:
     """Whether a run is worse than the baseline in the comparison's main metric, and what decided that.
 
-    Where the test would find a drop of 0.05 in at least 80 % of such comparisons (``MetricComparison.power``), its
-    p-value decides: the run is worse where that is below 0.05. Where it would not, as it has few or noisy questions,
-    the effect decides: the run is worse where ``drop`` is above ``max_drop``.
+    If the test would find a drop of 0.05 in at least 80 % of such comparisons (``MetricComparison.power``), its
+    p-value decides: the run is worse if that is below 0.05. If it would not, as it has few or noisy questions, the
+    effect decides: the run is worse if ``drop`` is above ``max_drop``. A run that the test calls worse is worse in
+    any case, so that the gate never contradicts the table.
 
     Attributes:
         letter: What the run is called in the comparison.
@@ -56,8 +57,9 @@ class RegressionGate:
 
     @property
     def decided_by(self) -> Literal["p-value", "effect"]:
-        """What decides: the p-value where the test finds a drop of 0.05 often enough, else the effect."""
-        return "p-value" if self.metric.can_tell and _has_power(self.metric) else "effect"
+        """What decides: the p-value if it shows a drop or the test finds one of 0.05 often enough; else the effect."""
+        is_clear = self.metric.verdict == "worse" or (self.metric.can_tell and _has_power(self.metric))
+        return "p-value" if is_clear else "effect"
 
     @property
     def has_passed(self) -> bool:
@@ -85,9 +87,8 @@ class RegressionGate:
             if metric.verdict == "no evidence" and self.drop > 0:
                 claim = f"no evidence that {self.letter} is worse"
             p_value = p_statement(metric.p_value)
-            return (
-                f"{claim} in {metric.metric}: {means} ({change}, {p_value}); the p-value decided: {_power_text(metric)}"
-            )
+            why = _power_text(metric) if _has_power(metric) else "it is below 0.05"
+            return f"{claim} in {metric.metric}: {means} ({change}, {p_value}); the p-value decided: {why}"
         limit = limit_text(self.max_drop, is_proportion=metric.is_proportion)
         p_value = f", {p_statement(metric.p_value)}" if metric.can_tell else ""
         why = _power_text(metric) if metric.can_tell else too_few_text(metric)

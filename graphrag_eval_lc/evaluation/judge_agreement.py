@@ -126,7 +126,7 @@ class JudgeAgreement:
 
     @property
     def kappa_interval(self) -> Interval | None:
-        """Its 95 % interval; None where its error is not known."""
+        """Its 95 % interval; None where kappa is not defined."""
         return kappa_interval(self.table)
 
     @property

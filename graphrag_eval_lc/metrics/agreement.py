@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from math import fsum, sqrt
 from statistics import NormalDist
+from typing import Final
 
 from graphrag_eval_lc.stats.intervals import wilson_bounds
 
-CountTable = Sequence[Sequence[int]]
+CountTable = Sequence[Sequence[float]]
+# Observations that kappa_interval adds to a table, spread evenly over its cells.
+KAPPA_PRIOR: Final = 2.4
 
 
 def wilson_interval(count: int, number: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -104,18 +107,51 @@ def kappa_standard_error(table: CountTable) -> float | None:
 
 
 def kappa_interval(table: CountTable, *, confidence: float = 0.95) -> tuple[float, float] | None:
-    """Return the confidence interval of Cohen's kappa, κ ± z · ``kappa_standard_error``, within −1 to 1, or None.
+    """Return the confidence interval of Cohen's kappa.
+
+    κ ± t · ``kappa_standard_error``, both of the table with 2.4 observations more, spread evenly over its cells, as
+    Agresti and Coull 1998 (The American Statistician 52) add some to a share; t is Student's quantile for the number
+    of items less 1. It holds the true kappa in at least 93 of 100 cases from 20 items on. Without the additions it
+    does so in 50 to 95, and full agreement has no interval (benchmarks/interval_coverage.py).
+
+    Args:
+        table: As for ``cohens_kappa``.
+        confidence: Between 0 and 1.
+
+    Returns:
+        The bounds, within −1 to 1; they contain κ. None where kappa is undefined.
 
     Raises:
         ValueError: The table is not square, or a number is outside its range.
 
     Example:
         >>> [round(bound, 3) for bound in kappa_interval([[20, 5], [10, 15]])]
-        [0.151, 0.649]
+        [0.13, 0.634]
+        >>> [round(bound, 3) for bound in kappa_interval([[20, 0], [0, 10]])]
+        [0.768, 1.0]
     """
-    kappa, error = cohens_kappa(table), kappa_standard_error(table)
-    half = _quantile(confidence) * error if error is not None else None
-    return None if kappa is None or half is None else (max(-1.0, kappa - half), min(1.0, kappa + half))
+    kappa, quantile = cohens_kappa(table), _quantile(confidence)
+    if kappa is None:
+        return None
+    more = [[count + KAPPA_PRIOR / len(table) ** 2 for count in row] for row in table]
+    centre, error = cohens_kappa(more), kappa_standard_error(more)
+    assert centre is not None
+    assert error is not None
+    half = _t_quantile(quantile, sum(map(sum, table)) - 1) * error
+    return max(-1.0, min(kappa, centre - half)), min(1.0, max(kappa, centre + half))
+
+
+def _t_quantile(quantile: float, freedom: float) -> float:
+    """Return Student's quantile of a normal one, by the expansion of Fisher and Cornish 1960, so without scipy.
+
+    Example:
+        >>> round(_t_quantile(1.96, 19), 3), round(_t_quantile(1.96, 199), 3)
+        (2.093, 1.972)
+    """
+    freedom = max(freedom, 1)
+    first = (quantile**3 + quantile) / 4
+    second = (5 * quantile**5 + 16 * quantile**3 + 3 * quantile) / 96
+    return quantile + first / freedom + second / freedom**2
 
 
 def _quantile(confidence: float) -> float:

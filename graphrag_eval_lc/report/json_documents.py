@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
-from graphrag_eval_lc.compare.gates import Gate, GateResult, state_of
+from graphrag_eval_lc.compare.gates import Gate, state_of
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.pair_comparison import RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import run_results
@@ -295,7 +295,7 @@ DOCUMENT_SCHEMA_PATHS = {name: Path(__file__).parent / "schemas" / f"{name}.sche
 
 
 @recorded_only_here()
-def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> RunDocument:
+def run_document(run: BenchmarkRun, gates: Sequence[Gate]) -> RunDocument:
     """Return a run as ``run --json`` and ``score --json`` print it.
 
     Args:

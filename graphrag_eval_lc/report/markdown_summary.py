@@ -120,7 +120,7 @@ def summary_text(
     reported = reported_run(run)
     if gates is None:
         gates = _gates_of(run)
-    states = [(state_in_run(gate) if isinstance(gate, GateResult) else state_of(gate), gate) for gate in gates]
+    states = [(state_in_run(gate), gate) for gate in gates]
     notes = run.notes if isinstance(run, BenchmarkRun) else list(notes_in(reported.record))
     return fitted(_run_blocks(reported, states, notes, most_questions), most_bytes)
 

@@ -7,6 +7,7 @@ from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.records import Key
 from graphrag_eval_lc.run_folder.folder import (
     AGGREGATES_FILE,
+    CONFIRMATION,
     FORMAT_VERSION,
     RESPONSES_FILE,
     RESULTS_FILE,
@@ -19,6 +20,7 @@ from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
 
 __all__ = [
     "AGGREGATES_FILE",
+    "CONFIRMATION",
     "FORMAT_VERSION",
     "RESPONSES_FILE",
     "RESULTS_FILE",

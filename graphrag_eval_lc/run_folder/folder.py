@@ -32,6 +32,8 @@ RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
+# The folder inside a run's folder with the answers that confirm what a gate says of it.
+CONFIRMATION = "confirmation"
 
 # run.json is removed last, so that there are never responses without it.
 _FILES = (RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, RUN_FILE)
@@ -125,6 +127,8 @@ class RunFolder:
                 path.unlink(missing_ok=True)
             except OSError as problem:
                 raise cannot_write(self.shown / path.name, problem) from problem
+        if (self.path / CONFIRMATION / RUN_FILE).exists():
+            RunFolder(self.path / CONFIRMATION).clear()
         self.__dict__.pop("earlier", None)
 
     def lock(self) -> FolderLock:

@@ -8,7 +8,7 @@ from math import ceil, copysign, fsum, sqrt
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
-from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
+from graphrag_eval_lc.stats.cluster_robust import cluster_robust_mean
 from graphrag_eval_lc.stats.intervals import (
     Clusters,
     Interval,
@@ -106,7 +106,8 @@ class MeanDifference:
         self.standard_error = self.degrees_of_freedom = None
         if len(groups) > 1:
             robust = cluster_robust_mean(groups)
-            self.standard_error = _error_with_one_more(robust, values, scale)
+            self._one_more = _error_of_one_more(values, scale)
+            self.standard_error = math.hypot(robust.standard_error, self._one_more)
             self.degrees_of_freedom = robust.degrees_of_freedom
 
     @cached_property
@@ -160,9 +161,11 @@ class MeanDifference:
     def power(self, effect: float, significance: float = 0.05) -> float | None:
         """Return the chance that the test finds a true difference, given how much the measured ones vary.
 
-        It is that of the t test (of a noncentral t distribution); where ``scale`` is known, with at least the variance
-        that it takes to have a mean as large: a drop of 0.05 turns at least 5 of 100 questions by 1. With few clusters
-        it promises too much, by up to 0.15 in benchmarks/difference_tests.py: sign flips see less there.
+        It combines the chance that the t test finds it (a noncentral t distribution, corrected for skewness) with the
+        chance that enough clusters differ for sign flips to reach the level. The variance is at least what such a
+        mean needs if questions differ by as much as those that do: if scores are 0 or 1, a drop of 0.05 turns at
+        least 5 of 100 questions. If none differs, ``scale`` is what one would differ by. With fewer than 11 clusters,
+        or if a few large ones decide, it promises too much (benchmarks/difference_tests.py).
 
         Args:
             effect: The true difference, in either direction, not 0.
@@ -177,15 +180,27 @@ class MeanDifference:
         """
         if not self.standard_error or self.degrees_of_freedom is None:
             return None
-        if _lowest(len(self._groups)) >= significance:
+        number, clusters = self.number_of_values, len(self._groups)
+        if _lowest(clusters) >= significance:
             return 0.0
-        variance = self.standard_error**2
-        if self._scale:
-            share = min(abs(effect) / self._scale, 1.0)
-            variance = max(variance, share * (1 - share) * self._scale**2 / self.number_of_values)
+        differing = [abs(value) for values in self._groups for value in values if value]
+        size = fsum(each**2 for each in differing) / fsum(differing) if differing else (self._scale or 0.0)
+        effect = abs(effect)
+        one_more = self._one_more**2
+        measured = self.standard_error**2 - one_more
+        variance = max(measured, effect * (size - effect) / number, one_more)
         stats = scipy_stats()
-        quantile = stats.t.ppf(1 - significance / 2, self.degrees_of_freedom)
-        return float(stats.nct.sf(quantile, self.degrees_of_freedom, abs(effect) / sqrt(variance)))
+        quantile = float(stats.t.ppf(1 - significance / 2, self.degrees_of_freedom))
+        quantile = self._careful_quantile(quantile, copysign(1, self.difference)) * sqrt(1 + one_more / variance)
+        of_t = float(stats.nct.sf(quantile, self.degrees_of_freedom, effect / sqrt(variance)))
+        share = len(differing_sums(self._groups)) / clusters
+        if len(differing) < number * effect / size:  # so large a difference has more questions differ than did
+            alike = max(0.0, 1 - effect / size)
+            share = max(share, 1 - fsum(alike ** len(values) for values in self._groups) / clusters)
+        most_that_say_nothing = math.floor(math.log2(2 / significance))
+        of_flips = float(stats.binom.sf(most_that_say_nothing, clusters, share))
+        # The chance of both is at least the product, and at most the smaller; they go together, but not in full.
+        return (of_t * of_flips + min(of_t, of_flips)) / 2
 
     def questions_needed(self, significance: float = 0.05) -> int | None:
         """Return ``stats.questions_needed`` for the measured difference and its standard error.
@@ -302,11 +317,11 @@ def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
     return sorted(groups, key=lambda values: (abs(fsum(values)), len(values), sign * fsum(values)))
 
 
-def _error_with_one_more(robust: ClusterRobustMean, values: Sequence[float], scale: float | None) -> float:
-    """Return the standard error as though one more question differed by as much as those that differ."""
+def _error_of_one_more(values: Sequence[float], scale: float | None) -> float:
+    """Return the error of a mean that may lack a question which differs by as much as those that differ."""
     squares = [value**2 for value in values if value]
     more = sqrt(fsum(squares) / len(squares)) if squares else (scale or 0.0)
-    return math.hypot(robust.standard_error, more / len(values))
+    return more / len(values)
 
 
 def _lowest(number_of_clusters: int) -> float:

@@ -55,7 +55,7 @@ def test_figures_and_disagreements_are_shown(
     lines = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
     assert "Judge: openai:gpt-4o-mini; an answer is correct where answer_f1 ≥ 0.5." in lines
     assert "Agreement 0.700 0.562 to 0.809 35 of 50" in lines
-    assert "Cohen's kappa 0.400 0.151 to 0.649" in lines
+    assert "Cohen's kappa 0.400 0.130 to 0.634" in lines
     assert "False positive rate (of incorrect answers) 0.400 0.234 to 0.593 10 of 25" in lines
     assert "False negative rate (of correct answers) 0.200 0.089 to 0.391 5 of 25" in lines
     assert "51 rows; left out: 1 without a label" in lines

@@ -1,3 +1,4 @@
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -120,7 +121,7 @@ TOO_FEW = "with fewer than 6 no p-value is below 0.05"
 
 
 # Where so many questions hardly differ, the test would see a drop of 0.05 in so many of 100 comparisons.
-SEEN = 89
+SEEN = 100
 
 
 def gate_of(a: list[dict[str, Any]], b: list[dict[str, Any]], *metrics: str, **options: float) -> RegressionGate:
@@ -190,6 +191,28 @@ def test_p_value_decides_where_the_test_sees_a_small_drop(scored: Scored) -> Non
     gate = gate_of(scored(*[0.5] * 200), scored(*[0.49] * 105, *[0.51] * 95), max_drop=0)
     assert (gate.has_passed, gate.decided_by) == (True, "p-value")
     assert str(gate).startswith("no evidence that B is worse in steps_score: 0.500 → 0.500 (−0.001, p = ")
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.02, 0.05, 0.2, 1.0])
+@pytest.mark.parametrize("number", [6, 8, 11, 40])
+def test_gate_never_passes_a_run_that_the_table_calls_worse(scored: Scored, spread: float, number: int) -> None:
+    draw = random.Random(number)
+    for drop in (0.01, 0.03, 0.05, 0.2):
+        before = [draw.uniform(0.2, 0.8) for _ in range(number)]
+        after = [min(1.0, max(0.0, score - drop + spread * draw.uniform(-1, 1))) for score in before]
+        for is_confident in (False, True):
+            comparison = compare_runs(scored(*before), scored(*after))
+            (gate,) = comparison.regression_gates(max_drop=0.5, confident=is_confident)
+            assert gate.has_passed is (gate.metric.verdict != "worse" and gate.drop <= 0.5), str(gate)
+    if not spread:
+        assert not gate.has_passed
+
+
+def test_small_drop_that_the_test_sees_although_it_rarely_would_is_worse(scored: Scored) -> None:
+    gate = gate_of(scored(*[0.5] * 7), scored(0.3, 0.35, 0.48, 0.47, 0.45, 0.46, 0.4), max_drop=0.1)
+    assert (gate.metric.verdict, gate.has_passed, gate.decided_by) == ("worse", False, "p-value")
+    assert str(gate).startswith("B is worse in steps_score: 0.500 → 0.416 (−0.084, p = ")
+    assert str(gate).endswith("); the p-value decided: it is below 0.05")
 
 
 def test_effect_decides_where_the_test_would_rarely_see_a_drop(scored: Scored) -> None:

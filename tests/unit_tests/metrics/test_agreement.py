@@ -96,13 +96,17 @@ def test_kappa_of_one_answer_throughout_is_not_defined(table: list[list[int]]) -
 
 def test_standard_error_of_the_diagnoses() -> None:
     assert kappa_standard_error(DIAGNOSES) == pytest.approx(0.0877, abs=5e-5)
-    assert kappa_interval(DIAGNOSES) == (pytest.approx(0.5046, abs=5e-5), pytest.approx(0.8484, abs=5e-5))
+    assert kappa_interval(DIAGNOSES) == (pytest.approx(0.4824, abs=5e-4), pytest.approx(0.8247, abs=5e-4))
 
 
 @pytest.mark.parametrize("table", [[[2, 0], [0, 2]], [[0, 3], [3, 0]], [[7, 0], [0, 90]]])
-def test_full_agreement_has_no_interval_as_nothing_is_known_of_its_error(table: list[list[int]]) -> None:
+def test_full_agreement_has_an_interval_though_its_error_is_not_known(table: list[list[int]]) -> None:
     assert kappa_standard_error(table) is None
-    assert kappa_interval(table) is None
+    kappa, interval = cohens_kappa(table), kappa_interval(table)
+    assert kappa is not None
+    assert interval is not None
+    assert -1 <= interval[0] <= kappa <= interval[1] <= 1
+    assert interval[1] - interval[0] > 0.1
 
 
 @given(tables)
@@ -112,6 +116,15 @@ def test_kappa_is_at_most_1_and_only_for_full_agreement(table: list[list[int]]) 
     disagreed = sum(map(sum, table)) - sum(table[i][i] for i in range(len(table)))
     assert -1 <= kappa <= 1  # type: ignore[operator]
     assert (kappa == 1) == (disagreed == 0)
+
+
+@given(tables, st.sampled_from((0.5, 0.95, 0.999)))
+def test_kappa_has_an_interval_that_holds_it_wherever_it_is_defined(table: list[list[int]], confidence: float) -> None:
+    kappa, interval = cohens_kappa(table), kappa_interval(table, confidence=confidence)
+    assert (kappa is None) is (interval is None)
+    if kappa is not None and interval is not None:
+        assert -1 <= interval[0] <= kappa <= interval[1] <= 1
+        assert interval[0] < interval[1]
 
 
 @given(tables)

@@ -1,0 +1,126 @@
+"""A run beside its baseline: is it worse, and does that hold once the questions that changed are asked again."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.compare import Gate, NotComparable, RunComparison, compare_runs
+from graphrag_eval_lc.compare.confirmation import ConfirmedGate, changed_questions, sign_test
+from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.registry.metrics import COST, TOTAL_TOKENS
+from graphrag_eval_lc.run_folder import CONFIRMATION
+from graphrag_eval_lc.stats.intervals import scipy_stats
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+
+AskAgain = Callable[["CheckedOptions"], Awaitable[BenchmarkRun]]
+_LEAST: Final = 1e-9  # a budget that is used up lets nothing more be asked
+
+
+@dataclass(frozen=True, slots=True)
+class _AllAnswers:
+    """The results of a run with those of its confirmation, as ``compare_runs`` reads them."""
+
+    run: BenchmarkRun
+    again: BenchmarkRun
+
+    @property
+    def output_dir(self) -> Path | None:
+        return self.run.output_dir
+
+    def iter_results(self) -> Iterator[Any]:
+        return itertools.chain(self.run.iter_results(), self.again.iter_results())
+
+
+def check_baseline(baseline: Path | None) -> None:
+    """Refuse a baseline that cannot be read, before anything is asked.
+
+    Raises:
+        RunFolderError: The folder holds no results.
+        MissingExtraError: scipy is not installed.
+    """
+    if baseline is not None:
+        run_results(baseline)
+        scipy_stats()
+
+
+async def abeside_baseline(
+    run: BenchmarkRun, options: "CheckedOptions", aask_again: AskAgain, *, elapsed_sec: float
+) -> Gate | None:
+    """Return whether a run is worse than its baseline; if it seems so, ask what changed again before that is said.
+
+    The further answers are a run of their own in the folder ``confirmation`` of the run's folder, which is resumed
+    like any other. They are no part of the run's results and aggregates, as they are about selected questions. If they
+    end before their time, the run did too: ``run.stopped`` says so.
+
+    Args:
+        run: The run.
+        options: Its options.
+        aask_again: Asks the agent with other options.
+        elapsed_sec: The seconds that the run took.
+
+    Returns:
+        The gate; None without a baseline, and for a run that ended before its time.
+    """
+    baseline: Any = options.baseline
+    if baseline is None or run.stopped is not None:
+        return None
+
+    def compared(answers: BenchmarkRun | _AllAnswers) -> RunComparison:
+        return compare_runs(baseline, answers, config=run.config)
+
+    comparison = await asyncio.to_thread(compared, run)
+    (first,) = comparison.comparable_regression_gates(options.max_drop)
+    if isinstance(first, NotComparable):
+        return first
+    gate, flips = ConfirmedGate(baseline=str(baseline), first=first), comparison.pairs[0].flips
+    if first.has_passed or not options.confirm or not flips:
+        return gate
+    gate = replace(gate, chance=sign_test(flip.score_b - flip.score_a for flip in flips))
+    changed = changed_questions(flips, first)
+    if gate.is_chance or not changed:
+        return gate
+    again = await aask_again(_options_again(run, options, changed, elapsed_sec))
+    run.warnings = [*run.warnings, *(f"confirmation: {warning}" for warning in again.warnings)]
+    if again.stopped is not None:
+        run.stopped = again.stopped
+        return replace(gate, asked=len(changed))
+    (last,) = (await asyncio.to_thread(compared, _AllAnswers(run, again))).regression_gates(options.max_drop)
+    return replace(gate, asked=len(changed), times=options.confirm, last=last)
+
+
+def _options_again(
+    run: BenchmarkRun, options: "CheckedOptions", changed: list[str], elapsed_sec: float
+) -> "CheckedOptions":
+    """Return the options of the run that asks questions again, with what is left of the budgets."""
+    totals = run.aggregates["totals"]
+    again = options.replaced(
+        output_dir=None if options.output_dir is None else options.output_dir / CONFIRMATION,
+        label=f"confirmation of {options.label or 'the run'}",
+        limit=None,
+        sample=None,
+        seed=None,
+        template_ids=(),
+        question_ids=tuple(changed),
+        repeats=options.confirm,
+        gates=(),
+        baseline=None,
+        confirm=0,
+        force=True,  # the questions may be others than in an earlier session, as references were fixed
+        max_cost=_left(options.max_cost, totals.get(COST), _LEAST),
+        max_tokens=_left(options.max_tokens, totals.get(TOTAL_TOKENS), 1),
+        max_time=_left(options.max_time, elapsed_sec, _LEAST),
+    )
+    vars(again).pop("selection", None)  # which was made of the run's own questions
+    return again
+
+
+def _left(most: Any, spent: object, least: float) -> Any:
+    """Return what is left of a budget."""
+    spent = spent.get("sum") if isinstance(spent, Mapping) else spent
+    return most if most is None or not isinstance(spent, int | float) else max(most - spent, least)

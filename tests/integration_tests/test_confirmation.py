@@ -1,0 +1,134 @@
+"""A real flaky agent in a process of its own, whose run is killed while what changed is asked again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+AGENT = """
+import os, pathlib, random, time
+from langchain_core.tools import tool
+
+ASKED = pathlib.Path(os.environ["ASKED"])
+
+@tool
+def look(question: str) -> str:
+    "Look something up."
+    with ASKED.open("a") as file:
+        file.write(question + "\\n")
+    asked = ASKED.read_text().splitlines()
+    if len(asked) == int(os.environ.get("HANGS_AT", 0)):
+        time.sleep(600)
+    if question.split()[0] in os.environ.get("BROKEN", "").split():
+        return "no"
+    noise = random.Random(f"{os.environ['SEED']} {question} {asked.count(question)}").random()
+    return "no" if noise < 0.15 else "yes"
+
+def agent(question):
+    return look.invoke({"question": question})
+"""
+STEP = {"name": "look", "args": {}, "output": "yes", "status": "success"}
+
+
+class Project:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.asked = folder, folder / "asked.txt"
+        (folder / "agent.py").write_text(AGENT)
+        questions = [f"t{at // 4} question {at}" for at in range(44)]
+        dataset = [
+            {
+                "template_id": f"t{at}",
+                "questions": [
+                    {
+                        "id": f"q{4 * at + place}",
+                        "question_text": questions[4 * at + place],
+                        "reference_steps": [[STEP]],
+                    }
+                    for place in range(4)
+                ],
+            }
+            for at in range(11)
+        ]
+        (folder / "qa.json").write_text(json.dumps(dataset))
+
+    def start(self, output: str, seed: int, *options: str, **environment: str) -> subprocess.Popen[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "graphrag_eval_lc",
+            "run",
+            "qa.json",
+            "-a",
+            "agent.py:agent",
+            "-o",
+            output,
+            "-j1",
+        ]
+        return subprocess.Popen(
+            [*command, "--no-report", "--grace", "0", *options],
+            cwd=self.folder,
+            env={**os.environ, "ASKED": str(self.asked), "SEED": str(seed), "COLUMNS": "300", **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, output: str, seed: int, *options: str, **environment: str) -> tuple[int, str]:
+        process = self.start(output, seed, *options, **environment)
+        said, _ = process.communicate(timeout=120)
+        return process.returncode, said
+
+    def number_asked(self) -> int:
+        return len(self.asked.read_text().splitlines()) if self.asked.exists() else 0
+
+
+CONFIRM = ("--baseline", "main", "--fail-on-regression", "--confirm", "2")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    assert project.run("main", 1)[0] == 0
+    project.asked.unlink()
+    return project
+
+
+def test_noise_passes_and_a_broken_template_fails(project: Project) -> None:
+    code, said = project.run("broken", 2, *CONFIRM, BROKEN="t1 t5")
+    assert code == 1, said
+    assert "Gate failed: beside main (A) B is worse in steps_score" in said
+    assert "asked 2 more times; the run alone: " in said
+    codes = [project.run(f"same{seed}", seed, *CONFIRM)[0] for seed in (3, 4, 5)]
+    assert codes == [0, 0, 0]
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_while_it_asks_again_the_run_goes_on_where_it_was(project: Project, end: signal.Signals) -> None:
+    process = project.start("branch", 2, *CONFIRM, BROKEN="t1 t5", HANGS_AT="50")
+    deadline = time.monotonic() + 120
+    while project.number_asked() < 50:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(end)
+    said, _ = process.communicate(timeout=120)
+    if end == signal.SIGTERM:
+        assert process.returncode == 143, said
+        assert "questions were asked again. The run was stopped" in " ".join(said.split())
+        assert "; not confirmed, as the run ended while " in said
+        assert "To go on" in said
+    code, said = project.run("branch", 2, *CONFIRM, BROKEN="t1 t5")
+    assert code == 1, said
+    assert "asked 2 more times" in said
+    lines = (project.folder / "branch" / "confirmation" / "responses.jsonl").read_text().splitlines()
+    ended = [each for each in map(json.loads, lines) if not each.get("interrupted")]
+    keys = Counter((each["question_id"], each.get("repeat", 1)) for each in ended)
+    assert set(keys.values()) == {1}
+    assert project.number_asked() == 44 + len(keys) + 1  # the one that was lost is asked again
+    assert len((project.folder / "branch" / "responses.jsonl").read_text().splitlines()) == 44

@@ -1,0 +1,147 @@
+"""A run beside its baseline, and what changed asked again before its gate fails."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import tool
+
+from graphrag_eval_lc import compare_runs, load_run, run_benchmark, score_run
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.compare.confirmation import ConfirmedGate
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.run_folder import CONFIRMATION, iter_responses
+
+STEP = {"name": "look", "args": {}, "output": "yes", "status": "success"}
+DATASET = [
+    {
+        "template_id": f"t{at}",
+        "questions": [
+            {"id": f"q{4 * at + place}", "question_text": f"q{4 * at + place}", "reference_steps": [[STEP]]}
+            for place in range(4)
+        ],
+    }
+    for at in range(11)
+]
+RIGHT, WRONG, FAILED = "yes", "no", "error"
+
+
+class Agent:
+    """An agent that looks up what it is told to, first for the first time it is asked, and right where nothing is."""
+
+    def __init__(self, answers: Mapping[str, Sequence[str]] = {}) -> None:
+        self.answers, self.asked = answers, Counter[str]()
+
+    def __call__(self, question: str) -> str:
+        given = [*self.answers.get(question, ()), *[self.answers.get(question, [RIGHT])[-1]] * 9][self.asked[question]]
+        self.asked[question] += 1
+        if given == FAILED:
+            raise ValueError("no such thing")
+        return str(_look.invoke({"answer": given}))
+
+
+@tool("look")
+def _look(answer: str) -> str:
+    """Look something up."""
+    return answer
+
+
+def run_of(folder: Path, agent: Agent, **options: Any) -> BenchmarkRun:
+    return run_benchmark(agent, DATASET, output_dir=folder, progress="off", **options)
+
+
+def answers(*ids: range, as_told: Sequence[str]) -> dict[str, Sequence[str]]:
+    return {f"q{number}": as_told for each in ids for number in each}
+
+
+# Wrong before, the answers of the run, whether it passes, how many questions are asked again, what is said.
+CASES: dict[str, tuple[range, dict[str, Sequence[str]], bool, int, str]] = {
+    "the same": (range(0), {}, True, 0, "steps_score is the same"),
+    "within the limit": (range(0), answers(range(2), as_told=[WRONG]), True, 0, "by more than 0.05: 1.000 → 0.955"),
+    "lost for good": (range(0), answers(range(3), as_told=[WRONG]), False, 3, "1.000 → 0.932 (−0.068)"),
+    "failed for good": (range(0), answers(range(3), as_told=[FAILED]), False, 3, "1.000 → 0.932 (−0.068)"),
+    "lost by chance": (range(0), answers(range(3), as_told=[WRONG, RIGHT]), True, 3, "1.000 → 0.977 (−0.023)"),
+    "lost and fixed": (range(40, 43), answers(range(6), as_told=[WRONG]), True, 0, "in 51 of 100 cases"),
+    "more lost than fixed": (range(43, 44), answers(range(8), as_told=[WRONG]), False, 9, "0.977 → 0.818 (−0.159"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_changed_is_asked_again_before_the_gate_fails(tmp_path: Path, case: str) -> None:
+    wrong_before, now, has_passed, asked, said = CASES[case]
+    run_of(tmp_path / "main", Agent(answers(wrong_before, as_told=[WRONG])))
+    agent = Agent(now)
+    run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=2)
+    assert isinstance(run.regression, ConfirmedGate)
+    assert (run.regression.has_passed, run.regression.asked) == (has_passed, asked), str(run.regression)
+    assert said in str(run.regression)
+    assert agent.asked.total() == 44 + 2 * asked
+    again = tmp_path / "branch" / CONFIRMATION
+    if not asked:
+        assert not again.exists()
+        return
+    assert f"confirmed: {asked} questions asked 2 more times; the run alone: " in str(run.regression)
+    assert Counter(response["question_id"] for response in iter_responses(again / "responses.jsonl")) == Counter(
+        {question: number - 1 for question, number in agent.asked.items() if number > 1}
+    )
+
+
+def test_further_answers_are_no_part_of_the_run_and_a_run_of_their_own(tmp_path: Path) -> None:
+    run_of(tmp_path / "main", Agent())
+    agent = Agent(answers(range(3), as_told=[WRONG, RIGHT]))
+    run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=2)
+    assert len(run.results) == run.aggregates["micro"]["number_of_success_samples"] == 44
+    for folder, mean, number in ((tmp_path / "branch", 41 / 44, 44), (tmp_path / "branch" / CONFIRMATION, 1.0, 6)):
+        for found in (load_run(folder), score_run(folder, dataset=DATASET)):
+            assert found.aggregates["micro"]["steps_score"]["mean"] == pytest.approx(mean)
+            assert len(found.results) == number
+    difference = compare_runs(tmp_path / "main", tmp_path / "branch").pairs[0].metric("steps_score").difference
+    assert difference == pytest.approx(-3 / 44)
+
+
+def test_nothing_is_asked_twice_and_overwriting_asks_all_anew(tmp_path: Path) -> None:
+    run_of(tmp_path / "main", Agent())
+    options: dict[str, Any] = {"baseline": tmp_path / "main", "confirm": 2}
+    lost = answers(range(3), as_told=[WRONG])
+    first = run_of(tmp_path / "branch", Agent(lost), **options)
+    silent = Agent(lost)
+    again = run_of(tmp_path / "branch", silent, **options)
+    assert (str(again.regression), silent.asked.total()) == (str(first.regression), 0)
+    more = Agent(lost)
+    run_of(tmp_path / "branch", more, **{**options, "confirm": 3})
+    assert more.asked == Counter({"q0": 1, "q1": 1, "q2": 1})
+    anew = Agent(lost)
+    run_of(tmp_path / "branch", anew, overwrite=True, **options)
+    assert anew.asked.total() == 50
+
+
+def test_a_run_without_a_folder_is_confirmed_too(tmp_path: Path) -> None:
+    run_of(tmp_path / "main", Agent())
+    agent = Agent(answers(range(3), as_told=[WRONG, RIGHT]))
+    run = run_benchmark(agent, DATASET, progress="off", baseline=tmp_path / "main", confirm=1)
+    assert run.regression is not None
+    assert run.regression.has_passed
+    assert agent.asked.total() == 47
+
+
+def test_without_confirm_the_gate_fails_at_once(tmp_path: Path) -> None:
+    run_of(tmp_path / "main", Agent())
+    agent = Agent(answers(range(3), as_told=[WRONG, RIGHT]))
+    run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", max_drop=0.06)
+    assert run.regression is not None
+    assert not run.regression.has_passed
+    assert agent.asked.total() == 44
+    assert str(run.regression).startswith(f"beside {tmp_path / 'main'} (A) B is worse in steps_score by more than 0.06")
+
+
+def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    agent = Agent()
+    with pytest.raises(RunFolderError, match="there is no such folder"):
+        run_of(tmp_path / "branch", agent, baseline=tmp_path / "main")
+    with pytest.raises(OptionError, match="confirm needs baseline"):
+        run_of(tmp_path / "branch", agent, confirm=2)
+    with pytest.raises(OptionError, match="shard and baseline exclude each other"):
+        run_of(tmp_path / "branch", agent, baseline=tmp_path, shard="1/2")
+    assert agent.asked.total() == 0
