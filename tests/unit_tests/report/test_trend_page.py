@@ -10,10 +10,11 @@ import pytest
 from graphrag_eval_lc import run_benchmark, trend, write_report
 from graphrag_eval_lc.report.trend_page import write_trend
 
+STEPS = [[{"name": "s", "output": "1"}]]
 DATASET: list[Any] = [
     {
         "template_id": f"t{index}",
-        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": [[{"name": "s"}]]}],
+        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": STEPS}],
     }
     for index in range(3)
 ]
