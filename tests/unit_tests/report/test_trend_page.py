@@ -24,7 +24,8 @@ DATASET: list[Any] = [
 def store(tmp_path: Path) -> Path:
     """Return a folder of three runs, of which the first has a report."""
     for name in ("first", "second one", "<third>"):
-        run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "runs" / name, label=name, progress="off")
+        options: Any = {"label": name, "progress": "off", "report": False}
+        run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "runs" / name, **options)
     write_report(tmp_path / "runs" / "first")
     return tmp_path / "runs"
 
