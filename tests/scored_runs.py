@@ -13,7 +13,7 @@ def write_run(folder: Path, day: int, scores: list[float | None], *, templates: 
             "template_id": f"t{index % templates}",
             "question_id": f"q{index}",
             "question_text": f"{index}?",
-            "reference_steps": [[{"name": "s"}]],
+            "reference_steps": [[{"name": "s", "output": "1"}]],
             "total_tokens": 100 * day,
             **({"status": "error", "error": "away"} if score is None else {"status": "success", "steps_score": score}),
         }

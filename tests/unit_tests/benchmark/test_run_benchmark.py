@@ -92,7 +92,7 @@ def test_folder_holds_the_run(agent: Agent, tmp_path: Path) -> None:
     assert record["times"]["elapsed_sec"] >= 0
     assert record["totals"]["number_of_samples"] == 3
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
-    assert names == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
+    assert names == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml", "report.html"}
 
 
 def test_run_record_is_there_before_the_first_answer(agent: Agent, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_recorded_responses_are_scored_into_the_same_folder_as_a_runs(tmp_path: 
     assert [result["status"] for result in run.results] == ["success", "error"]
     assert [response["question_id"] for response in run.responses] == ["q0"]
     names = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
-    assert names == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
+    assert names == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml", "report.html"}
     record = record_in(tmp_path / "run")
     assert "agent" not in record
     assert (record["label"], record["tags"]) == ("x", ["a"])

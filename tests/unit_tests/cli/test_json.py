@@ -94,10 +94,11 @@ def test_plan_is_no_document(exit_code: Command, capsys: Output) -> None:
 
 
 def test_comparison_is_one_document_with_its_gates(exit_code: Command, capsys: Output) -> None:
+    steps = [[{"name": "s", "output": "1"}]]
     dataset: list[Any] = [
         {
             "template_id": f"t{index}",
-            "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": [[{"name": "s"}]]}],
+            "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": steps}],
         }
         for index in range(3)
     ]

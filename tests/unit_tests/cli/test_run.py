@@ -46,12 +46,12 @@ def test_run_in_which_no_question_is_answered_is_a_finding(
     assert [result["error"] for result in results] == ["RuntimeError: away"] * 3
 
 
-def test_dataset_without_questions_is_a_finding(
+def test_dataset_without_questions_is_refused(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("qa.yaml").write_text("[]")
-    assert exit_code(*RUN, "agent.py:graph") == 1
-    assert "Not one question was answered; the dataset has none." in capsys.readouterr().err
+    assert exit_code(*RUN, "agent.py:graph") == 2
+    assert "the dataset has no question. Add questions" in capsys.readouterr().err
 
 
 def test_graph_of_a_langgraph_json_is_asked(files: Path, exit_code: Command) -> None:
@@ -172,7 +172,7 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
         assert exit_code(*RUN, "agent.py:graph", *arguments) == 130
         assert {name: given[name] for name in names} == {name: OPTIONS[name][1] for name in names}
         reached |= given
-    common = {"agent": "agent.py:graph", "dataset": Path("qa.yaml"), "output_dir": Path("run")}
+    common = {"agent": "agent.py:graph", "dataset": Path("qa.yaml"), "output_dir": Path("run"), "report": False}
     assert common.items() <= reached.items()
     assert reached.keys() == {*OPTIONS, *common}
     only_in_python = {"retry_on", "on_response", "on_event", "llm", "embeddings"}

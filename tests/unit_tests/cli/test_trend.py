@@ -11,10 +11,11 @@ from graphrag_eval_lc import run_benchmark
 
 Command = Callable[..., int]
 Output = pytest.CaptureFixture[str]
+STEPS = [[{"name": "s", "output": "1"}]]
 DATASET: list[Any] = [
     {
         "template_id": f"t{index}",
-        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": [[{"name": "s"}]]}],
+        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": STEPS}],
     }
     for index in range(3)
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import load_dataset, load_responses, run_evaluation, score_responses, validate_dataset
+from graphrag_eval_lc.dataset import checked_dataset
 from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 
@@ -85,7 +86,7 @@ def test_what_is_responses_or_nothing_known_is_left_to_the_format(values: Any) -
 
 def test_a_path_where_templates_are_needed_names_what_reads_it() -> None:
     with pytest.raises(DatasetError, match=r"not the path 'qa.json'\. load_dataset\(path\) reads a file\."):
-        run_evaluation("qa.json", [RESPONSE])  # type: ignore[arg-type]
+        checked_dataset("qa.json")
 
 
 @pytest.mark.parametrize(

@@ -400,6 +400,6 @@ def test_folders_are_no_files(tmp_path: Path) -> None:
     ):
         whats(tmp_path / "run")
     with pytest.raises(ResponsesError, match=r"The responses of this run are in .*run/responses\.jsonl\."):
-        score_responses(dataset(), tmp_path / "run", output_dir=tmp_path / "again")
+        score_responses(dataset({"name": "add", "output": "3"}), tmp_path / "run", output_dir=tmp_path / "again")
     with pytest.raises(ResponsesError, match=r"a file of responses\. Give a file\."):
         load_responses(tmp_path)

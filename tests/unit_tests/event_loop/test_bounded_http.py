@@ -43,6 +43,7 @@ def client(request: pytest.FixtureRequest) -> Any:
         (b"data: 1\n" * MOST, EVENTS, "sent more than"),
         (b"data: 1\n\n" * MOST, {}, "sent more than"),
     ],
+    ids=itertools.count(),  # compressed bodies have the time in them
 )
 async def test_a_body_is_let_through_or_refused(
     client: Any, body: bytes, headers: dict[str, str], told: str | None

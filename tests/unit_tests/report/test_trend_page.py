@@ -10,10 +10,11 @@ import pytest
 from graphrag_eval_lc import run_benchmark, trend, write_report
 from graphrag_eval_lc.report.trend_page import write_trend
 
+STEPS = [[{"name": "s", "output": "1"}]]
 DATASET: list[Any] = [
     {
         "template_id": f"t{index}",
-        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": [[{"name": "s"}]]}],
+        "questions": [{"id": f"q{index}", "question_text": f"{index}?", "reference_steps": STEPS}],
     }
     for index in range(3)
 ]
@@ -23,7 +24,8 @@ DATASET: list[Any] = [
 def store(tmp_path: Path) -> Path:
     """Return a folder of three runs, of which the first has a report."""
     for name in ("first", "second one", "<third>"):
-        run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "runs" / name, label=name, progress="off")
+        options: Any = {"label": name, "progress": "off", "report": False}
+        run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "runs" / name, **options)
     write_report(tmp_path / "runs" / "first")
     return tmp_path / "runs"
 
