@@ -26,6 +26,8 @@ from graphrag_eval_lc.texts import shortened
 _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
+# The objects of run.json. What stands there and is none is taken as unknown.
+_SECTIONS = (_QUESTIONS, "earlier_questions", "dataset", "config", "times", "totals", "limits", "capture")
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -288,7 +290,7 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
             path=path,
             hint="Update graphrag-eval-lc, or give another folder.",
         )
-    return run
+    return {key: value for key, value in run.items() if key not in _SECTIONS or isinstance(value, dict)}
 
 
 def _broken(path: Path, otherwise: str) -> RunFolderError:
