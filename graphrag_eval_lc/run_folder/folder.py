@@ -248,7 +248,7 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
     path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
     if path is None:
         return None
-    odd = special_file(path) if isinstance(path, str) else "no path"
+    odd = special_file(path) if isinstance(path, str) else "not a path"
     if odd:
         what = f"run.json names {shortened(str(path), 100)} as the dataset of the run, which is {odd}"
         hint = "Give the file of the dataset: --dataset FILE (dataset=...)."
