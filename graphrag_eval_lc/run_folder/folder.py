@@ -27,6 +27,8 @@ _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
+# The objects of run.json. What stands there and is none is taken as unknown.
+_SECTIONS = (_QUESTIONS, "earlier_questions", "dataset", "config", "times", "totals", "limits", "capture")
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -251,7 +253,7 @@ def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
     path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
     if path is None:
         return None
-    odd = special_file(path) if isinstance(path, str) else "no path"
+    odd = special_file(path) if isinstance(path, str) else "not a path"
     if odd:
         what = f"run.json names {shortened(str(path), 100)} as the dataset of the run, which is {odd}"
         hint = "Give the file of the dataset: --dataset FILE (dataset=...)."
@@ -306,7 +308,7 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
             path=path,
             hint="Update graphrag-eval-lc, or give another folder.",
         )
-    return run
+    return {key: value for key, value in run.items() if key not in _SECTIONS or isinstance(value, dict)}
 
 
 def _broken(path: Path, otherwise: str) -> RunFolderError:

@@ -145,9 +145,20 @@ def _results_in(line: bytes, path: str | PathLike[str], number: int) -> list[dic
 
 def _result_in(text: bytes) -> dict[str, Any]:
     result = parse_json(text)
-    if not isinstance(result, dict):
-        raise ValueError("no object")
+    if not isinstance(result, dict) or not _has_shape(result):
+        raise ValueError("no result")
     return result
+
+
+def _has_shape(result: Mapping[str, Any]) -> bool:
+    """Return whether steps and diagnosis are what scoring writes, and readers of results rely on."""
+    steps, groups = result.get("actual_steps") or (), result.get("steps_diagnosis") or ()
+    try:
+        return all(isinstance(step.get("name", ""), str) for step in steps) and all(
+            isinstance(each["score"], int | float) for group in groups for each in group
+        )
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def _no_result(path: str | PathLike[str], number: int) -> RunFolderError:

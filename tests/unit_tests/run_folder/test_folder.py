@@ -82,6 +82,12 @@ def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
         _ = RunFolder(tmp_path).earlier
 
 
+def test_sections_of_run_json_that_are_no_objects_are_unknown(tmp_path: Path) -> None:
+    run = {"format_version": 1, "questions": 5, "config": "x", "times": [], "totals": None, "label": "a"}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    assert RunFolder(tmp_path).earlier == {"format_version": 1, "label": "a"}
+
+
 def test_run_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"format_version": FORMAT_VERSION + 1}))
     with pytest.raises(RunFolderError, match=r"has format version 2, .* reads 1\. Update graphrag-eval-lc"):

@@ -64,7 +64,13 @@ def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) ->
     assert not path.exists()
 
 
-@pytest.mark.parametrize("line", ["[1]", '{"a": ', "\ufeff?"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("[1]", '{"a": ', "\ufeff?", '{"actual_steps": [{"name": ["a"]}]}', '{"actual_steps": 5}'),
+        *('{"steps_diagnosis": [[{"score": "x"}]]}', '{"steps_diagnosis": [[{}]]}', '{"steps_diagnosis": [5]}'),
+    ],
+)
 def test_line_that_is_no_result_is_reported_with_its_number(path: Path, line: str) -> None:
     path.write_text(f'{{"a": 1}}\n\n{line}\n')
     read: list[Any] = []
