@@ -221,7 +221,8 @@ def main() -> int:
 
 def tell(results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], *, is_markdown: bool) -> bool:
     """Print the worst cells by scores and number of questions, and whether the goals are met."""
-    rows, is_met = [], True
+    rows: list[tuple[Any, ...]] = []
+    is_met = True
     for scores, questions in dict.fromkeys((cell.scores, cell.questions) for cell, _ in results):
         of_effect: dict[str, list[Counted]] = {effect: [] for effect in EFFECTS}
         for (cell, effect), found in results.items():
@@ -237,7 +238,7 @@ def tell(results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], *,
     title = f"The worst agent of each row, noise {' to '.join(map(str, dict.fromkeys((noises[0], noises[-1]))))}"
     print_table(title, headings, rows, is_markdown=is_markdown)
     of_rule = [row for row in rows if row[2] == GOAL_OF]
-    measured = f"{max(float(row[3]) for row in of_rule):.3f}, {min(min(map(float, row[4:])) for row in of_rule):.3f}"
+    measured = f"{max(row[3] for row in of_rule):.3f}, {min(min(row[4:]) for row in of_rule):.3f}"
     what = f"{GOAL_OF}: at most {GOAL_OF_FALSE_ALARMS} false alarms, at least {GOAL_OF_FOUND} found"
     return goal(f"{what}, noise up to {noises[-1]}", measured, is_met=is_met)
 

@@ -170,6 +170,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     read = read_dataset(dataset)
     templates = read.templates
     checked.selection.apply(templates)
+    check_baseline(checked.baseline)
 
     async def aload() -> Agent:
         loaded = await _aload(agent, checked)
