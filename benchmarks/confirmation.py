@@ -40,7 +40,7 @@ QUESTIONS, PER_TEMPLATE = (44, 100, 200, 400), 4
 MEANS, NOISES, MOST_NOISE = (0.9, 0.8, 0.6, 0.4), (0.05, 0.1, 0.15, 0.2), 0.15
 SCORES: Final = {"binary": 1, "halves": 2, "fifths": 5}
 EFFECTS = ("same", "breaks", "everywhere")
-FLIPS, CHECKED, ROUNDING = 1999, 1, 1e-9
+PAIRS, FLIPS, CHECKED, ROUNDING = 1000, 1999, 1, 1e-9
 GOAL_OF, GOAL_OF_FALSE_ALARMS, GOAL_OF_FOUND = "confirm 1", 0.08, 0.8
 RULES = ("p < 0.05", "drop > 0.05", "drop > 0.1", "regression", "and sign test", "confirm 1", "confirm 2", "confirm 3")
 
@@ -203,7 +203,7 @@ def check_signs(differences: Array, has_passed: Array) -> None:
 def main() -> int:
     """Count, print the tables and whether the goals are met, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=1000, help="pairs of runs of 44 questions in each cell")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="pairs of runs of 44 questions in each cell")
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     options = parser.parse_args()
     random = np.random.default_rng(36)
@@ -214,14 +214,19 @@ def main() -> int:
             pairs = max(100, options.pairs * QUESTIONS[0] // cell.questions)
             for effect in EFFECTS:
                 results[cell, effect] = counted(cell, effect, pairs, random)
-    is_met = [tell(results, noises, is_markdown=options.markdown) for noises in (NOISES[:-1], NOISES[-1:])]
+    # With fewer pairs chance alone takes some cells over.
+    chance = 2.5 * np.sqrt(0.8 * 0.2 / options.pairs) if options.pairs < PAIRS else 0.0
+    is_met = [tell(results, noises, chance, is_markdown=options.markdown) for noises in (NOISES[:-1], NOISES[-1:])]
     costs(results, is_markdown=options.markdown)
     return 0 if is_met[0] else 1
 
 
-def tell(results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], *, is_markdown: bool) -> bool:
+def tell(
+    results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], chance: float, *, is_markdown: bool
+) -> bool:
     """Print the worst cells by scores and number of questions, and whether the goals are met."""
-    rows, is_met = [], True
+    rows: list[tuple[Any, ...]] = []
+    is_met = True
     for scores, questions in dict.fromkeys((cell.scores, cell.questions) for cell, _ in results):
         of_effect: dict[str, list[Counted]] = {effect: [] for effect in EFFECTS}
         for (cell, effect), found in results.items():
@@ -232,12 +237,12 @@ def tell(results: dict[tuple[Cell, str], Counted], noises: tuple[float, ...], *,
             least = [min(each.fails[rule] for each in of_effect[effect]) for effect in EFFECTS[1:]]
             rows.append((scores, questions, rule, alarms, *least))
             if rule == GOAL_OF:
-                is_met &= alarms <= GOAL_OF_FALSE_ALARMS and min(least) >= GOAL_OF_FOUND
+                is_met &= alarms <= GOAL_OF_FALSE_ALARMS + chance and min(least) >= GOAL_OF_FOUND - chance
     headings = ["scores", "questions", "rule", "same agent fails", "finds breaks", "finds everywhere"]
     title = f"The worst agent of each row, noise {' to '.join(map(str, dict.fromkeys((noises[0], noises[-1]))))}"
     print_table(title, headings, rows, is_markdown=is_markdown)
     of_rule = [row for row in rows if row[2] == GOAL_OF]
-    measured = f"{max(float(row[3]) for row in of_rule):.3f}, {min(min(map(float, row[4:])) for row in of_rule):.3f}"
+    measured = f"{max(row[3] for row in of_rule):.3f}, {min(min(row[4:]) for row in of_rule):.3f}"
     what = f"{GOAL_OF}: at most {GOAL_OF_FALSE_ALARMS} false alarms, at least {GOAL_OF_FOUND} found"
     return goal(f"{what}, noise up to {noises[-1]}", measured, is_met=is_met)
 

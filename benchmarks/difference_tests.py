@@ -110,7 +110,8 @@ def fifths(before: float, after: float) -> Draw:
     """Draw two agents of these means whose scores are fifths; the same templates are hard for both."""
 
     def draw(of_template: Array, shape: Array, random: np.random.Generator) -> Array:
-        good = random.beta(before * 3, (1 - before) * 3, shape)[:, of_template]
+        by_template: Array = random.beta(before * 3, (1 - before) * 3, shape)
+        good = by_template[:, of_template]
         return (random.binomial(5, good * after / before) - random.binomial(5, good)) / 5
 
     return draw

@@ -379,7 +379,7 @@ def kappa_coverage(runs: int, random: np.random.Generator, *, is_markdown: bool)
         numbers = (min(held), min(wald), max(missing), float(np.mean(width)), float(np.mean(of_wald)))
         print(_line([*map(str, key), *(f"{number:.3f}" for number in numbers)], is_markdown=is_markdown))
     lowest, allowed = min(min(each)[0] for each in rows.values()), GOAL - 2.5 * np.sqrt(GOAL * (1 - GOAL) / runs)
-    is_met = lowest >= allowed
+    is_met = bool(lowest >= allowed)
     print(f"\ncoverage of kappa_interval at least {GOAL} in every cell: {lowest:.3f}: {'met' if is_met else 'NOT MET'}")
     return is_met
 

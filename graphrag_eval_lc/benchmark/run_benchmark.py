@@ -174,6 +174,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     refuse_dataset_as_agent(agent)
     found = _checked(agent, dataset, checked)
     checked.selection.apply(found.loaded.templates)
+    check_baseline(checked.baseline)
 
     async def aload() -> Agent:
         loaded = await _aload(agent, checked)

@@ -139,7 +139,7 @@ def run(
         bool,
         typer.Option(
             "--fail-on-regression",
-            help="Exit with 1 if the run is worse than --baseline in the main metric, as compare --fail-on-regression.",
+            help="Exit with 1 if the run is worse than --baseline in the main metric, by the rule of compare.",
             rich_help_panel=GATES,
         ),
     ] = False,
@@ -168,7 +168,7 @@ def run(
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
 
-    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent --baseline runs/main --fail-on-regression --confirm 1`
+    `graphrag-eval-lc run qa.yaml -a a.py:agent --baseline runs/main --fail-on-regression --confirm 1`
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/night-3-of-16 --shard 3/16`
     """

@@ -58,9 +58,14 @@ class ConfirmedGate:
         return True
 
     @property
+    def metric(self) -> str:
+        """The main metric of the run and the baseline."""
+        return self.first.metric.metric
+
+    @property
     def name(self) -> str:
         """What the gate is about."""
-        return f"{self.first.metric.metric} beside {self.baseline}"
+        return f"{self.metric} beside {self.baseline}"
 
     @on_one_line
     def __str__(self) -> str:
@@ -77,7 +82,8 @@ class ConfirmedGate:
         if self.last is None:
             ended = f"; not confirmed, as the run ended while {questions} were asked again" if self.asked else ""
             return f"{beside} {self.first}{ended}"
-        return f"{beside} {self.last}; confirmed: {questions} asked {self.times:,} more times; the run alone: {alone}"
+        times = "once more" if self.times == 1 else f"{self.times:,} more times"
+        return f"{beside} {self.last}; confirmed: {questions} asked {times}; the run alone: {alone}"
 
 
 def sign_test(differences: Iterable[float]) -> float:

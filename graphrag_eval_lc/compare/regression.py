@@ -57,15 +57,18 @@ class RegressionGate:
 
     @property
     def decided_by(self) -> Literal["p-value", "effect"]:
-        """What decides: the p-value if it shows a drop or the test finds one of 0.05 often enough; else the effect."""
-        is_clear = self.metric.verdict == "worse" or (self.metric.can_tell and _has_power(self.metric))
-        return "p-value" if is_clear else "effect"
+        """What decides: the p-value if the test is strong, or shows what the effect does not; else the effect."""
+        is_strong = self.metric.can_tell and _has_power(self.metric)
+        is_shown = self.metric.verdict == "worse" and self._has_passed_by_effect
+        return "p-value" if is_strong or is_shown else "effect"
 
     @property
     def has_passed(self) -> bool:
         """Whether the run is not worse."""
-        if self.decided_by == "p-value":
-            return self.metric.verdict != "worse"
+        return self.metric.verdict != "worse" if self.decided_by == "p-value" else self._has_passed_by_effect
+
+    @property
+    def _has_passed_by_effect(self) -> bool:
         if not is_above(self.drop, self.max_drop):
             return True
         sure = self._sure_drop() if self.is_confident else self.drop

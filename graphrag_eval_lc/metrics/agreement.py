@@ -94,7 +94,7 @@ def kappa_standard_error(table: CountTable) -> float | None:
     kappa = cohens_kappa(table)
     if kappa is None:
         return None
-    number = sum(map(sum, table))
+    number = fsum(count for row in table for count in row)
     shares = [[count / number for count in row] for row in table]
     first, second = ([total / number for total in margin] for margin in _margins(table))
     expected = fsum(a * b for a, b in zip(first, second, strict=True))
@@ -137,7 +137,7 @@ def kappa_interval(table: CountTable, *, confidence: float = 0.95) -> tuple[floa
     centre, error = cohens_kappa(more), kappa_standard_error(more)
     assert centre is not None
     assert error is not None
-    half = _t_quantile(quantile, sum(map(sum, table)) - 1) * error
+    half = _t_quantile(quantile, fsum(count for row in table for count in row) - 1) * error
     return max(-1.0, min(kappa, centre - half)), min(1.0, max(kappa, centre + half))
 
 
@@ -160,7 +160,7 @@ def _quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def _margins(table: CountTable) -> tuple[list[int], list[int]]:
+def _margins(table: CountTable) -> tuple[list[float], list[float]]:
     """Return the counts of each rater's answers."""
     if any(len(row) != len(table) for row in table) or any(count < 0 for row in table for count in row):
         raise ValueError("a table of agreement is square, with counts of at least 0")

@@ -130,7 +130,7 @@ class RunFolder:
             except OSError as problem:
                 raise cannot_write(self.shown / path.name, problem) from problem
         if (self.path / CONFIRMATION / RUN_FILE).exists():
-            RunFolder(self.path / CONFIRMATION).clear()
+            RunFolder(self.path / CONFIRMATION, is_private=self.is_private).clear()
         self.__dict__.pop("earlier", None)
 
     def lock(self) -> FolderLock:

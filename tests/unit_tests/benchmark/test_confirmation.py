@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from graphrag_eval_lc import compare_runs, load_run, run_benchmark, score_run
@@ -145,3 +147,27 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_
     with pytest.raises(OptionError, match="shard and baseline exclude each other"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path, shard="1/2")
     assert agent.asked.total() == 0
+
+
+def test_further_answers_count_against_the_budget_of_the_run(tmp_path: Path) -> None:
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+
+    class Asking(Agent):
+        def __call__(self, question: str) -> str:
+            model = GenericFakeChatModel(messages=iter([AIMessage("fine", usage_metadata=usage)]))
+            model.invoke(question)
+            return super().__call__(question)
+
+    run_of(tmp_path / "main", Asking())
+    lost = answers(range(3), as_told=[WRONG])
+    options: dict[str, Any] = {"baseline": tmp_path / "main", "confirm": 2, "max_concurrency": 1}
+    run = run_of(tmp_path / "branch", Asking(lost), max_tokens=46 * 7, **options)
+    assert run.stopped is not None
+    assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_tokens", 4)
+    assert run.regression is not None
+    assert not run.regression.has_passed
+    assert str(run.regression).endswith("; not confirmed, as the run ended while 3 questions were asked again")
+    more = run_of(tmp_path / "branch", agent := Asking(lost), max_tokens=50 * 7, **options)
+    assert more.stopped is None
+    assert "confirmed: 3 questions asked 2 more times" in str(more.regression)
+    assert agent.asked.total() == 4

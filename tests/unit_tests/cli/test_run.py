@@ -135,6 +135,9 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
             GateConfig(metric="elapsed_sec.p95", over=30.0),
         ],
     ),
+    "baseline": (["--baseline", "main", "--fail-on-regression"], Path("main")),
+    "max_drop": (["--max-drop", "0.1"], 0.1),
+    "confirm": (["--confirm", "1"], 1),
     "judge_cache": (["--no-cache"], False),
     "open_files": (["--open-files"], True),
     "grace": (["--grace", "1"], 1.0),
@@ -158,6 +161,8 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
     from graphrag_eval_lc.benchmark.run_options import RunOptions
 
     (files / "config.yaml").write_text("steps: {scoring: last_group}\n")
+    (files / "main").mkdir()
+    (files / "main" / "results.jsonl").touch()
     given: dict[str, Any] = {}
 
     def run_benchmark(agent: Any, dataset: Any, **options: Any) -> Any:
