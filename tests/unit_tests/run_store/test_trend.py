@@ -96,6 +96,11 @@ def test_what_was_spent_stands_beside_it(store: Path) -> None:
         ),
         ({"agent": "a.py:one"}, {"agent": "a.py:two"}, "the agent: a.py:one → a.py:two"),
         ({"agent_config": {"x": 1}}, {"agent_config": {"x": 2}}, "the agent's config"),
+        (
+            {"agent_digests": {"a.py": "1", "b.py": "2"}},
+            {"agent_digests": {"a.py": "3", "b.py": "2"}},
+            "the agent's source: a.py",
+        ),
         ({"repeats": 3}, {}, "repeats: 3 → 1"),
         ({"capture": {"redact": None}}, {"capture": {"redact": "m:f"}}, "what is kept of runs: redact"),
         (
