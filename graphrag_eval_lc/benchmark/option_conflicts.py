@@ -54,6 +54,7 @@ EXCLUDING: Final = (
     Excludes("isolate", "engine", "{one} asks in processes of this machine, and {other} in those of a cluster"),
     Excludes("shard", "fail_under", _OF_WHOLE),
     Excludes("shard", "fail_over", _OF_WHOLE),
+    Excludes("shard", "baseline", "{one} asks a part of the run, and {other} is for the whole; compare the merged run"),
     Excludes("as_json", "dry_run", "{one} prints a run, and {other} makes none"),
 )
 NEEDING: Final = (

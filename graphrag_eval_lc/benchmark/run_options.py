@@ -340,8 +340,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             "worse in the main metric."
         ),
         Cli(
-            help="The run that --fail-on-regression holds this one against: its folder, or a folder of runs, of which "
-            "the last one that came to its end is taken.",
+            help="The run for --fail-on-regression: its folder, or a folder of runs, of which the last counts.",
             metavar="DIR",
             panel=GATES,
         ),
@@ -481,9 +480,6 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         if self.sample is not None and self.seed is None:
             what = "shard beside sample needs seed, so that all shards draw the same questions"
             raise OptionError(what, hint="Give all of them the same seed, such as 1.")
-        if self.baseline is not None:
-            what = "shard and baseline exclude each other: a part of the run is not held against a whole one"
-            raise OptionError(what, hint="Compare the merged run: compare RUN_A RUN_B.")
         if self.gates:
             what = "shard and gates exclude each other: a part of the run is not held against the bounds of the whole"
             raise OptionError(what, hint="Give the gates to merge_runs.")

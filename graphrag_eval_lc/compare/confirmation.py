@@ -65,25 +65,25 @@ class ConfirmedGate:
     @property
     def name(self) -> str:
         """What the gate is about."""
-        return f"{self.metric} beside {self.baseline}"
+        return f"{self.metric} compared with {self.baseline}"
 
     @on_one_line
     def __str__(self) -> str:
-        beside = f"beside {self.baseline} (A)"
+        against = f"compared with {self.baseline} (A),"
         metric = self.first.metric
         alone = f"{means_text(metric)} ({change_text(metric.difference, metric.unit)})"
         if self.is_chance:
             assert self.chance is not None
             return (
-                f"{beside} it is not clear that B is worse in {metric.metric}: {alone}; two runs of the same agent "
+                f"{against} it is not clear that B is worse in {metric.metric}: {alone}; two runs of the same agent "
                 f"differ as much in {100 * self.chance:.0f} of 100 cases, so no question was asked again"
             )
         questions = counted(self.asked, "question")
         if self.last is None:
             ended = f"; not confirmed, as the run ended while {questions} were asked again" if self.asked else ""
-            return f"{beside} {self.first}{ended}"
+            return f"{against} {self.first}{ended}"
         times = "once more" if self.times == 1 else f"{self.times:,} more times"
-        return f"{beside} {self.last}; confirmed: {questions} asked {times}; the run alone: {alone}"
+        return f"{against} {self.last}; confirmed: {questions} asked {times}; the run alone: {alone}"
 
 
 def sign_test(differences: Iterable[float]) -> float:

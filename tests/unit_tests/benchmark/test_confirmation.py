@@ -135,7 +135,9 @@ def test_without_confirm_the_gate_fails_at_once(tmp_path: Path) -> None:
     assert run.regression is not None
     assert not run.regression.has_passed
     assert agent.asked.total() == 44
-    assert str(run.regression).startswith(f"beside {tmp_path / 'main'} (A) B is worse in steps_score by more than 0.06")
+    assert str(run.regression).startswith(
+        f"compared with {tmp_path / 'main'} (A), B is worse in steps_score by more than 0.06"
+    )
 
 
 def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
