@@ -134,8 +134,8 @@ def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
     paths = [run for run in runs if Path(name).resolve() == run.path.resolve()]
     found = paths or [run for run in runs if name in (run.label, run.path.name)]
     if not found:
-        hint = f"{named(list(dict.fromkeys(run.label for run in runs)), name)}; or give first or best."
-        raise OptionError(f"there is no run {name}", key="against", hint=hint)
+        known = dict.fromkeys(each for run in runs for each in (run.label, run.path.name))
+        raise OptionError(f"there is no run {name}", hint=f"{named(list(known), name)}; or give first or best.")
     return found[-1]
 
 

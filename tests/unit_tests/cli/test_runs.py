@@ -82,6 +82,29 @@ def test_baseline_is_the_last_run_of_a_folder(exit_code: Command, capsys: Output
     assert "The baseline is runs/[first], the last" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "baseline"),
+    [
+        (("branch", "--baseline", "runs", "--against", "first"), "runs/[first]"),
+        (("runs/second", "--against", "best"), "runs/[first]"),  # of the folder that it is in
+        (("runs/[first]", "--against", "[bold]nightly"), "runs/second"),
+        (("branch", "runs/second", "--baseline", "runs", "--against", "previous"), "runs/[first]"),
+    ],
+)
+def test_baseline_is_the_run_that_against_names(
+    arguments: tuple[str, ...], baseline: str, exit_code: Command, capsys: Output
+) -> None:
+    assert exit_code("compare", *arguments) == 0
+    assert Path(capsys.readouterr().out.splitlines()[0].removeprefix("The baseline is ")[:-1]).samefile(baseline)
+
+
+def test_name_of_no_run_and_a_first_run_have_no_baseline(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("compare", "branch", "--baseline", "runs", "--against", "secnd") == 2
+    assert "there is no run secnd. Did you mean second?" in capsys.readouterr().err
+    assert exit_code("compare", "runs/[first]", "--against", "best") == 2
+    assert "no earlier finished run with the questions and the dataset of runs/[first]" in capsys.readouterr().err
+
+
 def test_baseline_may_be_one_run(exit_code: Command, capsys: Output) -> None:
     assert exit_code("compare", "branch", "--baseline", "runs/[first]") == 0
     assert capsys.readouterr().out.startswith("A  [first]: 3 questions")
@@ -92,7 +115,7 @@ def test_baseline_without_a_run_is_refused(exit_code: Command, capsys: Output, t
     assert exit_code("compare", "branch", "--baseline", "empty") == 2
     assert "Error: empty: the folder holds no run." in capsys.readouterr().err
     assert exit_code("compare", "branch") == 2
-    assert "With --baseline RUN_A one is enough" in capsys.readouterr().err
+    assert "With --baseline RUN_A or --against first one is enough" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["runs", "trend"])

@@ -47,6 +47,19 @@ def test_table_has_a_row_for_each_run_and_tells_what_changed(exit_code: Command,
     assert len(list(Path("trend_comparisons").iterdir())) == 1
 
 
+def test_runs_are_compared_with_the_one_that_against_names(exit_code: Command, capsys: Output) -> None:
+    run_benchmark(two, DATASET, output_dir="runs/c", progress="off")
+    assert exit_code("trend", "--against", "first", "--html", "trend.html") == 0
+    assert "Against first" in capsys.readouterr().out
+    assert "each run compared with the first run, by the questions" in Path("trend.html").read_text()
+    names = [path.name.partition("-")[0] for path in sorted(Path("trend_comparisons").iterdir())]
+    assert names == ["_a___b", "_a___c"]
+    assert exit_code("trend", "--against", "best", "--json") == 0
+    assert [row.get("against") for row in json.loads(capsys.readouterr().out)] == [None, "runs/[a]", "runs/[a]"]
+    assert exit_code("trend", "--against", "frist") == 2
+    assert "there is no run frist. There are [a], b, c; or give first or best." in capsys.readouterr().err
+
+
 def test_rows_are_printed_as_json(exit_code: Command, capsys: Output) -> None:
     assert exit_code("trend", "runs", "--json", "--html", "trend.html", "--no-comparisons") == 0
     output = capsys.readouterr()
