@@ -39,6 +39,7 @@ def report(
 
     `graphrag-eval-lc report runs/monday --template longest_lines --output lines.html`
     """
+    recovered(run)
     if selected := {name: value for name, value in keywords(selection_options()[0], options).items() if value}:
         # Imported here so that --help does not wait for it.
         from graphrag_eval_lc.report.run_report import write_report
@@ -53,6 +54,16 @@ def report(
             is_open = webbrowser.open(address)
         if not is_open:
             say(f"No browser could be opened. The report is at {address}", err=True)
+
+
+def recovered(folder: Path, *, is_quiet: bool = False) -> None:
+    """Make runs of what a session of pytest that was killed left in a folder, and say where they are."""
+    if (folder / ".pytest-parts").is_dir():
+        # Imported here so that other commands do not wait for it.
+        from graphrag_eval_lc.benchmark.session_runs import recover_killed_session
+
+        for note in recover_killed_session(folder):
+            say(note, err=is_quiet)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from graphrag_eval_lc.cli.options import (
     measure_names,
 )
 from graphrag_eval_lc.cli.project import Config
+from graphrag_eval_lc.cli.report import recovered
 from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def score(
                 hint="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
         _refuse_others("with a run's folder, which keeps its own", options, again)
+        recovered(dataset, is_quiet=as_json)
         given = {
             "dataset": reference,
             "config": config,

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,48 +68,3 @@ def _variant(item: pytest.Item, question: str) -> str:
             if end and not start and whole.startswith(pattern):
                 return whole.removeprefix(pattern)
     return "-".join(f"{name}{callspec.indices[name]}" for name in others)
-
-
-def folder_names(runs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a folder's name for each run, unlike the others.
-
-    Args:
-        runs: The name of each run and the node id of its test.
-
-    Example:
-        >>> folder_names([("test_agent", "tests/test_a.py::test_agent"), ("test_agent", "tests/test_b.py::test_agent")])
-        ['test_a.test_agent', 'test_b.test_agent']
-    """
-    given = list(runs)
-    names = [_plain(name) for name, _ in given]
-    for longer in (_with_module, _with_path):
-        names = [
-            longer(name, test) if _is_twice(name, names) else name for name, (_, test) in zip(names, given, strict=True)
-        ]
-    taken: set[str] = set()
-    for place, name in enumerate(names):
-        number = 1
-        while (unique := name if number == 1 else f"{name}_{number}").casefold() in taken:
-            number += 1
-        names[place] = unique
-        taken.add(unique.casefold())
-    return names
-
-
-def _is_twice(name: str, names: Sequence[str]) -> bool:
-    return [each.casefold() for each in names].count(name.casefold()) > 1
-
-
-def _with_module(name: str, test: str) -> str:
-    module, *classes, _ = test.split("::")
-    return _plain(".".join([module.rpartition("/")[2].removesuffix(".py"), *classes, name]))
-
-
-def _with_path(name: str, test: str) -> str:
-    folder, _, _ = test.partition("::")[0].rpartition("/")
-    return _plain(f"{folder}.{name}") if folder else name
-
-
-def _plain(name: str) -> str:
-    """Return a name that every file system takes."""
-    return _NOT_IN_A_NAME.sub("_", name).strip("._")[:_LONGEST] or "run"

@@ -4,28 +4,26 @@ The folder of a session has a folder for each process in it; ``session.py`` puts
 """
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.benchmark.session_parts import PLAN, unanswered
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.files.opening import make_folder, open_to_read
+from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import replace_file
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
 from graphrag_eval_lc.pytest_plugin.marked_runs import MarkedRun, run_of
 from graphrag_eval_lc.pytest_plugin.settings import settings_of
-from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.retrying import masked_error_text
-from graphrag_eval_lc.run_folder.journal import Journal, journal_lines
+from graphrag_eval_lc.run_folder.journal import Journal
 
-_PLAN = "plan.json"
 _NOT_ASKED = (GraphRAGEvalError, KeyboardInterrupt, SystemExit, pytest.exit.Exception)
 
 
@@ -82,7 +80,7 @@ class Part:
             }
             for run in self._collected.values()
         ]
-        self._write(_PLAN, {"runs": runs})
+        self._write(PLAN, {"runs": runs})
 
     def pytest_sessionfinish(self) -> None:
         """Close the journals."""
@@ -90,9 +88,10 @@ class Part:
             journal.close()
 
     def _dataset_file(self, run: MarkedRun) -> str:
+        """Return the dataset's file, an absolute path or the name of one in the folder of this process."""
         if run.dataset.path is not None:
-            return str(run.dataset.path)
-        return str(self._write(f"{run.key}.dataset.json", run.dataset.templates))
+            return str(run.dataset.path.absolute())
+        return self._write(f"{run.key}.dataset.json", run.dataset.templates).name
 
     def _write(self, name: str, value: Any) -> Path:
         path = self._folder / name
@@ -170,68 +169,3 @@ def keep_part(config: pytest.Config, folder: Path) -> None:
 def part_of(config: pytest.Config) -> Part | None:
     """Return where this process keeps what it asks; None where no option wants it kept."""
     return config.stash.get(_PART, None)
-
-
-@dataclass(frozen=True, slots=True)
-class CollectedRun:
-    """What is known of a run of the session, from what its processes wrote.
-
-    Attributes:
-        plan: What was collected: ``key``, ``name``, ``test``, ``templates``, ``selected`` and so on.
-        record: Its run.json as it began; None where nothing was asked.
-        asked: The last record of each question, by its id.
-    """
-
-    plan: Mapping[str, Any]
-    record: dict[str, Any] | None = None
-    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-def collected_runs(folder: Path) -> list[CollectedRun]:
-    """Read what the processes of a session wrote so far.
-
-    Of several records of a question, as of a test that was run again, the one that was written last counts.
-
-    Raises:
-        RunFolderError: A journal cannot be read.
-    """
-    runs: dict[str, CollectedRun] = {}
-    parts = sorted(path for path in folder.iterdir() if path.is_dir())
-    for part in parts:
-        for plan in _read(part / _PLAN).get("runs", ()):
-            runs.setdefault(plan["key"], CollectedRun(plan))
-    for key, run in runs.items():
-        records = [_read(part / f"{key}.run.json") for part in parts]
-        known = sorted((record for record in records if record), key=lambda record: str(record["times"]["started"]))
-        judged = [record for record in known if "judges" in record]
-        asked: dict[str, Mapping[str, Any]] = {}
-        for record in _journaled(part / f"{key}.jsonl" for part in parts):
-            before = asked.get(record["question_id"])
-            if before is None or before["at"] <= record["at"]:
-                asked[record["question_id"]] = record
-        runs[key] = CollectedRun(
-            run.plan, (known[0] | (judged or known)[0] | {"times": known[0]["times"]}) if known else None, asked
-        )
-    return list(runs.values())
-
-
-def _journaled(paths: Iterator[Path]) -> Iterator[dict[str, Any]]:
-    for path in paths:
-        for line in journal_lines(path) if path.exists() else ():
-            if line.record is not None and "at" in line.record:  # a last line may be cut off, where a process died
-                yield line.record
-
-
-def unanswered(question: Mapping[str, Any], why: str) -> Response:
-    """Return the response of a question that got no answer."""
-    given = {"question_id": str(question["id"]), "question_text": question["question_text"]}
-    return cast("Response", {**given, "status": "error", "error": why, "actual_steps": []})
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with open_to_read(path) as file:
-            read = parse_json(file.read().decode("utf-8"))
-    except (OSError, ValueError):  # a process that died before it wrote it
-        return {}
-    return read if isinstance(read, dict) else {}

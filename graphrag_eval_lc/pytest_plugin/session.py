@@ -2,27 +2,32 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.benchmark.session_parts import PARTS, collected_runs
+from graphrag_eval_lc.benchmark.session_runs import (
+    FinishedRun,
+    asked_records,
+    finish_run,
+    folders_of,
+    recover_killed_session,
+)
 from graphrag_eval_lc.compare.gate_names import nearest
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError, cannot_write
 from graphrag_eval_lc.files.opening import make_folder, refuse_odd
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.pytest_plugin.datasets import gates_given
-from graphrag_eval_lc.pytest_plugin.finished_runs import FinishedRun, asked_records, finish_run
-from graphrag_eval_lc.pytest_plugin.marked_runs import folder_names
-from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, collected_runs, keep_part
+from graphrag_eval_lc.pytest_plugin.parts import keep_part
 from graphrag_eval_lc.pytest_plugin.settings import Settings, change_settings
 from graphrag_eval_lc.run_folder import RUN_FILE, FolderLock, RunFolder
 from graphrag_eval_lc.texts import visible
 
-PARTS = ".pytest-parts"
 _GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -43,6 +48,7 @@ class SessionRuns:
         self._lock: FolderLock | None = None
         self._finished: list[FinishedRun] = []
         self._problems: list[str] = []
+        self._notes: list[str] = []
         self._is_unchecked = False
 
     # --- the beginning ---
@@ -65,15 +71,12 @@ class SessionRuns:
         parts, is_private = output / PARTS, not self._settings.open_files
         try:
             refuse_odd(parts)
-            if parts.is_dir():  # of a session that goes on, or was killed
-                self._lock = FolderLock(parts, is_private=is_private)
+            self._notes = recover_killed_session(output, is_apart=True, is_private=is_private)
             self._refuse_earlier(output)
             self._made = next((each for each in (output, *output.parents) if not each.exists()), None)
             make_folder(output, is_private=is_private)
             make_folder(parts, is_private=is_private)
-            self._lock = self._lock or FolderLock(parts, is_private=is_private)
-            for part in filter(Path.is_dir, parts.iterdir()):
-                shutil.rmtree(part)
+            self._lock = FolderLock(parts, is_private=is_private)
         except OSError as problem:
             raise cannot_write(output, problem) from problem
         return parts
@@ -81,12 +84,10 @@ class SessionRuns:
     def _refuse_earlier(self, output: Path) -> None:
         if self._settings.overwrite or not output.is_dir():
             return
-        hint = "Give another folder, or pass --graphrag-overwrite to replace it."
-        if any(output.glob(f"{PARTS}/*/*.jsonl")):
-            what = f"the folder holds what a session of pytest asked that was killed, in {PARTS}"
-            raise RunFolderError(what, path=output, hint=hint)
-        earlier = [path.parent for path in (output / RUN_FILE, *sorted(output.glob(f"*/{RUN_FILE}"))) if path.exists()]
+        found = [path.parent for path in (output / RUN_FILE, *sorted(output.glob(f"*/{RUN_FILE}"))) if path.exists()]
+        earlier = [path for path in found if not path.name.startswith("killed-")]
         if earlier:
+            hint = "Give another folder; --graphrag-overwrite replaces that run, its answers included."
             raise RunFolderError("the folder holds a run already", path=earlier[0], hint=hint)
 
     @pytest.hookimpl(trylast=True)
@@ -133,8 +134,8 @@ class SessionRuns:
         assert self._parts is not None
         is_interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         runs = collected_runs(self._parts)
-        folders = self._folders(runs)
         output = self._settings.output
+        folders = folders_of(runs, output or self._parts / "runs")
         self._is_unchecked = bool(self._gates) and not any(run.plan["selected"] for run in runs)
         if output is not None and self._settings.overwrite and runs and output not in folders:
             # Of a session in which this was the only run.
@@ -160,14 +161,6 @@ class SessionRuns:
             )
             self._finished.append(finished)
 
-    def _folders(self, runs: Sequence[CollectedRun]) -> list[Path]:
-        """Return the folder of each run: that of the option itself, where one test without a name was collected."""
-        assert self._parts is not None
-        output = self._settings.output or self._parts / "runs"
-        if len(runs) == 1 and not runs[0].plan["is_named"]:
-            return [output]
-        return [output / name for name in folder_names((run.plan["name"], run.plan["test"]) for run in runs)]
-
     def _remove_parts(self) -> None:
         """Remove what is no longer needed, also a folder that was made for nothing."""
         assert self._parts is not None
@@ -187,6 +180,7 @@ class SessionRuns:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say where the runs are, and which gates failed."""
         lines = [line for run in self._finished for line in self._lines(run)]
+        lines += [(note, {"yellow": True}) for note in self._notes]
         lines += [(problem, {"red": True}) for problem in self._problems]
         if self._is_unchecked:
             lines.append(("No gate was checked, as no test of this session asks a question.", {"yellow": True}))

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -170,23 +171,109 @@ def answers_in(folder: Path) -> int:
     return sum(line.count('"response"') for path in journals for line in path.read_text().splitlines())
 
 
-def test_a_session_that_is_killed_leaves_its_answers_and_the_next_one_says_so(six: Path) -> None:
+def killed(folder: Path, *arguments: str, by: signal.Signals = signal.SIGKILL, whole_group: bool = True) -> int:
+    """Kill a session, with its processes, after two answers at least; return how many it left."""
+    session = subprocess.Popen(
+        command(OUTPUT, *arguments),
+        cwd=folder,
+        env=environment(TAKES="1"),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 120
+    while time.monotonic() < end and answers_in(folder) < 2:
+        time.sleep(0.05)
+    if whole_group:
+        os.killpg(session.pid, by)
+    else:
+        session.send_signal(by)
+    session.wait(timeout=60)
+    if not whole_group:  # the others end with the question that they are asking
+        time.sleep(3)
+    number = answers_in(folder)
+    assert number >= 2
+    return number
+
+
+def line_of(command: str, *arguments: str, folder: Path) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-m", "graphrag_eval_lc", command, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == (1 if command == "score" else 0), ended.stderr  # as the run was stopped
+    return ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("by", "processes", "whole_group"),
+    [
+        (signal.SIGTERM, (), True),
+        (signal.SIGKILL, ("-n2",), True),
+        (signal.SIGTERM, ("-n2",), False),  # its processes see that it is gone
+    ],
+)
+def test_the_session_after_a_killed_one_sets_its_answers_apart(
+    six: Path, by: signal.Signals, processes: tuple[str, ...], whole_group: bool
+) -> None:
+    number = killed(six, *processes, by=by, whole_group=whole_group)
+    ended = run_in(six, OUTPUT)
+    assert ended.returncode == 0
+    assert len(scored(six)) == 6
+    assert not (six / "run" / ".pytest-parts").exists()
+    (apart,) = (six / "run").glob("killed-*")
+    assert f"A session of pytest that was killed left {number} answers, now in {apart}." in ended.stdout
+    run = load_run(apart)
+    assert [result["status"] for result in run.results] == ["success"] * number
+    assert run.stopped is not None
+    assert (run.stopped["message"], run.stopped["left_out"]) == ("the session of pytest was killed", 6 - number)
+    assert (apart / "report.html").exists()
+    # Another one that is killed, on a folder that holds a run by now.
+    number = killed(six, "--graphrag-overwrite")
+    assert f"left {number} answers" in run_in(six, OUTPUT, "--graphrag-overwrite").stdout
+    assert len(list((six / "run").glob("killed-*/results.jsonl"))) == 2
+    refused = run_in(six, OUTPUT)
+    assert refused.returncode == 4
+    assert "--graphrag-overwrite replaces that run, its answers included" in refused.stderr
+
+
+@pytest.mark.parametrize("opened_by", ["score", "report"])
+def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path, opened_by: str) -> None:
+    test = SIX.replace('[{"template_id": "t", "questions": QUESTIONS}]', '"qa.json"')
+    folder = write_project(tmp_path / "project", test)
+    questions = [{"id": f"q{n}", "question_text": f"Q{n}?", "reference_steps": [[{"name": "x"}]]} for n in range(6)]
+    (folder / "qa.json").write_text(json.dumps([{"template_id": "t", "questions": questions}]))
+    number = killed(folder)
+    told = line_of(opened_by, "run", folder=folder)
+    assert told.startswith(f"A session of pytest that was killed left {number} answers, now in run.\n")
+    assert len(scored(folder)) == number
+    assert "A session" not in line_of("score", "run", folder=folder)
+    # The answers stay where the dataset is gone.
+    number = killed(folder, "--graphrag-overwrite")
+    (folder / "qa.json").rename(folder / "other.json")
+    test_file = folder / "test_agent.py"
+    test_file.write_text(test_file.read_text().replace("qa.json", "other.json"))
+    ended = run_in(folder, OUTPUT, "--graphrag-overwrite")
+    assert ended.returncode == 0
+    assert "qa.json: there is no such file" in ended.stdout
+    (journal,) = (folder / "run").glob("killed-*/.pytest-parts/main/*.jsonl")
+    assert journal.read_text().count('"response"') == number
+
+
+def test_the_folder_of_a_session_that_works_is_refused(six: Path) -> None:
     session = subprocess.Popen(command(OUTPUT), cwd=six, env=environment(TAKES="2"), stdout=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while time.monotonic() < end and answers_in(six) < 1:
         time.sleep(0.05)
     meanwhile = run_in(six, OUTPUT)
-    assert meanwhile.returncode == 4
-    assert "works in this folder. Wait for it to end, or give another folder." in meanwhile.stderr
     session.kill()
     session.wait()
-    assert answers_in(six) >= 1
-    refused = run_in(six, OUTPUT)
-    assert refused.returncode == 4
-    assert "the folder holds what a session of pytest asked that was killed, in .pytest-parts. Give" in refused.stderr
-    assert run_in(six, OUTPUT, "--graphrag-overwrite").returncode == 0
-    assert len(scored(six)) == 6
-    assert not (six / "run" / ".pytest-parts").exists()
+    assert meanwhile.returncode == 4
+    assert "works in this folder. Wait for it to end, or give another folder." in meanwhile.stderr
 
 
 JUDGED = """\

@@ -1,5 +1,6 @@
-"""The end of a session: a run's folder is made of what its processes asked, and the run is held against its gates."""
+"""The end of a session of pytest: a run's folder is made of what its processes asked, also after a kill."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from graphrag_eval_lc.aggregation.score_means import mean_text, score_values, sh
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, Session
+from graphrag_eval_lc.benchmark.session_parts import PARTS, CollectedRun, collected_runs, folder_names, unanswered
 from graphrag_eval_lc.compare.gates import GateResult
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import GateConfig
@@ -18,8 +20,8 @@ from graphrag_eval_lc.dataset.selection import answered_note
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.pytest_plugin.parts import CollectedRun, unanswered
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.registry.metrics import (
     MAIN_METRIC,
@@ -28,7 +30,8 @@ from graphrag_eval_lc.registry.metrics import (
     own_metrics,
 )
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, registered_only_here
-from graphrag_eval_lc.run_folder import RunFolder
+from graphrag_eval_lc.run_folder import RUN_FILE, FolderLock, RunFolder
+from graphrag_eval_lc.texts import counted
 
 _DIED = "the process of the test ended while the agent was asked"
 _OF_ITS_OWN = ("format_version", "run_id", "times", "stopped", "totals", "questions", "judges", "selection")
@@ -65,6 +68,64 @@ def asked_records(run: CollectedRun, *, is_interrupted: bool) -> dict[str, Mappi
         for question_id, record in run.asked.items()
         if not record.get("left_out") and not (is_interrupted and record.get("begun"))
     }
+
+
+def folders_of(runs: Sequence[CollectedRun], folder: Path) -> list[Path]:
+    """Return the folder of each run: the given one, if one test without a name was collected, else one in it."""
+    if len(runs) == 1 and not runs[0].plan["is_named"]:
+        return [folder]
+    return [folder / name for name in folder_names((run.plan["name"], run.plan["test"]) for run in runs)]
+
+
+def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: bool = True) -> list[str]:
+    """Make runs of what a session of pytest that was killed left in its folder.
+
+    Args:
+        folder: The folder of ``--graphrag-output``.
+        is_apart: Whether they are made in a folder in it, ``killed-`` and their time, as they are if it holds a run
+            already. If they cannot be made, all that was asked is moved there.
+        is_private: Whether what is made is for its owner alone.
+
+    Returns:
+        Sentences that say where they are; none if nothing was left.
+
+    Raises:
+        RunFolderError: The session still works there, or a file cannot be read or written.
+        GraphRAGEvalError: The runs cannot be made, for example since the dataset is gone. What was asked stays.
+    """
+    parts = folder / PARTS
+    if not parts.is_dir():
+        return []
+    with FolderLock(parts, is_private=is_private):
+        begun = [(run, run.record) for run in collected_runs(parts) if run.record is not None]
+        runs = [(run, asked) for run, _ in begun if (asked := asked_records(run, is_interrupted=True))]
+        apart = folder / f"killed-{min((str(record['run_id']) for _, record in begun), default='')}"
+        targets = folders_of([run for run, _ in runs], folder)
+        if is_apart or any((target / RUN_FILE).exists() for target in (folder, *targets)):
+            targets = folders_of([run for run, _ in runs], apart)
+        failure: GraphRAGEvalError | None = None
+        notes = []
+        for (run, asked), target in zip(runs, targets, strict=True):
+            left_out = len(run.plan["selected"]) - len(asked)
+            why = {"reason": "interrupted", "message": "the session of pytest was killed", "left_out": left_out}
+            try:
+                finish_run(
+                    run, asked, target, (), stopped=why, overwrite=False, open_files=not is_private, has_report=True
+                )
+            except GraphRAGEvalError as problem:
+                failure = problem
+            else:
+                notes.append(
+                    f"A session of pytest that was killed left {counted(len(asked), 'answer')}, now in {target}."
+                )
+        if failure is not None and not is_apart:
+            raise failure
+    if failure is None:
+        shutil.rmtree(parts, ignore_errors=True)
+        return notes
+    make_folder(apart, is_private=is_private)
+    parts.rename(apart / PARTS)
+    return [*notes, f"A session of pytest that was killed left answers, now in {apart / PARTS}: {failure}"]
 
 
 def finish_run(
