@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.run_store import RunTrend, StoredRun, list_runs, trend
     from graphrag_eval_lc.traces.reading import read_traces
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BenchmarkRun",

@@ -26,6 +26,7 @@ from graphrag_eval_lc.benchmark.graph_factories import (
 )
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
 from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.registry.signatures import signature_of
 from graphrag_eval_lc.retrying import masked_error_text
 
 
@@ -273,7 +274,7 @@ def _is_factory(candidate: Any, name: str) -> bool:
     if takes_server_arguments(candidate):
         return True
     try:
-        signature = inspect.signature(candidate)
+        signature = signature_of(candidate)
     except (TypeError, ValueError):  # some builtins have none
         return False
     if _binds(signature):

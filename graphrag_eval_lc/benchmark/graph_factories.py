@@ -11,6 +11,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 
 from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.registry.signatures import signature_of
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -89,7 +90,7 @@ _ENTERED = (("__aenter__", "__aexit__"), ("__enter__", "__exit__"))
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations of a function's arguments by name, as types where they can be looked up."""
     try:
-        parameters = inspect.signature(function).parameters
+        parameters = signature_of(function).parameters
     except (TypeError, ValueError):  # some builtins have none
         return {}
     try:

@@ -1,6 +1,5 @@
 """The names in gates, checked before anything is asked or paid for: metrics that a run will have, and templates."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ from graphrag_eval_lc.registry.metrics import (
     is_declared,
     metric_spec,
 )
+from graphrag_eval_lc.registry.signatures import signature_of
 from graphrag_eval_lc.texts import listed
 
 _PLAIN: Final = ("float", "int", "bool", "str")
@@ -287,7 +287,7 @@ def _is_known(function: CustomFunction) -> bool:
     if isinstance(function, MetricFunction):
         return True
     try:
-        given = inspect.signature(function.function).return_annotation
+        given = signature_of(function.function).return_annotation
     except (TypeError, ValueError):
         return False
     return (given if isinstance(given, str) else getattr(given, "__name__", "")) in _PLAIN

@@ -16,6 +16,7 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
 from graphrag_eval_lc.registry.metric_spec import LARGEST, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.signatures import signature_of
 
 Evaluator = Callable[..., Any]
 
@@ -124,7 +125,7 @@ def _name_of(function: Evaluator) -> str:
 def _agentevals_parameters(function: Evaluator) -> tuple[str, ...]:
     """Return the agentevals keywords that a function takes; none where it takes a question and a response."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):
         return ()
     names = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}

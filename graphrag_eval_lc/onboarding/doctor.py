@@ -33,7 +33,7 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 from graphrag_eval_lc.texts import counted, listed, shortened
 
 Level = Literal["ok", "note", "warning", "error"]
-_TESTED_PYTHONS: Final = ((3, 11), (3, 13))
+_PYTHONS: Final = ((3, 11), (3, 14))
 _FIRST_SHOWN: Final = 3
 _LONGEST: Final = 300
 
@@ -123,12 +123,12 @@ def _good(what: str) -> Check:
 
 
 def _versions() -> Iterator[Check]:
-    python, (low, high) = python_version(), _TESTED_PYTHONS
-    tested = f"{low[0]}.{low[1]} to {high[0]}.{high[1]}"
+    python, (low, high) = python_version(), _PYTHONS
+    supported = f"{low[0]}.{low[1]} to {high[0]}.{high[1]}"
     if low <= sys.version_info[:2] <= high:
         yield _good(f"Python {python}")
     else:
-        yield Check("", "error", f"Python {python}", f"Use Python {tested}.")
+        yield Check("", "error", f"Python {python}", f"Use Python {supported}.")
     core = [each for each in installed() if each.extra is None]
     for each in core:
         if each.version is None:

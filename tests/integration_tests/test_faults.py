@@ -164,7 +164,7 @@ def test_every_sort_of_exception_is_an_error_of_its_question_alone(place: str, t
 # --- hangs -----------------------------------------------------------------------------------------------------------
 
 _HANGING = """
-import asyncio, sys, threading, time
+import asyncio, inspect, sys, threading, time
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -215,7 +215,7 @@ def reads(state):
     sys.stdin.read()
 
 def graph_of(hang, checkpointer=None):
-    if asyncio.iscoroutinefunction(hang):
+    if inspect.iscoroutinefunction(hang):
         async def node(state):
             return await hang(state) if is_bad(state) else fine(state)
     else:

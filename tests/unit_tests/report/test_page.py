@@ -40,7 +40,7 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
     return {
         "title": text,
         "generated": "2026-01-02T03:04:05+00:00",
-        "version": "0.1.0",
+        "version": "0.2.0",
         "what_ran": [{"name": text, "value": text, "href": f"javascript:{text}"}],
         "warnings": [text],
         "numbers": {"questions": 5, "samples": 5, "answered": 4, "errors": 1, "templates": 1, "repeats": 1},

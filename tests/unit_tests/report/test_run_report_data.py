@@ -13,7 +13,7 @@ from graphrag_eval_lc.report.run_report import ReportData, report_data
 
 def data_of(results: Any, config: EvaluationConfig | None = None, **record: Any) -> ReportData:
     run = ReportedRun(folder=None, record=record, config=config or EvaluationConfig(), results=results)
-    return report_data(run, "0.1.0")
+    return report_data(run, "0.2.0")
 
 
 def test_a_single_pass_over_the_results_gives_all_sections() -> None:

@@ -41,7 +41,7 @@ def results(*detours: float | None) -> list[dict[str, Any]]:
 
 
 def data_of(found: list[dict[str, Any]]) -> ReportData:
-    return report_data(ReportedRun(folder=None, record={}, config=EvaluationConfig(), results=found), "0.1.0")
+    return report_data(ReportedRun(folder=None, record={}, config=EvaluationConfig(), results=found), "0.2.0")
 
 
 def page_data(html: str, name: str) -> Any:
