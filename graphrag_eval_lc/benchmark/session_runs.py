@@ -125,7 +125,8 @@ def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: 
         return notes
     make_folder(apart, is_private=is_private)
     parts.rename(apart / PARTS)
-    return [*notes, f"A session of pytest that was killed left answers, now in {apart / PARTS}: {failure}"]
+    what = f"A session of pytest that was killed left answers, now in {apart / PARTS}. They are no run yet: {failure}"
+    return [*notes, f"{what} Then run: graphrag-eval-lc score {apart}"]
 
 
 def finish_run(

@@ -259,9 +259,11 @@ def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path, opene
     test_file.write_text(test_file.read_text().replace("qa.json", "other.json"))
     ended = run_in(folder, OUTPUT, "--graphrag-overwrite")
     assert ended.returncode == 0
-    assert "qa.json: there is no such file" in ended.stdout
-    (journal,) = (folder / "run").glob("killed-*/.pytest-parts/main/*.jsonl")
-    assert journal.read_text().count('"response"') == number
+    assert "qa.json: the reference dataset cannot be read (there is no such file)" in ended.stdout
+    (apart,) = (folder / "run").glob("killed-*")
+    (folder / "other.json").rename(folder / "qa.json")
+    told = line_of(opened_by, f"run/{apart.name}", folder=folder)
+    assert told.startswith(f"A session of pytest that was killed left {number} answers, now in run/{apart.name}.\n")
 
 
 def test_the_folder_of_a_session_that_works_is_refused(six: Path) -> None:
