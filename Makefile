@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-kills goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
+.PHONY: help demo test test-full test-lowest test-kills goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -29,6 +29,11 @@ test: $(VENV)/.test  ## Run the tests (about 3 minutes)
 
 test-full: $(VENV)/.full  ## Run the tests that `make test` leaves out: they take long, or need more packages
 	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal
+
+test-lowest:  ## Run the unit tests with the lowest versions of the dependencies, in an environment of their own
+	$(MAKE) --no-print-directory VENV=$(VENV)-lowest $(VENV)-lowest/.lowest
+	$(VENV)-lowest/bin/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal \
+	  --hypothesis-profile=few tests/unit_tests
 
 test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
@@ -76,7 +81,7 @@ release-check: $(VENV)/.release  ## Build the package, and use its wheel in clea
 	$(BIN)/python tests/release_check.py
 
 clean:  ## Remove the virtual environment and the caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
@@ -95,6 +100,11 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.pip
 $(VENV)/.test: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group test
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.lowest: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python tests/lowest_versions.py > $(VENV)/lowest.txt
+	$(BIN)/python -m pip install --quiet --constraint $(VENV)/lowest.txt --editable . --group test
+	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group docs

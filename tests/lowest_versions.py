@@ -1,0 +1,22 @@
+"""Prints the lowest version of each dependency, as constraints for pip: `make test-lowest` tests with these."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+PROJECT: dict[str, Any] = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = ("demo", "judges", "notebook", "parquet", "pytest", "report", "stats")
+
+
+def lowest(requirements: Iterable[str]) -> list[str]:
+    """Return requirements with their lower bounds as the only versions; those without both bounds are left out."""
+    bounds = (re.fullmatch(r"([\w.-]+)>=([\w.]+),<[\w.]+", requirement) for requirement in requirements)
+    return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
+
+
+if __name__ == "__main__":
+    extras = PROJECT["project"]["optional-dependencies"]
+    print("\n".join(lowest([*PROJECT["project"]["dependencies"], *chain.from_iterable(extras[key] for key in EXTRAS)])))
