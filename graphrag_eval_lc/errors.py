@@ -33,6 +33,9 @@ __all__ = [
 
 __dir__ = only_public(globals())
 
+# The address where people find the project and report mistakes. It has none yet; whatever would name it uses this.
+PROJECT_ADDRESS = ""
+
 # An environment variable: where it is set, notebooks show whole tracebacks of the errors of this package.
 TRACEBACK_SWITCH = "GRAPHRAG_EVAL_LC_TRACEBACK"
 

@@ -33,7 +33,7 @@ from graphrag_eval_lc.cli.scan import scan
 from graphrag_eval_lc.cli.schema import schema
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.trend import trend
-from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
+from graphrag_eval_lc.errors import PROJECT_ADDRESS, GraphRAGEvalError, NothingToCompareError
 from graphrag_eval_lc.texts import visible
 
 
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         tell(
             f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "
-            "run again with --debug for the traceback."
+            f"run again with --debug for the traceback.{f' Report it: {PROJECT_ADDRESS}' if PROJECT_ADDRESS else ''}"
         )
         _exit(EXIT_ERROR)
 

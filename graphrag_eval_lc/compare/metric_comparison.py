@@ -237,7 +237,10 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     how = "among themselves" if len(parts) > 1 else "by itself"
     apart = f", but {listed(parts)} {how}" if parts else ""
     own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
-    levels = f"The interval of {main} is at 95 %, others are" if main is not None else "Intervals are at 95 %, or"
+    level = _level(max((each.chosen_from for each in shown), default=1))
+    levels = (
+        f"The interval of {main} is at {level}, others are" if main is not None else f"Intervals are at {level}, or"
+    )
     return (
         f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
         f"where, and only where, there is no evidence of a difference.{_rare_changes_note(shown)}"
@@ -290,7 +293,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
             which = "the 1 question that has it" if one else f"each of the {questions} that have it"
             which += f" ({metric.left_out:,} left out)"
         return f"{metric.metric} is the same in A and {letter} for {which}."
-    kind = "95 % interval" if metric.is_main and metric.chosen_from == 1 else "interval"
+    kind = f"{_level(metric.chosen_from)} interval" if metric.is_main else "interval"
     interval = f", {kind} {interval_text(metric)}" if metric.interval else ""
     p_value = f"{'' if metric.is_main else 'adjusted '}{p_statement(metric.deciding_p_value)}"
     change = change_text(metric.difference, metric.unit)
@@ -305,6 +308,16 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
 def too_few_text(metric: MetricComparison) -> str:
     """Say why the test cannot tell a difference, where ``can_tell`` is false."""
     return f"{_too_few(metric)}, and with fewer than {_fewest(metric)} no p-value is below {SIGNIFICANT}"
+
+
+def _level(chosen_from: int) -> str:
+    """Return the level of the main metric's interval as text.
+
+    Example:
+        >>> _level(1), _level(2), _level(20)
+        ('95 %', '97.5 %', '99.75 %')
+    """
+    return f"{100 * (1 - SIGNIFICANT / chosen_from):.4g} %"
 
 
 def _fewest(metric: MetricComparison) -> int:

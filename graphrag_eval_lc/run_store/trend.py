@@ -325,7 +325,8 @@ def _points(
         baseline = baseline_of(run, earlier, against, metric=read.metrics[0], mean_of=read.mean)
         yield _point(before, run, baseline, read)
         if against != BEST:
-            read.forget_all_but([run], *([] if baseline is None else [baseline.runs]))
+            of_baseline = () if baseline is None else baseline.runs
+            read.forget_all_but([run], of_baseline, *([each] for each in of_baseline))
         before = run
 
 
