@@ -47,10 +47,10 @@ def compare(
         str | None,
         typer.Option(
             "--against",
-            help="Which run of the folder of --baseline (by default the folder that RUN is in) is the baseline: "
-            "previous, first (the first on the same dataset), best (by the main metric, of those before RUN; p-values "
-            "are multiplied by their number), or a run by its label, its folder's name or its path. But for previous, "
-            "runs of one commit that are otherwise alike are pooled.",
+            help="Choose the baseline from the folder of --baseline, or from the folder that RUN is in: previous, first "
+            "(the first run on the same dataset), best (the best run before RUN by the main metric; p-values are "
+            "multiplied by the number of candidates), or a run by its label, folder name or path. Runs of one commit "
+            "that are otherwise alike are pooled, except with previous.",
             metavar="RUN",
         ),
     ] = None,

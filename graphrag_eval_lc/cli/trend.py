@@ -44,10 +44,10 @@ def trend(
         str,
         typer.Option(
             "--against",
-            help="What each run is compared with: previous, first (the first run on the same dataset), best (the best "
-            "one before by the main metric; p-values are multiplied by how many there are), or a run by its label, its "
-            "folder's name or its path. first and best find a loss that is small in each run. But for previous, runs "
-            "of one commit that are otherwise alike are pooled.",
+            help="Compare each run with: previous, first (the first run on the same dataset), best (the best earlier "
+            "run by the main metric; p-values are multiplied by the number of candidates), or a run by its label, "
+            "folder name or path. first and best find a loss that is small in each run. Runs of one commit that are "
+            "otherwise alike are pooled, except with previous.",
             metavar="RUN",
         ),
     ] = "previous",

@@ -207,10 +207,10 @@ def trend(
         template_ids: Only the questions of these templates.
         tags: Only the runs that have all these tags.
         last: Only the last runs, this many.
-        against: What each run is compared with. ``previous``: the run before. A loss that is small in each run is found
-            against ``first``, the first run on the same dataset, or ``best``, the best one before by the main metric:
-            p-values are then multiplied by the number of runs that it was chosen from. Or a run: its label, the name
-            of its folder or its path. But for ``previous``, runs of one commit that are otherwise alike are pooled.
+        against: What each run is compared with: ``previous``; ``first``, the first run on the same dataset; ``best``,
+            the best earlier run by the main metric, with p-values multiplied by the number of candidates; or a run by
+            its label, folder name or path. ``first`` and ``best`` find a loss that is small in each run. Runs of one
+            commit that are otherwise alike are pooled, except with ``previous``.
 
     Raises:
         RunFolderError: There is no such folder, or a file of a run cannot be read.
