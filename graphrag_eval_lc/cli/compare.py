@@ -47,7 +47,7 @@ def compare(
         str | None,
         typer.Option(
             "--against",
-            help="Choose the baseline from the folder of --baseline, or from the folder that RUN is in: previous, first "
+            help="Choose the baseline from the folder of --baseline, or from the one that RUN is in: previous, first "
             "(the first run on the same dataset), best (the best run before RUN by the main metric; p-values are "
             "multiplied by the number of candidates), or a run by its label, folder name or path. Runs of one commit "
             "that are otherwise alike are pooled, except with previous.",

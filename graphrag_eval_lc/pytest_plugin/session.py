@@ -88,6 +88,7 @@ class SessionRuns:
         earlier = [path for path in found if not path.name.startswith("killed-")]
         if earlier:
             hint = "Give another folder; --graphrag-overwrite replaces that run, its answers included."
+            hint = " ".join([hint, *self._notes])
             raise RunFolderError("the folder holds a run already", path=earlier[0], hint=hint)
 
     @pytest.hookimpl(trylast=True)
