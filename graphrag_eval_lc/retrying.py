@@ -14,7 +14,7 @@ from random import random as random_number
 from typing import Any
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError, RefusedResponseError
+from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError
 from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import error_text, text_of, visible
@@ -84,9 +84,7 @@ def is_worth_a_retry(error: BaseException) -> bool:
 
 
 def refuses_everything(error: BaseException) -> bool:
-    """Return whether a server will refuse all requests: the key is wrong, the model unknown, the money gone.
-
-    A server that redirects to another host is one of these.
+    """Return whether a server will refuse all requests: wrong key, unknown model, no money, a redirect to another host.
 
     Example:
         >>> refused = RuntimeError("Incorrect API key provided")
@@ -96,8 +94,7 @@ def refuses_everything(error: BaseException) -> bool:
     """
     for found in _errors_in(error):
         status = status_of(found)
-        is_redirected = isinstance(found, RefusedRedirectError)
-        if is_redirected or status in _REFUSING_STATUSES or _says_quota_used_up(found):
+        if isinstance(found, RefusedRedirectError) or status in _REFUSING_STATUSES or _says_quota_used_up(found):
             return True
         if status in {400, 422} and _says_unknown(found):
             return True
@@ -116,12 +113,8 @@ def is_too_long(error: BaseException) -> bool:
 
 def was_never_sent(error: BaseException) -> bool:
     """Return whether a request reached no server, or one that only redirects, so that it cannot have cost anything."""
-    return any(
-        is_before_sending(found)
-        or isinstance(found, RefusedRedirectError)
-        or not _NEVER_SENT.isdisjoint(_class_names_of(found))
-        for found in _errors_in(error)
-    )
+    found = _errors_in(error)
+    return any(is_before_sending(each) or not _NEVER_SENT.isdisjoint(_class_names_of(each)) for each in found)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -307,7 +300,7 @@ _TRANSIENT = frozenset(
 )
 _WRONG_REQUESTS = frozenset(
     {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema", "MissingSchema", "LocationValueError"}
-)
+) | {"RefusedResponseError"}
 _RATE_LIMIT = re.compile(
     r"(rate_?limit(ed|_?exceeded|_?reached)?|too_?many_?requests|resource_?exhausted|throttl(ed|ing))"
     r"(_?error|_?exception)?",
@@ -375,8 +368,7 @@ def _judgement_of(error: BaseException) -> bool | None:
 
 def _is_wrong_request(error: BaseException) -> bool:
     """Return whether an exception says that a request can never succeed as it is, whatever wraps it."""
-    is_refused = isinstance(error, ssl.SSLCertVerificationError | RefusedResponseError)
-    return is_refused or not _WRONG_REQUESTS.isdisjoint(_class_names_of(error))
+    return isinstance(error, ssl.SSLCertVerificationError) or not _WRONG_REQUESTS.isdisjoint(_class_names_of(error))
 
 
 def _is_interrupt(error: BaseException) -> bool:

@@ -165,9 +165,7 @@ class QuestionOptions(Options):
     ] = None
     repeats: Annotated[
         int,
-        Field(
-            ge=1, le=MOST_REPEATS, description="How often each question is asked; see ``repeats`` in the aggregates."
-        ),
+        Field(ge=1, le=MOST_REPEATS, description="How often each question is asked; see aggregates' ``repeats``."),
         Cli(
             help="How often each question is asked, for pass@k.",
             panel=ASKING,
@@ -269,14 +267,10 @@ class QuestionOptions(Options):
     keep_answers: Annotated[
         bool,
         Field(
-            description="Keep the answers in the folder although the agent or its source changed, and ask only the "
-            "rest; run.json and the report say so."
+            description="Keep the answers in the folder although the agent's source changed, and ask only the rest; "
+            "run.json and the report say so."
         ),
-        Cli(
-            help="Keep the answers in the folder although the agent's source changed, and ask only the rest; run.json "
-            "and the report say so.",
-            panel=FOLDER,
-        ),
+        Cli(panel=FOLDER),
     ] = False
     force: Annotated[
         bool,
@@ -284,11 +278,7 @@ class QuestionOptions(Options):
             description="Go on with the folder's run although its questions, the agent's name or config, or what is "
             "kept of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
-        Cli(
-            help="Go on with a run although its questions, the agent's name or config, or what is kept of it changed, "
-            "or a plugin, a matcher or an evaluator that scored it is missing.",
-            panel=FOLDER,
-        ),
+        Cli(panel=FOLDER),
     ] = False
 
 
@@ -335,10 +325,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
     baseline: Annotated[
         str | PathLike[str] | None,
         Checked(checked_path),
-        Field(
-            description="The folder of a run that this one is held against: ``run.regression`` says whether it is "
-            "worse in the main metric."
-        ),
+        Field(description="The folder of a run; ``run.regression`` says whether this one is worse in the main metric."),
         Cli(
             help="The run for --fail-on-regression: its folder, or a folder of runs, of which the last counts.",
             metavar="DIR",
@@ -350,8 +337,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         Field(
             ge=0,
             le=1,
-            description="How much worse than ``baseline`` the run may be if the test is too weak to decide: points of "
-            "a score between 0 and 1, of all else a share of the baseline's mean.",
+            description="How much worse than ``baseline`` the main metric may be if the test is too weak to decide.",
         ),
         Cli(
             help="How much worse than --baseline the main metric may be, 0 to 1, if the test is too weak to decide.",

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graphrag_eval_lc.benchmark.option_fields import COMMON
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, say, tell
 from graphrag_eval_lc.console import DataConsole
+from graphrag_eval_lc.dataset.query_language import STEP_NAMES
 from graphrag_eval_lc.texts import counted, listed
 
 _TABLE = "Columns of CSV and JSON records"
@@ -47,8 +48,8 @@ def import_dataset(
         str | None,
         typer.Option(
             "--step-name",
-            help="The name of the steps that run the queries, which is that of your tool. By default sparql_query, "
-            "sql_db_query or cypher_query, by the query's text.",
+            help="The name of the steps that run the queries, which is that of your tool. By default "
+            f"{listed(list(STEP_NAMES.values()))}, by the query's text.",
             metavar="NAME",
         ),
         COMMON,

@@ -15,13 +15,12 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import note_recorded
 from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC, UPPER_BOUNDS, is_built_in
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
+from graphrag_eval_lc.run_folder.results_file import wrong_steps
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
 
 # The sections of a configuration that say which metrics results have, and how they are read.
 _OF_METRICS = ("steps", "custom_evaluations", "retrieval")
-# The keys of results with steps or diagnoses, and how deep their lists are nested.
-_STEPS = (("actual_steps", 1), ("reference_steps", 2), ("steps_diagnosis", 2))
 
 
 class HasResults(Protocol):
@@ -57,9 +56,8 @@ class RunResults:
         for result in self._read():
             if not isinstance(result, Mapping) or result.get("question_id") is None:
                 raise self._problem("a result without question_id")
-            for key, depth in _STEPS:
-                if not _is_nested(result.get(key) or (), depth):
-                    raise self._problem("a result with steps of the wrong type", str(result["question_id"]), key)
+            if key := wrong_steps(result):
+                raise self._problem("a result with steps of the wrong type", str(result["question_id"]), key)
             yield result
 
     def _problem(self, what: str, question_id: str | None = None, key: str | None = None) -> ComparisonError:
@@ -164,17 +162,6 @@ def _of_folder(folder: Path) -> RunResults:
         hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
     return RunResults(folder, read_run(folder) or {}, partial(iter_results, results))
-
-
-def _is_nested(value: object, depth: int) -> bool:
-    """Return whether a value is a list of mappings, nested ``depth`` deep."""
-    if depth == 0:
-        return isinstance(value, dict | Mapping)
-    if not isinstance(value, list | tuple):
-        return False
-    if depth == 1 and set(map(type, value)) <= {dict}:  # as in results that were read
-        return True
-    return all(_is_nested(each, depth - 1) for each in value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import wait
 from typing import Any, Protocol, cast
 
+from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError
+
 _CLOSING_SEC = 0.5
 # httpx and httpx2 keep their connections in pools of these packages, which are looked at only where they are loaded.
 _POOL_PACKAGES = ("httpcore", "httpcore2")
@@ -97,7 +99,9 @@ def is_of_another_loop(error: BaseException) -> bool:
 
 
 def is_before_sending(error: BaseException) -> bool:
-    """Return whether such an exception came from closing other connections, before the request was sent."""
+    """Return whether a request was refused, or failed as other connections were closed, before it was sent."""
+    if isinstance(error, RefusedRedirectError):
+        return True
     frames = traceback.walk_tb(error.__traceback__)
     return error.__context__ is None and any(frame.f_code.co_name == "_close_connections" for frame, _ in frames)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import rich.console as terminal
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -64,7 +64,7 @@ class FittedTable:
     caption: Callable[[Sequence[str]], str | None] = lambda headings: None
     totals: Sequence[tuple[str, Sequence[str]]] = ()
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> terminal.RenderResult:
         """Yield the title, the table and the caption, each in the whole width."""
         places = [at for at, column in enumerate(self.columns) if not self._says_nothing(at, column)]
         shown, is_tight = self._fitting(places, options.max_width)
@@ -130,11 +130,11 @@ class Shortened:
     text: str
     style: str = ""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> terminal.RenderResult:
         """Yield the id in the width that it has."""
         yield Text(shortened_id(_shown(self.text), options.max_width), self.style, no_wrap=True)
 
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+    def __rich_measure__(self, console: terminal.Console, options: terminal.ConsoleOptions) -> Measurement:
         """Return how wide it is, at least and at most."""
         return Measurement(1, max(1, cell_len(_shown(self.text))))
 

@@ -1,10 +1,10 @@
 """The results of a run: written as they come, and put into the dataset's order at the end; none is held in memory."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
 from graphrag_eval_lc.files.glued_records import pieces
@@ -13,6 +13,12 @@ from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file
 from graphrag_eval_lc.json_values import parse_json
 
 _ABSENT = -1
+# The keys of results with steps, how deep their lists are nested, and what each step must be.
+_STEPS: Final[tuple[tuple[str, int, Callable[[Mapping[str, Any]], bool]], ...]] = (
+    ("actual_steps", 1, lambda step: isinstance(step.get("name", ""), str)),
+    ("reference_steps", 2, lambda step: True),
+    ("steps_diagnosis", 2, lambda step: isinstance(step.get("score"), int | float)),
+)
 
 
 def collecting_file(results: Path) -> Path:
@@ -125,7 +131,10 @@ def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
         with open_to_read(Path(path)) as file:
             for number, line in enumerate(file, start=1):
                 if not line.isspace():
-                    yield from _results_in(line, path, number)
+                    for result in _results_in(line, path, number):
+                        if key := wrong_steps(result):
+                            raise _no_result(path, number, result.get("question_id"), key)
+                        yield result
     except OSError as problem:
         raise cannot_read(path, problem) from problem
 
@@ -145,23 +154,30 @@ def _results_in(line: bytes, path: str | PathLike[str], number: int) -> list[dic
 
 def _result_in(text: bytes) -> dict[str, Any]:
     result = parse_json(text)
-    if not isinstance(result, dict) or not _has_shape(result):
+    if not isinstance(result, dict):
         raise ValueError("no result")
     return result
 
 
-def _has_shape(result: Mapping[str, Any]) -> bool:
-    """Return whether steps and diagnosis are what scoring writes, and readers of results rely on."""
-    steps, groups = result.get("actual_steps") or (), result.get("steps_diagnosis") or ()
-    try:
-        return all(isinstance(step.get("name", ""), str) for step in steps) and all(
-            isinstance(each["score"], int | float) for group in groups for each in group
-        )
-    except (AttributeError, KeyError, TypeError):
-        return False
+def wrong_steps(result: Mapping[str, Any]) -> str | None:
+    """Return the key of steps that are not what scoring writes, on which readers of results rely; None if all are."""
+    for key, depth, is_right in _STEPS:
+        if not _is_nested(result.get(key) or (), depth, is_right):
+            return key
+    return None
 
 
-def _no_result(path: str | PathLike[str], number: int) -> RunFolderError:
-    return RunFolderError(
-        "this line is no result", path=path, line=number, hint="Score the responses of this run again."
-    )
+def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Return whether a value is a list of right mappings, nested ``depth`` deep."""
+    if depth == 0:
+        return isinstance(value, Mapping) and is_right(value)
+    return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1, is_right) for each in value)
+
+
+def _no_result(
+    path: str | PathLike[str], number: int, question_id: object = None, key: str | None = None
+) -> RunFolderError:
+    what = "this line is no result" if key is None else "a result with steps of the wrong type"
+    hint = "Score the responses of this run again."
+    named = None if question_id is None else str(question_id)
+    return RunFolderError(what, path=path, line=number, question_id=named, key=key, hint=hint)

@@ -535,6 +535,7 @@ def test_a_folder_that_vanishes_in_the_middle_is_a_clear_error(fate: str, tmp_pa
             graph_of(lambda state: {"messages": [AIMessage("fine")]}),
             dataset,
             output_dir=tmp_path / "elsewhere",
+            keep_answers=True,  # of an agent that moves the folder
             progress="off",
         )
         assert run.aggregates["micro"]["number_of_success_samples"] == 40

@@ -370,9 +370,12 @@ def test_other_questions_under_the_same_ids_are_told(scored: Scored) -> None:
 )
 def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken: dict[str, Any]) -> None:
     run = folder(tmp_path / "run", [*scored(1.0), {**scored(1.0)[0], "question_id": "q1", **broken}])
-    complaint = rf"results.jsonl, question q1, key {next(iter(broken))}: a result with steps of the wrong type"
-    with pytest.raises(ComparisonError, match=complaint):
+    complaint = rf"results.jsonl, line 2, question q1, key {next(iter(broken))}: a result with steps of the wrong type"
+    with pytest.raises(RunFolderError, match=complaint):
         compare_runs(run, run)
+    results = [{**scored(1.0)[0], **broken}]
+    with pytest.raises(ComparisonError, match=complaint.partition("line 2, ")[2].replace("q1", "q0")):
+        compare_runs(results, results)
 
 
 @pytest.mark.parametrize("record", [{"dataset": ["x"]}, {"dataset": "x"}, {"questions": [1]}, {"label": 7}])

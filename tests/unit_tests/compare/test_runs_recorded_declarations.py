@@ -11,7 +11,7 @@ from graphrag_eval_lc import compare_runs, compute_aggregates, register_metric, 
 from graphrag_eval_lc.benchmark.score_responses import score_responses
 from graphrag_eval_lc.cli.main import app
 from graphrag_eval_lc.compare import gate_results
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.registry import registered_only_here
 
 DATASET: Any = [
@@ -98,7 +98,6 @@ def test_reading_a_folder_changes_nothing_that_is_evaluated_afterwards(runs: tup
 @pytest.mark.parametrize(
     "declared",
     [
-        {"range": [0, 10**400]},
         {"range": [0, float("inf")]},
         {"title": "\ud800", "unit": "\ud800"},
         {"title": "[/] <script>alert(1)</script>", "unit": "[/red]"},
@@ -112,3 +111,9 @@ def test_what_a_record_declares_is_data(runs: tuple[Path, Path], declared: dict[
     assert (shown.exit_code, shown.exception) == (0, None)
     assert ("[/red]" in shown.output) is (declared.get("unit") == "[/red]")
     assert "<script>alert" not in report_html(runs[0])
+
+
+def test_a_record_with_a_number_that_no_float_holds_is_one_clear_error(runs: tuple[Path, Path]) -> None:
+    declare(runs[0], range=[0, 10**400])
+    with pytest.raises(RunFolderError, match="the record of the run cannot be read"):
+        compare_runs(*runs)

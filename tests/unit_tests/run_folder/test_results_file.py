@@ -65,16 +65,23 @@ def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "told"),
     [
-        *("[1]", '{"a": ', "\ufeff?", '{"actual_steps": [{"name": ["a"]}]}', '{"actual_steps": 5}'),
-        *('{"steps_diagnosis": [[{"score": "x"}]]}', '{"steps_diagnosis": [[{}]]}', '{"steps_diagnosis": [5]}'),
+        *((line, ": this line is no result") for line in ("[1]", '{"a": ', "\ufeff?")),
+        *(
+            (f'{{"actual_steps": {each}}}', ", key actual_steps: a result with steps")
+            for each in ('[{"name": [1]}]', 5)
+        ),
+        *(
+            (f'{{"steps_diagnosis": {each}}}', ", key steps_diagnosis: a result with steps of the wrong type")
+            for each in ('[[{"score": "x"}]]', "[[{}]]", "[5]")
+        ),
     ],
 )
-def test_line_that_is_no_result_is_reported_with_its_number(path: Path, line: str) -> None:
+def test_line_that_is_no_result_is_reported_with_its_number(path: Path, line: str, told: str) -> None:
     path.write_text(f'{{"a": 1}}\n\n{line}\n')
     read: list[Any] = []
-    with pytest.raises(RunFolderError, match=r"results\.jsonl, line 3: this line is no result\. Score the responses"):
+    with pytest.raises(RunFolderError, match=rf"results\.jsonl, line 3{told}.*\. Score the responses"):
         read.extend(iter_results(path))
 
 
