@@ -59,7 +59,7 @@ def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
         RunFolderError: With what changed since which answers, and the two ways on.
     """
     raise RunFolderError(
-        f"the agent changed since it gave the {_answers(answers)}: {answers['changes']}",
+        f"the agent changed since it gave the {_answers(answers).removeprefix('1 ')}: {answers['changes']}",
         path=folder,
         hint="Add --overwrite (overwrite=True) to ask everything again, or --keep-answers (keep_answers=True) to keep "
         "these answers and ask only the rest.",
