@@ -264,7 +264,7 @@ def parse_yaml_noting_keys(file: TextFile, error: type[GraphRAGEvalError], *, wh
     """Parse YAML as ``parse_yaml`` does; also return whether a mapping may repeat a key, which costs nothing here."""
     loader: type[_RecordLoader] = type("_Loader", (_RecordLoader,), {})
     try:
-        _check_depth(file, error, what)
+        check_yaml_depth(file, error, what)
         value = list_in_parts(file.text, loader)
         if value is None:
             value = yaml.load(file.text if file.raw is None else file.raw, Loader=loader)
@@ -390,7 +390,12 @@ def _syntax_error(
     )
 
 
-def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
+def check_yaml_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
+    """Refuse YAML that is nested so deeply that libyaml may crash the process.
+
+    Raises:
+        GraphRAGEvalError: Of the class ``error``; with the line.
+    """
     text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
     if not _has_deep_line(text) and _bracket_depth(text) <= MAX_DEPTH:
         return

@@ -15,6 +15,7 @@ import yaml
 from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, cannot_write
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd, special_file
+from graphrag_eval_lc.files.reading import TextFile, check_yaml_depth
 from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_pieces
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
@@ -275,13 +276,16 @@ def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
     path = folder / AGGREGATES_FILE
     try:
         with open_to_read(path) as file:
-            text = file.read().decode("utf-8")
-        aggregates = yaml.load(text if section is None else _section(text, section), Loader=_LOADER)
+            content = file.read()
     except FileNotFoundError:
         return {}
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as problem:
+    try:
+        text = content.decode("utf-8")
+        check_yaml_depth(TextFile(text, None, "yaml", content), RunFolderError, "file")
+        aggregates = yaml.load(text if section is None else _section(text, section), Loader=_LOADER)
+    except (RunFolderError, yaml.YAMLError, ValueError, LookupError) as problem:
         hint = "Write it anew: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError("the aggregates of the run cannot be read", path=path, hint=hint) from problem
     return aggregates if isinstance(aggregates, dict) else {}
