@@ -453,8 +453,6 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None:
             self._refuse_beside_shard()
-        if self.confirm and self.baseline is None:
-            raise OptionError("confirm needs baseline: only what changed since is asked again", hint="Give a baseline.")
         return self
 
     def _refuse_beside_shard(self) -> None:
