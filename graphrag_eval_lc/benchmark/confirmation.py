@@ -56,7 +56,7 @@ def check_baseline(baseline: Path | None, questions: Iterable[tuple[Any, Questio
         raise NothingToCompareError(what, path=baseline, hint="Give a run on the same dataset.")
 
 
-async def abeside_baseline(
+async def aregression_gate(
     run: BenchmarkRun, options: "CheckedOptions", aask_again: AskAgain, *, elapsed_sec: float
 ) -> Gate | None:
     """Return whether a run is worse than its baseline; if it seems so, ask what changed again before the gate fails.

@@ -12,7 +12,7 @@ from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.confirmation import abeside_baseline, check_baseline
+from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_baseline
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
@@ -149,7 +149,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
                     return await RunSession(again, confirmation, stop).arun(loaded, templates, questions)
 
             elapsed_sec = output.record.session.elapsed_sec
-            run.regression = await abeside_baseline(run, options, aask_again, elapsed_sec=elapsed_sec)
+            run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=elapsed_sec)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
@@ -210,7 +210,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
 
 
 def _checked(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> CheckedDataset:
-    """Refuse what ``validate`` calls an error; where a module of the agent may register what is missing, not yet."""
+    """Refuse what ``validate`` calls an error, but not yet what a module of the agent may still register."""
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))
     return checked
