@@ -193,7 +193,7 @@ def compare(
     if against is not None:
         given_runs.insert(0, _chosen_baseline(against, baseline, runs, metrics or (), is_told=not as_json))
     elif baseline is not None:
-        given_runs.insert(0, baseline_in(baseline, runs, is_told=not as_json))
+        given_runs.insert(0, last_baseline(baseline, runs, is_told=not as_json))
     if len(given_runs) < 2:
         hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
         raise OptionError("there is only one run to compare", hint=hint)
@@ -243,7 +243,7 @@ def compare(
         raise typer.Exit(code)
 
 
-def baseline_in(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
+def last_baseline(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
     """Return the folder of the baseline: that one, or of a folder of runs the last one that is not compared with it."""
     from graphrag_eval_lc.run_folder import RESULTS_FILE
     from graphrag_eval_lc.run_store import latest_run

@@ -9,7 +9,7 @@ import typer
 
 from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, COMMON, DISPLAY, GATES, Common
 from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
-from graphrag_eval_lc.cli.compare import baseline_in
+from graphrag_eval_lc.cli.compare import last_baseline
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
     BRIEF_FAIL_UNDER,
@@ -187,7 +187,7 @@ def run(
         what = "--baseline and --fail-on-regression need each other: the gate compares the run with the baseline"
         raise OptionError(what, hint="Add the other, or leave both out.")
     if options["baseline"] is not None:
-        options["baseline"] = baseline_in(options["baseline"], [folder], is_told=not as_json)
+        options["baseline"] = last_baseline(options["baseline"], [folder], is_told=not as_json)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(*_models(), options),

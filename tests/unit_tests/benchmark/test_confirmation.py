@@ -147,6 +147,8 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_
     agent = Agent()
     with pytest.raises(RunFolderError, match="there is no such folder"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path / "main")
+    with pytest.raises(OptionError, match="baseline and output_dir are the same folder"):
+        run_of(tmp_path / "branch", agent, baseline=tmp_path / "x" / ".." / "branch")
     with pytest.raises(OptionError, match="confirm needs baseline"):
         run_of(tmp_path / "branch", agent, confirm=2)
     with pytest.raises(OptionError, match="shard and baseline exclude each other"):
