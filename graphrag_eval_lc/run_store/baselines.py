@@ -115,6 +115,8 @@ def baseline_in(
     found = baseline_of(this, runs, against, metric=metric or (main_metric(runs) if runs else MAIN_METRIC))
     if found is None:
         what = f"the folder holds no earlier finished run with the questions and the dataset of {run}"
+        if against not in (PREVIOUS, FIRST, BEST):
+            what = f"{against} is {run} itself, which is not compared with itself"
         raise RunFolderError(what, path=folder, hint="Give another folder, or name the run to compare with.")
     return found
 
