@@ -64,6 +64,8 @@ NEEDING: Final = (
     Needs("ray_address", ("engine",), "only Ray has a cluster"),
     Needs("workers", ("engine",), "only Ray has workers"),
     Needs("no_comparisons", ("html",), "the comparisons are of the page, and none is written"),
+    Needs("baseline", ("fail_on_regression",), "a baseline is for that gate alone", "run"),
+    Needs("fail_on_regression", ("baseline",), "the gate compares the run with it", "run"),
     Needs("confirm", ("baseline",), "only what changed since is asked again", waits=True),
     Needs("max_drop", ("baseline",), "a drop is one from another run", "run", waits=True),
     Needs("overwrite", ("output",), "there is no file to replace", "judge-agreement"),

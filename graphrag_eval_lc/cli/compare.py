@@ -153,7 +153,7 @@ def compare(
             metavar="FILE",
         ),
     ] = None,
-    confirm: Annotated[int | None, typer.Option("--confirm", hidden=True)] = None,
+    confirm_again: Annotated[int | None, typer.Option("--confirm", hidden=True)] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
     as_json: Annotated[AsJson, COMMON] = False,
     summary: Summary = None,
@@ -186,7 +186,7 @@ def compare(
     from graphrag_eval_lc.config import load_config
     from graphrag_eval_lc.report.json_documents import comparison_document
 
-    if confirm is not None:
+    if confirm_again is not None:
         hint = "Let run do it: run QA --agent SPEC --baseline RUN_A --fail-on-regression --confirm 1."
         raise OptionError("compare has no agent that it could ask again", key="--confirm", hint=hint)
     given_runs: list[RunSource] = [*runs]

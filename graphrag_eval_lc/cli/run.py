@@ -183,9 +183,6 @@ def run(
     load_named_plugins(plugins)
     load_matchers(matchers or ())
     folder = output if output is not None else new_run_folder(config, options["shard"])
-    if (options["baseline"] is not None) is not fail_on_regression:
-        what = "--baseline and --fail-on-regression need each other: the gate compares the run with the baseline"
-        raise OptionError(what, hint="Add the other, or leave both out.")
     if options["baseline"] is not None:
         options["baseline"] = last_baseline(options["baseline"], [folder], is_told=not as_json)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
