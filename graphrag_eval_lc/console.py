@@ -47,7 +47,7 @@ class DataConsole(Console):
                 yield Segment(visible(segment.text), segment.style)
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        """Return the lines as they are written; how a cell is laid out may put anything where a line begins."""
+        """Return the lines as they are written; the layout of a cell may put any text at the start of a line."""
         return without_commands(super()._render_buffer(buffer))
 
 

@@ -96,7 +96,7 @@ def _usd(rate: Rate, input_tokens: int) -> float:
 
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-_MOST_TOKENS = 10**15  # of a call; a larger number is no count, and perhaps no float
+_MOST_TOKENS = 10**15  # of a call; a larger number is not a count, and may not fit a float
 _UNNAMED = "a model without a name"
 _CACHE_TOKENS = ("cached_input_tokens", "cache_write_input_tokens", "cache_write_1h_input_tokens")
 

@@ -105,7 +105,7 @@ def visible(text: object, *, keeps_lines: bool = True) -> str:
     return shown if keeps_lines else shown.replace("\n", "␊").replace("\t", "␉")
 
 
-# What continuous integration obeys in the output of a step: ::error:: where a line begins, ##[error], ##vso[…] and
+# What continuous integration obeys in the output of a step: ::error:: at the start of a line, ##[error], ##vso[…] and
 # ##teamcity[…] anywhere.
 _COMMAND = re.compile(r"^([^\S\n]*)(:)(?=:[A-Za-z])|()(#)(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE)
 

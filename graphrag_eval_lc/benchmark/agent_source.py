@@ -27,7 +27,7 @@ Digests = dict[str, str]
 _PACKAGES = {"site-packages", "dist-packages"}
 _PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = (Path(__file__).resolve().parents[1], *{Path(sysconfig.get_path(name)).resolve() for name in _PATHS})
-# An import statement wherever it stands, also inside a function. One in a docstring costs a look for its file.
+# An import statement anywhere, also inside a function. One in a docstring costs a look for its file.
 _IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))", re.M
 )
@@ -190,10 +190,10 @@ class AgentSource:
         return [*dict.fromkeys([*(each for each in known if self._name(each) is not None), *self._roots])]
 
     def _name(self, path: Path) -> str | None:
-        """Return what a file is called: its path below the project folder; None if it is no source of the project."""
+        """Return what a file is called: its path below the project folder; None if it is not source of the project."""
         if _is_installed(path):
             return None
-        for place in (path, path.resolve()):  # which differ where a link leads out of the folder, or into it
+        for place in (path, path.resolve()):  # which differ if a link leads out of or into the folder
             for root in self._roots:
                 if place.is_relative_to(root):
                     parts = place.relative_to(root).parts

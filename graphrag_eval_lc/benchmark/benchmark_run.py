@@ -84,8 +84,8 @@ class BenchmarkRun:
             (``left_out``); None where it asked all.
         warnings: What the user should know of the run, such as lines of the journal that were set aside.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
-        regression: Whether the run is worse than its ``baseline``, confirmed if ``confirm`` asked for it; None without
-            a baseline, and for a run that was loaded.
+        regression: The gate that says whether the run is worse than its ``baseline``, confirmed with ``confirm``; None
+            without a baseline, and for a run that was stopped early or loaded.
         notes: Which questions were scored, where a selection left some of them out, and that steps are graded, where
             they are: one sentence each.
     """

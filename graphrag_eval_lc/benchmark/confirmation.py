@@ -1,8 +1,8 @@
-"""A run beside its baseline: is it worse, and does that hold once the questions that changed are asked again."""
+"""A run compared with its baseline: is it worse, and is it still once the questions that changed are asked again."""
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,8 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import Gate, NotComparable, RunComparison, compare_runs
 from graphrag_eval_lc.compare.confirmation import ConfirmedGate, changed_questions, sign_test
 from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
+from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.registry.metrics import COST, TOTAL_TOKENS
 from graphrag_eval_lc.run_folder import CONFIRMATION
 from graphrag_eval_lc.stats.intervals import scipy_stats
@@ -37,26 +39,31 @@ class _AllAnswers:
         return itertools.chain(self.run.iter_results(), self.again.iter_results())
 
 
-def check_baseline(baseline: Path | None) -> None:
-    """Refuse a baseline that cannot be read, before anything is asked.
+def check_baseline(baseline: Path | None, questions: Iterable[tuple[Any, Question]]) -> None:
+    """Refuse a baseline that cannot be read or has none of the questions, before anything is asked.
 
     Raises:
-        RunFolderError: The folder holds no results.
+        RunFolderError: The folder holds no results, or a line of them cannot be read.
+        NothingToCompareError: It has none of the questions.
         MissingExtraError: scipy is not installed.
     """
-    if baseline is not None:
-        run_results(baseline)
-        scipy_stats()
+    if baseline is None:
+        return
+    scipy_stats()
+    known = {str(result["question_id"]) for result in run_results(baseline)}
+    if not any(str(question["id"]) in known for _, question in questions):
+        what = "the baseline has none of the questions of this run"
+        raise NothingToCompareError(what, path=baseline, hint="Give a run on the same dataset.")
 
 
-async def abeside_baseline(
+async def aregression_gate(
     run: BenchmarkRun, options: "CheckedOptions", aask_again: AskAgain, *, elapsed_sec: float
 ) -> Gate | None:
-    """Return whether a run is worse than its baseline; if it seems so, ask what changed again before that is said.
+    """Return whether a run is worse than its baseline; if it seems so, ask what changed again before the gate fails.
 
-    The further answers are a run of their own in the folder ``confirmation`` of the run's folder, which is resumed
-    like any other. They are no part of the run's results and aggregates, as they are about selected questions. If they
-    end before their time, the run did too: ``run.stopped`` says so.
+    The further answers are a separate run in the folder ``confirmation`` of the run's folder, which is resumed like any
+    other. They are not part of the run's results and aggregates, as they are about selected questions. If they stop
+    early, so did the run: ``run.stopped`` says so. The run is paid for, so no error ends it here.
 
     Args:
         run: The run.
@@ -65,7 +72,7 @@ async def abeside_baseline(
         elapsed_sec: The seconds that the run took.
 
     Returns:
-        The gate; None without a baseline, and for a run that ended before its time.
+        The gate; None without a baseline, and for a run that was stopped early.
     """
     baseline: Any = options.baseline
     if baseline is None or run.stopped is not None:
@@ -74,7 +81,10 @@ async def abeside_baseline(
     def compared(answers: BenchmarkRun | _AllAnswers) -> RunComparison:
         return compare_runs(baseline, answers, config=run.config)
 
-    comparison = await asyncio.to_thread(compared, run)
+    try:
+        comparison = await asyncio.to_thread(compared, run)
+    except GraphRAGEvalError as problem:  # such as other texts under the same ids
+        return NotComparable("B", f"the run with {baseline}", str(problem).rstrip("."))
     (first,) = comparison.comparable_regression_gates(options.max_drop)
     if isinstance(first, NotComparable):
         return first
@@ -85,7 +95,11 @@ async def abeside_baseline(
     changed = changed_questions(flips, first)
     if gate.is_chance or not changed:
         return gate
-    again = await aask_again(_options_again(run, options, changed, elapsed_sec))
+    try:
+        again = await aask_again(_options_again(run, options, changed, elapsed_sec))
+    except GraphRAGEvalError as problem:  # such as another process that works in the folder
+        run.warnings = [*run.warnings, f"confirmation: {problem}"]
+        return replace(gate, asked=len(changed))
     run.warnings = [*run.warnings, *(f"confirmation: {warning}" for warning in again.warnings)]
     if again.stopped is not None:
         run.stopped = again.stopped

@@ -99,7 +99,7 @@ def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
 
 
 def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
-    """Yield what names the agent otherwise: its spec, what that stands for, and its config."""
+    """Yield which of the agent's spec, what it resolves to, and its config changed."""
     names = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
     for key, name in names.items():
         before, after = earlier.get(key), now.get(key)

@@ -1,4 +1,4 @@
-"""Answers that a folder has already: reused by a run, refused if the agent changed since, or kept nevertheless."""
+"""Answers that a folder has already: reused by a run, refused if the agent changed since, or kept anyway."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -69,7 +69,7 @@ def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
 def kept_notes(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each time that answers were kept although the agent changed, from a run.json."""
     for kept in kept_in(record):
-        yield f"{_answers(kept)} kept (--keep-answers) although the agent changed since: {kept.get('changes')}"
+        yield f"{_answers(kept)} kept although the agent changed since: {kept.get('changes')}"
 
 
 def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:

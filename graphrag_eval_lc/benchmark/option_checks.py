@@ -293,11 +293,13 @@ def refuse_conflicts_of(options: Options) -> None:
         OptionError: There are such options.
     """
     fields = type(options).model_fields
-    refuse_conflicts([name for name in fields if not _is_left_out(getattr(options, name))], fields)
+    refuse_conflicts(
+        [name for name in fields if not _is_left_out(getattr(options, name), fields[name].default)], fields
+    )
 
 
-def _is_left_out(value: Any) -> bool:
-    return value is None or value is False  # and not 0, which is a seed
+def _is_left_out(value: Any, default: Any) -> bool:
+    return value is None or value is False or (isinstance(value, int | float) and value == default)  # 0 may be a seed
 
 
 def _refuse_unknown(given: Set[str], model: type[BaseModel]) -> None:

@@ -34,12 +34,14 @@ class Needs:
         others: The names of the others, of which one is enough.
         why: What it does, as the end of a sentence.
         command: The command where that is so; None for all that have them.
+        waits: Whether it may be in the project file without the others, for runs that have them.
     """
 
     option: str
     others: tuple[str, ...]
     why: str
     command: str | None = None
+    waits: bool = False
 
 
 _ANEW: Final = "{one} replaces the run in the folder, and {other} goes on with it"
@@ -62,6 +64,10 @@ NEEDING: Final = (
     Needs("ray_address", ("engine",), "only Ray has a cluster"),
     Needs("workers", ("engine",), "only Ray has workers"),
     Needs("no_comparisons", ("html",), "the comparisons are of the page, and none is written"),
+    Needs("baseline", ("fail_on_regression",), "a baseline is for that gate alone", "run"),
+    Needs("fail_on_regression", ("baseline",), "the gate compares the run with it", "run"),
+    Needs("confirm", ("baseline",), "only what changed since is asked again", waits=True),
+    Needs("max_drop", ("baseline",), "a drop is one from another run", "run", waits=True),
     Needs("overwrite", ("output",), "there is no file to replace", "judge-agreement"),
     Needs(
         "confident",

@@ -12,7 +12,7 @@ from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.confirmation import abeside_baseline, check_baseline
+from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_baseline
 from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
@@ -109,8 +109,8 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     close_connections_of_resting_loops()
     refuse_dataset_as_agent(agent)
     checked = _checked(agent, dataset, options)
-    options.selection.apply(checked.loaded.templates)  # an unknown id is told before an agent is loaded
-    check_baseline(options.baseline)
+    # An unknown id is refused before an agent is loaded.
+    check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
     source = None if folder is None else AgentSource()
@@ -130,7 +130,8 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
-        options, questions, record = _begun(agent, loaded, dataset, templates, options, output, source)
+        digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
+        options, questions, record = _begun(agent, loaded, dataset, templates, options, output, digests)
         output.notes += shard_notes(options, questions)
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
@@ -142,12 +143,13 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
                 with RunOutput(again.output_dir, at=at, open_files=again.open_files) as confirmation:
                     confirmation.prepare(again)
                     confirmation.observers = output.observers
-                    _, questions, record = _begun(agent, loaded, dataset, templates, again, confirmation, source)
+                    # With the digests as they were: modules that the agent loaded since are in no later session.
+                    _, questions, record = _begun(agent, loaded, dataset, templates, again, confirmation, digests)
                     confirmation.resume(record, again, source)
                     return await RunSession(again, confirmation, stop).arun(loaded, templates, questions)
 
             elapsed_sec = output.record.session.elapsed_sec
-            run.regression = await abeside_baseline(run, options, aask_again, elapsed_sec=elapsed_sec)
+            run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=elapsed_sec)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
@@ -173,8 +175,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     checked = checked_options(options)
     refuse_dataset_as_agent(agent)
     found = _checked(agent, dataset, checked)
-    checked.selection.apply(found.loaded.templates)
-    check_baseline(checked.baseline)
+    check_baseline(checked.baseline, checked.selection.apply(found.loaded.templates))
 
     async def aload() -> Agent:
         loaded = await _aload(agent, checked)
@@ -192,7 +193,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     with RunOutput(None if is_new else folder, at=place, open_files=checked.open_files) as output:
         in_shard = checked.in_shard()
         output.prepare(in_shard)
-        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output, source)
+        digests = None if source is None else source.digests(loaded, (checked.input_fn, checked.answer_fn))
+        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output, digests)
         output.resume(record, in_shard, source, is_dry=True)
         samples = samples_of(questions, checked.repeats, checked.shard)
         plan = output.planned(samples, retry_errors=checked.retry_errors)
@@ -208,7 +210,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
 
 
 def _checked(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> CheckedDataset:
-    """Refuse what ``validate`` calls an error; where a module of the agent may register what is missing, not yet."""
+    """Refuse what ``validate`` calls an error, but not yet what a module of the agent may still register."""
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))
     return checked
@@ -256,13 +258,12 @@ def _begun(
     templates: Sequence[Template],
     options: CheckedOptions,
     output: RunOutput,
-    source: AgentSource | None,
+    digests: Mapping[str, str] | None,
 ) -> tuple[CheckedOptions, QuestionList, RunManifest]:
     """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(templates)
     given, judges = loaded.spec or agent, output.judges_record
-    digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
     record = begun_record(
         given, dataset, templates, questions, options, judges, agent_source=loaded.source, agent_digests=digests
     )

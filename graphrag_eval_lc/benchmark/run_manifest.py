@@ -297,7 +297,7 @@ def begun_record(
         scored_with(questions, options.config, options.evaluators),
         **described,
     )
-    if agent_digests:  # which are no secrets, whatever their names
+    if agent_digests:  # which are not secrets, whatever their names
         manifest = manifest.describing(**{DIGESTS: dict(agent_digests)})
     return manifest if options.shard is None else manifest.in_shard(options.shard)
 

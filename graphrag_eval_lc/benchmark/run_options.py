@@ -275,7 +275,7 @@ class QuestionOptions(Options):
     force: Annotated[
         bool,
         Field(
-            description="Go on with the folder's run although its questions, the agent's name or config, or what is "
+            description="Resume the folder's run although its questions, the agent's name or config, or what is "
             "kept of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
         Cli(panel=FOLDER),
@@ -453,8 +453,9 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         _ = self.retry, self.selection  # which check their values
         if self.shard is not None:
             self._refuse_beside_shard()
-        if self.confirm and self.baseline is None:
-            raise OptionError("confirm needs baseline: only what changed since is asked again", hint="Give a baseline.")
+        if self.baseline and self.output_dir and Path(self.baseline).resolve() == Path(self.output_dir).resolve():
+            what = "baseline and output_dir are the same folder, so the run would be compared with itself"
+            raise OptionError(what, key="baseline", hint="Write the run to another folder.")
         return self
 
     def _refuse_beside_shard(self) -> None:

@@ -1,7 +1,8 @@
 """The end of a session of pytest: a run's folder is made of what its processes asked, also after a kill."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +18,10 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
 from graphrag_eval_lc.dataset.selection import answered_note
-from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.errors import GraphRAGEvalError, RunFolderError
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
-from graphrag_eval_lc.files.opening import make_folder
+from graphrag_eval_lc.files.opening import make_folder, special_file
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import (
@@ -96,7 +97,7 @@ def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: 
     parts = folder / PARTS
     if not parts.is_dir():
         return []
-    with FolderLock(parts, is_private=is_private):
+    with FolderLock(parts, is_private=is_private), _readable(parts):
         begun = [(run, run.record) for run in collected_runs(parts) if run.record is not None]
         runs = [(run, asked) for run, _ in begun if (asked := asked_records(run, is_interrupted=True))]
         apart = folder / f"killed-{min((str(record['run_id']) for _, record in begun), default='')}"
@@ -125,8 +126,21 @@ def recover_killed_session(folder: Path, *, is_apart: bool = False, is_private: 
         return notes
     make_folder(apart, is_private=is_private)
     parts.rename(apart / PARTS)
-    what = f"A session of pytest that was killed left answers, now in {apart / PARTS}. They are no run yet: {failure}"
+    what = (
+        f"A session of pytest that was killed left answers, now in {apart / PARTS}. They are not a run yet: {failure}"
+    )
     return [*notes, f"{what} Then run: graphrag-eval-lc score {apart}"]
+
+
+@contextmanager
+def _readable(parts: Path) -> Iterator[None]:
+    """Report files that another program wrote or cut off, in place of what reading them raises."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        what = f"what a session of pytest left here cannot be read ({type(problem).__name__}: {problem})"
+        hint = "Nothing was removed. Move this folder away to go on without it."
+        raise RunFolderError(what, path=parts, hint=hint) from problem
 
 
 def finish_run(
@@ -140,7 +154,7 @@ def finish_run(
     open_files: bool,
     has_report: bool,
 ) -> FinishedRun:
-    """Write the folder of a run, with its report, and hold it against its gates.
+    """Write the folder of a run, with its report, and check its gates.
 
     What was scored when it was asked is not scored again.
 
@@ -148,8 +162,8 @@ def finish_run(
         run: What its processes wrote.
         asked: The records of its questions, which are some.
         folder: Its folder.
-        gates: What it is held against beside the gates of its configuration.
-        stopped: Why the session ended before its time.
+        gates: Its gates, other than those of its configuration.
+        stopped: Why the session ended early.
         overwrite: Whether an earlier run in the folder is replaced.
         open_files: Whether the umask decides who may read what is made.
         has_report: Whether its report is written.
@@ -157,68 +171,50 @@ def finish_run(
     Raises:
         GraphRAGEvalError: The folder cannot be written or holds a run, or the dataset cannot be read any longer.
     """
+    assert run.record is not None
     load_installed_plugins()
     with registered_only_here():
-        register_recorded(run.record or {})
-        return _finished(
-            run,
-            asked,
+        register_recorded(run.record)
+        config = recorded_config(run.record)
+        if odd := special_file(run.plan["dataset"]):  # a pipe that another user planted would never end
+            what = f"the session of pytest names {odd} as its dataset"
+            raise RunFolderError(what, path=run.plan["dataset"], hint="Name a file in plan.json.")
+        templates = read_dataset(run.plan["dataset"]).templates
+        pairs = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in asked]
+        target = RunFolder(folder, is_private=not open_files)
+        with target.lock():
+            if overwrite:
+                target.clear()
+            target.refuse_earlier()
+            record = _manifest(run, asked)
+            target.write_run(record.as_dict())
+            samples = [Sample(position, *pair, repeat=1) for position, pair in enumerate(pairs)]
+            responses = [
+                asked[sample.key[0]].get("response") or unanswered(sample.question, _DIED) for sample in samples
+            ]
+            target.write_responses(responses)
+            with target.results() as results:
+                pipeline = Pipeline(config, templates, repeats=1, pricing=Pricing(config.prices), file=results)
+                for sample, response in zip(samples, responses, strict=True):
+                    if (result := asked[sample.key[0]].get("result")) is None:
+                        pipeline.add(sample, response)
+                    else:
+                        pipeline.keep(sample, result)
+                aggregates = pipeline.finish()
+            record = record.end(aggregates["totals"], stopped, judges=run.record.get("judges"))
+            target.write_aggregates(aggregates)
+            target.write_run(record.as_dict())
+        ended = BenchmarkRun(aggregates, output_dir=folder, gates=[*config.gates, *gates])
+        report, problem = written_report(folder) if has_report else (None, None)
+        notes = _notes(run, asked, pipeline, problem)
+        return FinishedRun(
+            run.plan["name"],
             folder,
-            gates,
-            stopped=stopped,
-            overwrite=overwrite,
-            open_files=open_files,
-            has_report=has_report,
+            _counts_text(aggregates["micro"], ended),
+            ended.gate_results(),
+            notes,
+            report,
         )
-
-
-def _finished(
-    run: CollectedRun,
-    asked: Mapping[str, Mapping[str, Any]],
-    folder: Path,
-    gates: Sequence[GateConfig],
-    *,
-    stopped: Mapping[str, Any] | None,
-    overwrite: bool,
-    open_files: bool,
-    has_report: bool,
-) -> FinishedRun:
-    assert run.record is not None
-    config = recorded_config(run.record)
-    templates = read_dataset(run.plan["dataset"]).templates
-    pairs = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in asked]
-    target = RunFolder(folder, is_private=not open_files)
-    with target.lock():
-        if overwrite:
-            target.clear()
-        target.refuse_earlier()
-        record = _manifest(run, asked)
-        target.write_run(record.as_dict())
-        samples = [Sample(position, *pair, repeat=1) for position, pair in enumerate(pairs)]
-        responses = [asked[sample.key[0]].get("response") or unanswered(sample.question, _DIED) for sample in samples]
-        target.write_responses(responses)
-        with target.results() as results:
-            pipeline = Pipeline(config, templates, repeats=1, pricing=Pricing(config.prices), file=results)
-            for sample, response in zip(samples, responses, strict=True):
-                if (result := asked[sample.key[0]].get("result")) is None:
-                    pipeline.add(sample, response)
-                else:
-                    pipeline.keep(sample, result)
-            aggregates = pipeline.finish()
-        record = record.end(aggregates["totals"], stopped, judges=run.record.get("judges"))
-        target.write_aggregates(aggregates)
-        target.write_run(record.as_dict())
-    ended = BenchmarkRun(aggregates, output_dir=folder, gates=[*config.gates, *gates])
-    report, problem = written_report(folder) if has_report else (None, None)
-    notes = _notes(run, asked, pipeline, problem)
-    return FinishedRun(
-        run.plan["name"],
-        folder,
-        _counts_text(aggregates["micro"], ended),
-        ended.gate_results(),
-        notes,
-        report,
-    )
 
 
 def _manifest(run: CollectedRun, asked: Mapping[str, Any]) -> RunManifest:

@@ -155,7 +155,7 @@ def _given(ctx: Any) -> dict[str, str]:
 
 
 def _override_the_file(ctx: Any) -> None:
-    """Leave out what the project file says and an option of the command line excludes."""
+    """Leave out what the project file says and an option of the command line excludes, or nothing needs yet."""
     given = _given(ctx)
     for pair in list(excluding(given)):
         of_file = [name for name in (pair.one, pair.other) if given.get(name) == _OF_FILE]
@@ -163,13 +163,16 @@ def _override_the_file(ctx: Any) -> None:
             _reset(ctx, of_file[0])
     left = _given(ctx)
     for need in NEEDING:
-        if given.get(need.option) == _OF_FILE and any(each in given and each not in left for each in need.others):
+        is_alone = not any(each in left for each in need.others)
+        is_needless = (need.waits and is_alone) or any(each in given and each not in left for each in need.others)
+        if given.get(need.option) == _OF_FILE and is_needless:
             _reset(ctx, need.option)
 
 
 def _reset(ctx: Any, name: str) -> None:
     option = next(each for each in ctx.command.get_params(ctx) if each.name == name)
     ctx.params[name] = option.default
+    ctx.set_parameter_source(name, type(ctx.get_parameter_source(name))[_DEFAULT])
 
 
 def _refuse_conflicts(ctx: Any) -> None:

@@ -153,7 +153,7 @@ def compare(
             metavar="FILE",
         ),
     ] = None,
-    confirm: Annotated[int | None, typer.Option("--confirm", hidden=True)] = None,
+    confirm_again: Annotated[int | None, typer.Option("--confirm", hidden=True)] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
     as_json: Annotated[AsJson, COMMON] = False,
     summary: Summary = None,
@@ -186,14 +186,14 @@ def compare(
     from graphrag_eval_lc.config import load_config
     from graphrag_eval_lc.report.json_documents import comparison_document
 
-    if confirm is not None:
+    if confirm_again is not None:
         hint = "Let run do it: run QA --agent SPEC --baseline RUN_A --fail-on-regression --confirm 1."
         raise OptionError("compare has no agent that it could ask again", key="--confirm", hint=hint)
     given_runs: list[RunSource] = [*runs]
     if against is not None:
         given_runs.insert(0, _chosen_baseline(against, baseline, runs, metrics or (), is_told=not as_json))
     elif baseline is not None:
-        given_runs.insert(0, baseline_in(baseline, runs, is_told=not as_json))
+        given_runs.insert(0, last_baseline(baseline, runs, is_told=not as_json))
     if len(given_runs) < 2:
         hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
         raise OptionError("there is only one run to compare", hint=hint)
@@ -243,7 +243,7 @@ def compare(
         raise typer.Exit(code)
 
 
-def baseline_in(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
+def last_baseline(folder: Path, others: Sequence[Path], *, is_told: bool) -> Path:
     """Return the folder of the baseline: that one, or of a folder of runs the last one that is not compared with it."""
     from graphrag_eval_lc.run_folder import RESULTS_FILE
     from graphrag_eval_lc.run_store import latest_run

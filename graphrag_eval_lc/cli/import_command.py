@@ -186,7 +186,7 @@ def import_dataset(
         write_responses(responses, found, overwrite=overwrite)
         say(f"Wrote {counted(len(found.responses), 'response')} to {responses}.")
     elif responses is not None:
-        tell(f"Note: There is no answer of a model, and {responses} is not written.")
+        tell(f"Note: The file has no answers of a model, so {responses} is not written.")
     elif found.responses:
         tell(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
     if found.problems:

@@ -9,7 +9,7 @@ import typer
 
 from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, COMMON, DISPLAY, GATES, Common
 from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
-from graphrag_eval_lc.cli.compare import baseline_in
+from graphrag_eval_lc.cli.compare import last_baseline
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
     BRIEF_FAIL_UNDER,
@@ -183,11 +183,8 @@ def run(
     load_named_plugins(plugins)
     load_matchers(matchers or ())
     folder = output if output is not None else new_run_folder(config, options["shard"])
-    if (options["baseline"] is not None) is not fail_on_regression:
-        what = "--baseline and --fail-on-regression need each other: a gate needs a run to be held against"
-        raise OptionError(what, hint="Add the other, or leave both out.")
     if options["baseline"] is not None:
-        options["baseline"] = baseline_in(options["baseline"], [folder], is_told=not as_json)
+        options["baseline"] = last_baseline(options["baseline"], [folder], is_told=not as_json)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(*_models(), options),

@@ -90,13 +90,13 @@ def sign_test(differences: Iterable[float]) -> float:
     """Return how often two runs of the same agent differ as much on these questions, in one direction or the other.
 
     Each question counts alone, even if those of a template break together: whether the agent is the same does not
-    depend on which other questions there could be.
+    depend on which other questions there could be. Graded differences count by their size.
 
     Args:
         differences: The differences of the questions.
 
     Returns:
-        The p-value of a two-sided sign test, above 0 and at most 1.
+        The p-value of a two-sided test that flips signs, above 0 and at most 1.
 
     Example:
         >>> sign_test([-1.0, -1.0, -1.0, 0.0])

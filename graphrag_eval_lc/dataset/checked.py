@@ -106,7 +106,7 @@ def _command(path: str | None, config_source: object) -> str:
 
 
 def _may_lack_kind(finding: Finding, records: RecordFile, views: StepViews) -> bool:
-    """Return whether a finding is about the output of a reference step for which there is no kind."""
+    """Return whether a finding is about the output of a reference step that no step kind is for."""
     location = finding.location
     if len(location) < _STEP_DEPTH or location[3] != "reference_steps" or location[_STEP_DEPTH:] not in _OF_OUTPUT:
         return False

@@ -155,7 +155,7 @@ def refuse_odd(path: Path) -> None:
 
 
 def special_file(path: str | os.PathLike[str]) -> str:
-    """Return what stands at a path whose reading might wait for ever or never end: "a named pipe"; else ""."""
+    """Return what is at a path if reading it might wait for ever or never end, as "a named pipe"; else ""."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a path that is too long is no error here
     except (OSError, ValueError):

@@ -171,7 +171,7 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
     repeats_keys = False  # of a subclass for one file
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Construct a mapping; note on the class where some of its keys are the same, or are merged ones."""
+        """Construct a mapping; note on the class if some of its keys are the same, or are merged ones."""
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         if len(mapping) < len(node.value):
             type(self).repeats_keys = True
@@ -217,7 +217,7 @@ def _text(loader: _RecordLoader, node: yaml.ScalarNode) -> str:
 
 
 def _reading(kind: str) -> Callable[[_RecordLoader, yaml.ScalarNode], Any]:
-    """Return what reads numbers or truth values as the safe loader does, and tells the line of what it cannot read."""
+    """Return what reads numbers or truth values as the safe loader does, and names the line of what it cannot read."""
     construct = getattr(_YAML_BASE, f"construct_yaml_{kind}")
 
     def read(loader: _RecordLoader, node: yaml.ScalarNode) -> Any:

@@ -314,5 +314,5 @@ def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
             parts: Iterable[str] = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
         else:
             parts = [yaml_text({key: item})]
-        for part in parts:  # a text that ends in line breaks ends the document, which goes on
+        for part in parts:  # a text that ends in line breaks ends the document, but more follows
             yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part

@@ -196,7 +196,7 @@ def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _entries_in(
     line: bytes, note: Callable[[int], None] = lambda number: None, number: int = 0
 ) -> Iterator[tuple[int, "_Entry"]]:
-    """Yield the entries in a line, several where they stand glued, each with where it begins.
+    """Yield the entries in a line, several if they are glued, each with where it begins.
 
     Entries with costs or tokens that cannot be are left out; for these ``note`` is called with the line's number.
     """

@@ -114,7 +114,7 @@ def _forms(secret: str) -> set[str]:
 
 @lru_cache(maxsize=1024)
 def _secret_part(name: str) -> str:
-    """Return the last part of a variable's name that makes it that of a secret; "" where there is none.
+    """Return the last part of a variable's name that makes it that of a secret; "" if there is none.
 
     Example:
         >>> _secret_part("PGPASS"), _secret_part("API_KEY_V2"), _secret_part("KEYBOARD"), _secret_part("TOKEN_URL")

@@ -66,7 +66,7 @@ _MESSAGE_WORD = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _FOLDER = re.compile(r"[/~]|[A-Za-z]:[/\\]")
-# What stands before a name, or its end, in SPARQL and Cypher: ?token, $token, n.token and {token: …}. A URL has
+# What precedes a name, or its end, in SPARQL and Cypher: ?token, $token, n.token and {token: …}. A URL has
 # sparql?token=…, and PHP $token=…, which takes a query around it to be another thing.
 _IN_A_QUERY = re.compile(
     r"(?:(?P<variable>(?:\A|[\s(!,{|&=+*]|\\[nrt])\?\w*)|\$\w*|\w(?<!self)\.\w*|(?P<map>[{,]\s{0,3}\w*))\Z"
@@ -74,7 +74,7 @@ _IN_A_QUERY = re.compile(
 _QUERY = re.compile(  # Python has re.match(…)
     r"(?:MATCH|MERGE|FILTER|BIND)\s*\(|(?:[Mm]atch|[Mm]erge|[Ff]ilter|[Bb]ind)\s+\(|(?:ASK|[Aa]sk|WHERE|[Ww]here)\s*\{"
 )
-_LONGEST_LOOK = 400  # characters back from a name, for the query that it stands in
+_LONGEST_LOOK = 400  # characters back from a name, for the query that it is in
 _NEXT_WORD = re.compile(r"\s+[A-Za-z'\"`(]", re.ASCII)
 
 
@@ -120,7 +120,7 @@ def is_folder(name: str, value: str) -> bool:
 
 
 def _is_of_a_query(match: re.Match[str], value: str) -> bool:
-    """Return whether a name is a variable or a property in a query, whose value is no secret but for its shape."""
+    """Return whether a name is a variable or property in a query, whose value is a secret only if it looks random."""
     start = match.start()
     before = _IN_A_QUERY.search(match.string, max(0, start - 60), start)
     if before is None or looks_random(value):

@@ -20,7 +20,7 @@ _PADDING = 3  # of a column: a space on each side, and a rule
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column beside that of the ids.
+    """A column other than that of the ids.
 
     Attributes:
         heading: Its heading; it may break after spaces and underscores.
@@ -125,7 +125,7 @@ class FittedTable:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """An id on one line, shortened in its middle where it is too long for its place; ``rich`` prints it."""
+    """An id on one line, shortened in its middle if it is too long for its column; ``rich`` prints it."""
 
     text: str
     style: str = ""

@@ -161,7 +161,7 @@ def _main_table(aggregates: Mapping[str, Any], means: Means) -> FittedTable:
         is_split = "answered" in headings
         score = f"{MAIN_METRIC} is the mean over all questions, a failed one as 0"
         says = [f"{score}; answered: the mean of those that did not fail"] if is_split else []
-        if named := spent if is_split else [MAIN_METRIC, *spent]:
+        if named := [*([MAIN_METRIC] if MAIN_METRIC in headings and not is_split else ()), *spent]:
             are = "is a mean" if named == [MAIN_METRIC] else "are means"
             says.append(f"{' and '.join(filter(None, (', '.join(named[:-1]), named[-1])))} {are}")
         if is_split and spent:

@@ -42,7 +42,7 @@ def write_trend(trend: RunTrend, path: str | PathLike[str], *, comparisons: bool
     Args:
         trend: What ``trend`` returned.
         path: The file; an existing one is replaced as a whole.
-        comparisons: Whether the comparison of each run with its baseline is written, into a folder beside the
+        comparisons: Whether the comparison of each run with its baseline is written, into a folder next to the
             file that is called as it is and ``_comparisons``. Those that are there and were made of the same results
             stay.
 

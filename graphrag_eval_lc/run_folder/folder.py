@@ -28,7 +28,7 @@ _QUESTIONS = "questions"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
-# The objects of run.json. What stands there and is none is taken as unknown.
+# The objects of run.json. Any other value under these keys is ignored.
 _SECTIONS = (_QUESTIONS, "earlier_questions", "dataset", "config", "times", "totals", "limits", "capture")
 FORMAT_VERSION = 1
 RESPONSES_FILE = "responses.jsonl"
@@ -245,10 +245,10 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
 
 
 def recorded_dataset(run: Mapping[str, Any], folder: Path) -> str | None:
-    """Return the path of the dataset that a run.json names, which need not be there; None where it names none.
+    """Return the path of the dataset that a run.json names, which need not exist; None if it names none.
 
     Raises:
-        RunFolderError: It is no path, or not that of a file: a pipe that another user planted would never end.
+        RunFolderError: It is not the path of a file: a pipe that another user planted would never end.
     """
     dataset = run.get("dataset")
     path: str | None = dataset.get("path") if isinstance(dataset, Mapping) else None
@@ -286,7 +286,7 @@ def read_aggregates(folder: Path, section: str | None = None) -> dict[str, Any]:
         check_yaml_depth(TextFile(text, None, "yaml", content), RunFolderError, "file")
         aggregates = yaml.load(text if section is None else _section(text, section), Loader=_LOADER)
     except (RunFolderError, yaml.YAMLError, ValueError, LookupError) as problem:
-        hint = "Write it anew: graphrag-eval-lc score RUN_DIR."
+        hint = "Write it again: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError("the aggregates of the run cannot be read", path=path, hint=hint) from problem
     return aggregates if isinstance(aggregates, dict) else {}
 

@@ -115,12 +115,14 @@ def baseline_in(
     found = baseline_of(this, runs, against, metric=metric or (main_metric(runs) if runs else MAIN_METRIC))
     if found is None:
         what = f"the folder holds no earlier finished run with the questions and the dataset of {run}"
+        if against not in (PREVIOUS, FIRST, BEST):
+            what = f"{against} is {run} itself, which is not compared with itself"
         raise RunFolderError(what, path=folder, hint="Give another folder, or name the run to compare with.")
     return found
 
 
 def main_metric(runs: Sequence[StoredRun]) -> str:
-    """Return the score that stands first: steps_score, or if no run has it the first one of the last run."""
+    """Return the score that is shown first: steps_score, or if no run has it the first one of the last run."""
     known = [metric for run in runs for metric in run.metrics()]
     return MAIN_METRIC if MAIN_METRIC in known or not known else next(iter(runs[-1].metrics()), known[-1])
 
@@ -130,7 +132,7 @@ def _is_same(a: StoredRun, b: StoredRun) -> bool:
 
 
 def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
-    """Return the run of a name: a path goes before a label or the name of a folder; of several it is the last."""
+    """Return the run of a name: a path overrides a label or a folder name; if there are several runs, the last."""
     paths = [run for run in runs if Path(name).resolve() == run.path.resolve()]
     found = paths or [run for run in runs if name in (run.label, run.path.name)]
     if not found:
@@ -140,7 +142,7 @@ def _run_named(name: str, runs: Sequence[StoredRun]) -> StoredRun:
 
 
 def _is_comparable(earlier: StoredRun, run: StoredRun) -> bool:
-    """Return whether a run tells of the same questions as a later one."""
+    """Return whether a run has the questions of a later one, on the same dataset, and was not stopped."""
     datasets = {each.dataset_digest for each in (earlier, run)} - {None}
     asked, needed = (each.record.get("questions") for each in (earlier, run))
     has_all = not isinstance(asked, Mapping) or not isinstance(needed, Mapping) or asked.keys() >= needed.keys()

@@ -289,7 +289,7 @@ class _ReadRuns:
         return self._known[key]
 
     def mean(self, run: StoredRun) -> float | None:
-        """Return a run's mean of the main metric; None where it has none."""
+        """Return a run's mean of the main metric; None if it has none."""
         scores = score_values(self.of([run]).numbers)
         return scores[self.metrics[0]].mean().every if self.metrics[0] in scores else None
 

@@ -370,7 +370,7 @@ _MOST_DIGITS = 15
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of tokens; None where it is no number, or a larger one than any model has."""
+    """Return a number of tokens; None if it is not a number, or larger than any model has."""
     if isinstance(value, str) and len(value) <= _MOST_DIGITS and value.isdecimal():
         return int(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -223,7 +223,7 @@ def _read_sentence(text: str, depth: int) -> SparqlResults:
 
 
 def _read_xml(text: str, depth: int) -> SparqlResults:
-    """Read XML; where a text goes on behind it, as a sentence that has XML in it."""
+    """Read XML; if text follows it, as a sentence that has XML in it."""
     try:
         return read_xml(text)
     except CutOutput:

@@ -84,7 +84,7 @@ def guessed_csv(text: str) -> SparqlResults | None:
 
 
 def _from_first_line(text: str) -> str:
-    """Return a text without a byte order mark, and without blank lines in front; all of it where it is blank."""
+    """Return a text without a byte order mark, and without blank lines in front; all of it if it is blank."""
     text = text.removeprefix("\ufeff")
     blank = _BLANK_LINES.match(text)
     return text if blank is None else text[blank.end() :]

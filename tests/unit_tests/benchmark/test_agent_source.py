@@ -85,7 +85,7 @@ def test_overwrite_and_keep_answers_are_the_two_ways_on(project: Path) -> None:
     )
     kept = command("--agent", "agent.py:agent", "--keep-answers")
     assert (kept.returncode, bool(REUSED.match(kept.stderr))) == (0, True)
-    note = r"3 answers of \S+ \S+ kept \(--keep-answers\) although the agent changed since: pack/inner.py changed"
+    note = r"3 answers of \S+ \S+ kept although the agent changed since: pack/inner.py changed"
     assert re.search(note, kept.stdout)
     assert json.loads(Path("run/run.json").read_text())["keep_answers"][0]["answers"] == 3
     again = command("--agent", "agent.py:agent")  # the same source as of now; what was kept is still said

@@ -1,5 +1,7 @@
 """A run beside its baseline, and what changed asked again before its gate fails."""
 
+import importlib
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +14,9 @@ from langchain_core.tools import tool
 
 from graphrag_eval_lc import compare_runs, load_run, run_benchmark, score_run
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.compare import NotComparable
 from graphrag_eval_lc.compare.confirmation import ConfirmedGate
-from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.errors import NothingToCompareError, OptionError, RunFolderError
 from graphrag_eval_lc.run_folder import CONFIRMATION, iter_responses
 
 STEP = {"name": "look", "args": {}, "output": "yes", "status": "success"}
@@ -144,11 +147,57 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_is_asked(tmp_
     agent = Agent()
     with pytest.raises(RunFolderError, match="there is no such folder"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path / "main")
+    with pytest.raises(OptionError, match="baseline and output_dir are the same folder"):
+        run_of(tmp_path / "branch", agent, baseline=tmp_path / "x" / ".." / "branch")
     with pytest.raises(OptionError, match="confirm needs baseline"):
         run_of(tmp_path / "branch", agent, confirm=2)
     with pytest.raises(OptionError, match="shard and baseline exclude each other"):
         run_of(tmp_path / "branch", agent, baseline=tmp_path, shard="1/2")
     assert agent.asked.total() == 0
+
+
+def test_a_baseline_of_other_questions_is_refused_first_and_of_other_texts_loses_no_paid_run(tmp_path: Path) -> None:
+    run_benchmark(Agent(), DATASET[:1], output_dir=tmp_path / "main", progress="off")
+    agent = Agent()
+    with pytest.raises(NothingToCompareError, match="main: the baseline has none of the questions of this run"):
+        run_benchmark(agent, DATASET[1:], progress="off", baseline=tmp_path / "main")
+    assert not agent.asked
+    other: list[Any] = [{"template_id": "t", "questions": [{"id": "q0", "question_text": "Another?"}]}]
+    run = run_benchmark(agent, other, progress="off", baseline=tmp_path / "main")
+    assert isinstance(run.regression, NotComparable)
+    assert "under the same ids they have other texts" in str(run.regression)
+    assert len(run.results) == 1
+
+
+def test_a_confirmation_that_cannot_be_made_is_a_warning_and_does_not_pass(tmp_path: Path) -> None:
+    run_of(tmp_path / "main", Agent())
+    (tmp_path / "branch").mkdir()
+    (tmp_path / "branch" / CONFIRMATION).touch()
+    agent = Agent(answers(range(3), as_told=[WRONG]))
+    run = run_of(tmp_path / "branch", agent, baseline=tmp_path / "main", confirm=1)
+    assert run.regression is not None
+    assert not run.regression.has_passed
+    assert "confirmation: " in run.warnings[-1]
+
+
+def test_a_module_loaded_while_answering_does_not_keep_a_confirmation_from_being_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_of(tmp_path / "main", Agent())
+    (tmp_path / "asked_late.py").write_text("ANSWER = 'no'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def late(question: str) -> str:
+        return str(_look.invoke({"answer": importlib.import_module("asked_" + "late").ANSWER}))
+
+    for _ in range(2):  # as in another process
+        run = run_benchmark(
+            late, DATASET, output_dir=tmp_path / "branch", progress="off", baseline=tmp_path / "main", confirm=1
+        )
+        assert isinstance(run.regression, ConfirmedGate)
+        assert run.regression.last is not None, run.warnings
+        sys.modules.pop("asked_late", None)
 
 
 def test_further_answers_count_against_the_budget_of_the_run(tmp_path: Path) -> None:

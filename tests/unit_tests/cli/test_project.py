@@ -69,6 +69,22 @@ def test_options_override_the_project_file(project: Path) -> None:
     assert limits["max_concurrency"] == 2
 
 
+def test_the_project_file_may_say_how_a_baseline_is_confirmed_for_runs_that_have_one(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add(project, "  confirm: 1", "  max_drop: 0.1")
+    assert exit_code("run", "--output", "first") == 0
+    assert "\nseconds are means\n" in capsys.readouterr().out  # no score is a column
+    assert exit_code("run", "--output", "second", "--baseline", "first", "--fail-on-regression") == 3
+    assert "Gate not checked: " in capsys.readouterr().err
+    add(project, "  baseline: first", "  fail_on_regression: true")
+    assert exit_code("run", "--output", "shard", "--shard", "1/2") == 0  # which leaves all of the gate out
+    (project / "graphrag_eval.yaml").write_text(PROJECT)
+    for option, value in (("--confirm", "1"), ("--max-drop", "0.1")):
+        assert exit_code("run", "--output", "third", option, value) == 2
+        assert f"{option} needs --baseline: " in capsys.readouterr().err
+
+
 def test_another_config_has_another_section_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "other.yaml").write_text(PROJECT.replace("output: runs", "output: others"))
     assert exit_code("run", "-c", "other.yaml") == 0

@@ -245,7 +245,10 @@ def test_the_session_after_a_killed_one_sets_its_answers_apart(
 def test_what_a_killed_session_left_is_scored_and_reported(tmp_path: Path, opened_by: str) -> None:
     test = SIX.replace('[{"template_id": "t", "questions": QUESTIONS}]', '"qa.json"')
     folder = write_project(tmp_path / "project", test)
-    questions = [{"id": f"q{n}", "question_text": f"Q{n}?", "reference_steps": [[{"name": "x"}]]} for n in range(6)]
+    questions = [
+        {"id": f"q{n}", "question_text": f"Q{n}?", "reference_steps": [[{"name": "x", "output": "x"}]]}
+        for n in range(6)
+    ]
     (folder / "qa.json").write_text(json.dumps([{"template_id": "t", "questions": questions}]))
     number = killed(folder)
     told = line_of(opened_by, "run", folder=folder)

@@ -1,0 +1,38 @@
+"""What a session of pytest left may come from somebody else: each mistake in it is one error, and nothing is lost."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.benchmark.session_parts import PARTS, PLAN
+from graphrag_eval_lc.benchmark.session_runs import recover_killed_session
+from graphrag_eval_lc.errors import RunFolderError
+
+RUN: dict[str, Any] = {"key": "a", "name": "a", "test": "test_a.py::test_a", "dataset": "pipe", "selected": ["q"]}
+BEGUN: dict[str, Any] = {"run_id": "r", "times": {"started": "2026-01-01T00:00:00+00:00"}, "questions": {}}
+
+
+@pytest.mark.parametrize(
+    ("runs", "begun", "what"),
+    [
+        ([RUN | {"questions": 1, "selection": {}, "is_named": False}], BEGUN, "names a named pipe as its dataset"),
+        ([RUN], BEGUN, r"cannot be read \(KeyError: 'is_named'\). Nothing was removed"),
+        ([{"x": 1}], BEGUN, r"cannot be read \(KeyError: 'key'\)"),
+        (5, BEGUN, r"cannot be read \(TypeError: "),
+        ([RUN], {"run_id": "r"}, r"cannot be read \(KeyError: 'times'\)"),
+    ],
+)
+def test_a_planted_session_is_one_error(tmp_path: Path, runs: Any, begun: Any, what: str) -> None:
+    part = tmp_path / PARTS / "main"
+    part.mkdir(parents=True)
+    os.mkfifo(part / "pipe")
+    (part / PLAN).write_text(json.dumps({"runs": runs}))
+    (part / "a.run.json").write_text(json.dumps(begun))
+    answer = {"question_id": "q", "at": 1, "response": {"question_id": "q", "actual_answer": "x"}}
+    (part / "a.jsonl").write_text(json.dumps(answer) + "\n")
+    with pytest.raises(RunFolderError, match=what):
+        recover_killed_session(tmp_path)
+    assert (part / "a.jsonl").exists()
