@@ -26,7 +26,8 @@ _TABLES: Final = (".csv", ".tsv", ".txt")
 _PARQUET: Final = (".parquet", ".pq")
 _DELIMITERS: Final = (",", ";", "\t")
 _XML: Final = re.compile(r"\s*<(\?xml\b|!|dataset\b)")
-_LANGSMITH: Final = re.compile(r"(input|output|reference_output)s?[._](\w+)")
+# Of experiments, pandas has the reference in columns such as reference.answer.
+_LANGSMITH: Final = re.compile(r"(input|output|reference_output|reference(?=\.))s?[._](\w+)")
 
 
 class Importer(NamedTuple):
@@ -76,10 +77,11 @@ def _of_langsmith(record: Record) -> Record:
     plain: dict[str, Any] = {}
     for key, value in record.items():
         name = plain_name(str(key))
-        if name in ("inputs", "outputs", "reference_outputs"):
-            sides[name] = _part(value)
+        if name in ("inputs", "outputs", "reference_outputs", "expectations"):  # the last are MLflow's
+            sides["reference_outputs" if name == "expectations" else name] = _part(value)
         elif found := _LANGSMITH.fullmatch(name):
-            columns.setdefault(f"{found[1]}s", {})[found[2]] = value
+            side = "reference_outputs" if found[1] == "reference" else f"{found[1]}s"
+            columns.setdefault(side, {})[found[2]] = value
         else:
             plain[key] = value
     sides = columns | sides
@@ -271,7 +273,8 @@ def _table(file: TextFile, problems: list[tuple[str, str, int]]) -> tuple[list[s
     rows: list[tuple[int, Record]] = []
     for line, row in found[1:]:
         if len(row) == len(names):
-            rows.append((line, dict(zip(names, row, strict=True))))
+            # A column without a name is the index that pandas writes.
+            rows.append((line, {name: cell for name, cell in zip(names, row, strict=True) if name}))
         else:
             what = f"the row has {counted(len(row), 'cell')}, and the first row {len(names)}"
             hint = 'Write a cell that holds a delimiter or a line break as "…". The row is left out.'
