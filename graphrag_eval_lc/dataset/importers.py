@@ -17,6 +17,7 @@ from graphrag_eval_lc.dataset.source_shapes import UnknownShapeError, opened, pl
 from graphrag_eval_lc.errors import DatasetError, MissingExtraError
 from graphrag_eval_lc.files.csv_cells import cells_of_any_length
 from graphrag_eval_lc.files.reading import TextFile, parse_json_at, parse_yaml, read_text
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.texts import counted, listed
 
 Record = Mapping[str, Any]
@@ -225,7 +226,11 @@ def _json(file: TextFile) -> tuple[list[int], Any]:
     Raises:
         DatasetError: It cannot be parsed, or is YAML.
     """
-    if file.format == "jsonl":
+    first, _, rest = file.text.strip().partition("\n")
+    is_lines = False
+    with suppress(ValueError, RecursionError):  # datasets of Hugging Face are written to .json as JSON Lines
+        is_lines = file.format == "json" and bool(rest.strip()) and isinstance(parse_json(first), Mapping)
+    if file.format == "jsonl" or is_lines:
         lines = [(number, line) for number, line in enumerate(file.text.split("\n"), start=1) if line.strip()]
         parsed = [parse_json_at(line, DatasetError, what=_WHAT, path=file.path, line=number) for number, line in lines]
         return [number for number, _ in lines], parsed
