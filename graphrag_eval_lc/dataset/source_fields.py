@@ -52,6 +52,8 @@ _RESPONSES: Final = (
 _TRUTH: Final = ("true", "false")
 # Gold if nothing else is; next to any name of gold they are answers of a model.
 _GOLD_OR_RESPONSES: Final = ("answer", "answer_text", "output")
+# What a system retrieved, as ragas has it: an answer next to it is that of the system.
+_RETRIEVED: Final = ("contexts", "retrieved_contexts")
 ANSWERS: Final = (*_GOLD, "answer", "answers", "output", *_RESPONSES, *_RESULTS, "text", "content", "messages")
 RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
 
@@ -127,7 +129,7 @@ def found_fields(
         questions, queries = queries[:1], queries[1:]
     if len(queries) > 1:
         queries = [name for name in queries if any(_is_query(record.get(name), name) for record in records)] or queries
-    if len(queries) > 1:
+    if len(queries) > 1 and needs_all:
         hint = f"Say which holds the query: --query-column {queries[0]}."
         raise DatasetError(f"the columns {listed(queries)} may all hold the query", path=path, line=1, hint=hint)
     rows = there(_GOLD_OR_RESULTS) if queries else []
@@ -136,8 +138,12 @@ def found_fields(
     of_queries = (*map(plain_name, rows), *(() if gold else ("output",))) if queries else ()
     results = there((*_RESULTS, *of_queries), given.results)[:1]
     doubtful = [name for name in there(_GOLD_OR_RESPONSES) if name not in results]
-    responses = there(_RESPONSES) + (doubtful if gold else [])
-    gold += (doubtful if not gold else []) + there(("answers",))
+    responses = there(_RESPONSES)
+    if gold or (not responses and there(_RETRIEVED)):
+        responses += doubtful
+    else:
+        gold += doubtful
+    gold += there(("answers",))
     relevant, questions = there(RELEVANT_IDS), questions + ([] if given.question else there(_PARAPHRASES))
     if needs_all and not (questions and (queries or results or gold or responses or relevant)):
         missing = "query" if questions else "question"
