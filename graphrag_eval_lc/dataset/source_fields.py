@@ -125,7 +125,9 @@ def found_fields(
 
     questions, queries = there(QUESTIONS, given.question)[:1], there(QUERIES, given.query)
     texts = [text for record in records if isinstance(text := record.get(plain.get("query", "")), str)]
-    if not questions and queries[:1] == [plain.get("query")] and texts and not any(map(language_of, texts)):
+    # Some questions begin as queries do: "Select a line from the list".
+    are_questions = sum(language_of(text) is None for text in texts) * 2 > len(texts)
+    if not questions and queries[:1] == [plain.get("query")] and are_questions:
         questions, queries = queries[:1], queries[1:]
     if len(queries) > 1:
         queries = [name for name in queries if any(_is_query(record.get(name), name) for record in records)] or queries
