@@ -74,6 +74,8 @@ def gold_of_text(text: str) -> Gold:
         return Gold(text, None, None)
     if is_sparql_results(value):
         return gold_of_sparql(value)
+    if (named := _with_names(value)) is not value:
+        value, text = named, json_text(named)
     try:
         results = read_sparql_results(text)
     except UnreadableOutput:
@@ -111,6 +113,16 @@ def gold_of_value(value: Any) -> Gold | None:
 def is_sparql_results(value: Any) -> bool:
     """Return whether a value is meant as SPARQL results in JSON."""
     return isinstance(value, Mapping) and ("head" in value or "results" in value or "boolean" in value)
+
+
+def _with_names(value: Any) -> Any:
+    """Return a list of values, or of rows without names, as rows that have names; anything else as it is."""
+    cells = [row if isinstance(row, list) else [row] for row in value] if isinstance(value, list) else []
+    widths = {len(row) for row in cells}
+    if len(widths) != 1 or widths == {0} or any(isinstance(cell, list | dict) for row in cells for cell in row):
+        return value
+    names = ["answer"] if widths == {1} else [f"answer{number}" for number in range(1, len(cells[0]) + 1)]
+    return [dict(zip(names, row, strict=True)) for row in cells]
 
 
 def _require_whole(text: str) -> None:

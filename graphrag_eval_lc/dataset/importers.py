@@ -17,6 +17,7 @@ from graphrag_eval_lc.dataset.source_shapes import UnknownShapeError, opened, pl
 from graphrag_eval_lc.errors import DatasetError, MissingExtraError
 from graphrag_eval_lc.files.csv_cells import cells_of_any_length
 from graphrag_eval_lc.files.reading import TextFile, parse_json_at, parse_yaml, read_text
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.texts import counted, listed
 
 Record = Mapping[str, Any]
@@ -26,7 +27,8 @@ _TABLES: Final = (".csv", ".tsv", ".txt")
 _PARQUET: Final = (".parquet", ".pq")
 _DELIMITERS: Final = (",", ";", "\t")
 _XML: Final = re.compile(r"\s*<(\?xml\b|!|dataset\b)")
-_LANGSMITH: Final = re.compile(r"(input|output|reference_output)s?[._](\w+)")
+# Of experiments, pandas has the reference in columns such as reference.answer.
+_LANGSMITH: Final = re.compile(r"(input|output|reference_output|reference(?=\.))s?[._](\w+)")
 
 
 class Importer(NamedTuple):
@@ -76,10 +78,11 @@ def _of_langsmith(record: Record) -> Record:
     plain: dict[str, Any] = {}
     for key, value in record.items():
         name = plain_name(str(key))
-        if name in ("inputs", "outputs", "reference_outputs"):
-            sides[name] = _part(value)
+        if name in ("inputs", "outputs", "reference_outputs", "expectations"):  # the last are MLflow's
+            sides["reference_outputs" if name == "expectations" else name] = _part(value)
         elif found := _LANGSMITH.fullmatch(name):
-            columns.setdefault(f"{found[1]}s", {})[found[2]] = value
+            side = "reference_outputs" if found[1] == "reference" else f"{found[1]}s"
+            columns.setdefault(side, {})[found[2]] = value
         else:
             plain[key] = value
     sides = columns | sides
@@ -223,7 +226,11 @@ def _json(file: TextFile) -> tuple[list[int], Any]:
     Raises:
         DatasetError: It cannot be parsed, or is YAML.
     """
-    if file.format == "jsonl":
+    first, _, rest = file.text.strip().partition("\n")
+    is_lines = False
+    with suppress(ValueError, RecursionError):  # datasets of Hugging Face are written to .json as JSON Lines
+        is_lines = file.format == "json" and bool(rest.strip()) and isinstance(parse_json(first), Mapping)
+    if file.format == "jsonl" or is_lines:
         lines = [(number, line) for number, line in enumerate(file.text.split("\n"), start=1) if line.strip()]
         parsed = [parse_json_at(line, DatasetError, what=_WHAT, path=file.path, line=number) for number, line in lines]
         return [number for number, _ in lines], parsed
@@ -271,7 +278,8 @@ def _table(file: TextFile, problems: list[tuple[str, str, int]]) -> tuple[list[s
     rows: list[tuple[int, Record]] = []
     for line, row in found[1:]:
         if len(row) == len(names):
-            rows.append((line, dict(zip(names, row, strict=True))))
+            # A column without a name is the index that pandas writes.
+            rows.append((line, {name: cell for name, cell in zip(names, row, strict=True) if name}))
         else:
             what = f"the row has {counted(len(row), 'cell')}, and the first row {len(names)}"
             hint = 'Write a cell that holds a delimiter or a line break as "…". The row is left out.'

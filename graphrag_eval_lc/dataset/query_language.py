@@ -21,7 +21,7 @@ _PLAIN: Final = re.compile(f"(?P<iri>{_IRI})|(?P<text>{_TEXT})|(?P<comment>{_COM
 _MARKS: Final = {"iri": "<>", "text": "''", "comment": " "}
 # What may be in front of a query: parentheses, EXPLAIN, the database of Cypher.
 _FRONT: Final = re.compile(
-    r"[\s(;]*+(?:(?:EXPLAIN(?:\s+(?:ANALYZE|QUERY\s+PLAN))?|PROFILE|CYPHER(?:\s+\w+\s*=\s*\w+)*|USE\s+[\w.]+)\b[\s(;]*+)*",
+    r"[\s(;]*+(?:(?:EXPLAIN(?:\s+(?:ANALYZE|QUERY\s+PLAN))?|PROFILE|CYPHER(?:\s+\d+)?(?:\s+\w+\s*=\s*\w+)*|USE\s+[\w.]+)\b[\s(;]*+)*",
     re.I,
 )
 # The first pattern that matches the beginning decides; what follows a keyword separates languages that share it.
@@ -32,7 +32,7 @@ _PATTERNS: Final[tuple[tuple[Language, str], ...]] = (
     ("SPARQL", rf"SELECT\s+((DISTINCT|REDUCED)\s+)?\(?[^;]*?{_VARIABLE}(?!.*\bFROM\s+[\w'])"),
     ("SQL", r"SELECT\b.*\bFROM\b"),
     ("SPARQL", r"(ASK|CONSTRUCT)\b[^{]*\{"),
-    ("SPARQL", rf"DESCRIBE\s+(<>|{_VARIABLE}|[\w.-]*:\w)"),
+    ("SPARQL", rf"DESCRIBE\s+(<>|\*|{_VARIABLE}|[\w.-]*:\w)"),
     ("SPARQL", r"(INSERT|DELETE)\s*(DATA|WHERE)?\s*\{|WITH\s*<>"),
     ("Cypher", r"(OPTIONAL\s+)?MATCH\s*(\w+\s*=\s*)?((ANY|ALL|SHORTEST)\b[\w\s]*)?(\w+\s*)?\(.*\b"
      r"(RETURN|CREATE|MERGE|SET|DELETE|REMOVE|CALL|FINISH)\b"),

@@ -23,21 +23,37 @@ QUERIES: Final = (
 )  # fmt: skip
 _IDS: Final = ("id", "question_id", "_id", "uid", "qid", "instance_id", "questionid")
 _TEMPLATES: Final = ("template_id", "template", "sparql_template_id")
-_RESULTS: Final = ("results", "result")
-# What says most clearly that it is gold comes first.
-_GOLD: Final = (
-    "reference_answer", "reference_answers", "reference", "expected_answer", "expected_answers", "expected_output",
-    "expected_response", "gold_answer", "gold_answers", "golden_answer", "golden_answers", "ground_truth",
-    "ground_truth_answer", "ground_truths", "target", "target_answer", "ideal", "ideal_answer", "correct_answer",
-    "correct_answers", "best_answer", "generation_gt", "reference_output", "reference_outputs", "expected", "label",
-    "outputs",
-)  # fmt: skip
+_RESULTS: Final = ("results", "result", "answer_json")
+# Results if they are rows next to a query, else gold answers.
+_GOLD_OR_RESULTS: Final = ("gold", "expected_result", "expected_results", "gold_result", "gold_results")
+_TEXTS: Final = ("answer", "answers", "output", "outputs", "response", "responses")
+# What says most clearly that it is gold comes first: what stands in front, and whether it is a name of its own.
+_GOLD: Final = tuple(dict.fromkeys((
+    "reference_answer", "reference", *(
+        name
+        for front, own in (
+            ("reference", ()), ("ref", ()), ("expected", ("expected",)), ("gold", ("gold_label",)), ("golden", ()),
+            ("ground_truth", ("ground_truth", "ground_truths")), ("groundtruth", ("groundtruth", "groundtruths")),
+            ("gt", ("gt",)), ("target", ("target", "targets")), ("ideal", ("ideal",)), ("correct", ()), ("best", ()),
+            ("true", ("truth", "true_label")), ("standard", ()), ("canonical", ()), ("human", ()),
+        )
+        for name in (*(f"{front}_{text}" for text in _TEXTS), f"answer_{front}", *own)
+    ),
+    "generation_gt", "label", "outputs",
+)))  # fmt: skip
 _RESPONSES: Final = (
-    "response", "actual_output", "actual_answer", "prediction", "predicted_answer", "model_answer", "model_output",
-    "generated_answer", "llm_answer",
+    "response", "prediction", "predicted",
+    *(
+        f"{front}_{text}"
+        for front in ("actual", "predicted", "model", "generated", "llm", "agent", "system")
+        for text in _TEXTS
+    ),
 )  # fmt: skip
+_TRUTH: Final = ("true", "false")
 # Gold if nothing else is; next to any name of gold they are answers of a model.
-_GOLD_OR_RESPONSES: Final = ("answer", "output")
+_GOLD_OR_RESPONSES: Final = ("answer", "answer_text", "output")
+# What a system retrieved, as ragas has it: an answer next to it is that of the system.
+_RETRIEVED: Final = ("contexts", "retrieved_contexts")
 ANSWERS: Final = (*_GOLD, "answer", "answers", "output", *_RESPONSES, *_RESULTS, "text", "content", "messages")
 RELEVANT_IDS: Final = ("relevant_ids", "retrieval_gt")
 
@@ -109,19 +125,27 @@ def found_fields(
 
     questions, queries = there(QUESTIONS, given.question)[:1], there(QUERIES, given.query)
     texts = [text for record in records if isinstance(text := record.get(plain.get("query", "")), str)]
-    if not questions and queries[:1] == [plain.get("query")] and texts and not any(map(language_of, texts)):
+    # Some questions begin as queries do: "Select a line from the list".
+    are_questions = sum(language_of(text) is None for text in texts) * 2 > len(texts)
+    if not questions and queries[:1] == [plain.get("query")] and are_questions:
         questions, queries = queries[:1], queries[1:]
     if len(queries) > 1:
         queries = [name for name in queries if any(_is_query(record.get(name), name) for record in records)] or queries
-    if len(queries) > 1:
+    if len(queries) > 1 and needs_all:
         hint = f"Say which holds the query: --query-column {queries[0]}."
         raise DatasetError(f"the columns {listed(queries)} may all hold the query", path=path, line=1, hint=hint)
-    gold = there((*_GOLD, *(() if queries else ("gold",))), given.answer)
-    of_queries = ("gold", *(() if gold else ("output",))) if queries else ()
+    rows = there(_GOLD_OR_RESULTS) if queries else []
+    rows = [name for name in rows if not any(_is_text(record.get(name)) for record in records)]
+    gold = [name for name in there((*_GOLD, *_GOLD_OR_RESULTS), given.answer) if name not in rows]
+    of_queries = (*map(plain_name, rows), *(() if gold else ("output",))) if queries else ()
     results = there((*_RESULTS, *of_queries), given.results)[:1]
     doubtful = [name for name in there(_GOLD_OR_RESPONSES) if name not in results]
-    responses = there(_RESPONSES) + (doubtful if gold else [])
-    gold += (doubtful if not gold else []) + there(("answers",))
+    responses = there(_RESPONSES)
+    if gold or (not responses and there(_RETRIEVED)):
+        responses += doubtful
+    else:
+        gold += doubtful
+    gold += there(("answers",))
     relevant, questions = there(RELEVANT_IDS), questions + ([] if given.question else there(_PARAPHRASES))
     if needs_all and not (questions and (queries or results or gold or responses or relevant)):
         missing = "query" if questions else "question"
@@ -138,6 +162,11 @@ def _is_query(value: Any, name: str) -> bool:
         return query_of(value, name) is not None
     except UnknownShapeError:
         return False
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is an answer in words, and no rows or truth value."""
+    return isinstance(value, str) and value.strip()[:1] not in ("", "{", "[") and value.strip().casefold() not in _TRUTH
 
 
 def first_value(record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, Any]:

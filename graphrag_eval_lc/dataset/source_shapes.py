@@ -24,6 +24,8 @@ _LANGUAGE_CODE: Final = re.compile(r"[a-z]{2}([-_]\w{2,4})?", re.I)
 _WORD_END: Final = re.compile(r"[ -]|(?<=[a-z])(?=[A-Z])")
 _BLOB: Final = re.compile(r"\s*(\{\s*[\"']|\[\s*[\[{\"'])")
 _ALL: Final = (list, tuple, Mapping)
+# A text of a list, and the blanks between it and the next one, as in ['In NO1.' 'Two.'].
+_LITERAL: Final = re.compile(r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")(\s+(?=['"]))?""")
 _LONGEST_LITERAL: Final = 100_000
 _DEEPEST: Final = 20
 
@@ -81,9 +83,9 @@ def opened(value: Any) -> Any:
     """
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
-    for read in (parse_json, ast.literal_eval):
+    for read in (parse_json, _literal):
         try:
-            found = read(value.strip()) if read is parse_json or len(value) <= _LONGEST_LITERAL else None
+            found = read(value.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
         if isinstance(found, dict | list):
@@ -93,8 +95,17 @@ def opened(value: Any) -> Any:
     return value
 
 
+def _literal(text: str) -> Any:
+    """Return the value of a Python literal, also of NumPy's without commas, whose texts Python would join."""
+    if len(text) > _LONGEST_LITERAL:
+        return None
+    return ast.literal_eval(_LITERAL.sub(lambda found: found[1] + ", " * bool(found[2]), text))
+
+
 def is_blank(value: Any) -> bool:
     """Return whether a cell has nothing in it."""
+    if isinstance(value, float):
+        return value != value  # pandas has NaN in empty cells
     return value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, _ALL) and not value)
 
 
@@ -191,6 +202,8 @@ def _texts(
     value = opened(value)
     if is_blank(value):
         return
+    if isinstance(value, bytes):
+        raise UnknownShapeError(value)
     if not isinstance(value, _ALL):
         yield None, value if isinstance(value, str) else json_text(value).strip('"')  # Parquet has dates, too
     elif depth > _DEEPEST:

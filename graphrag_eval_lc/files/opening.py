@@ -160,6 +160,8 @@ def special_file(path: str | os.PathLike[str]) -> str:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a path that is too long is no error here
     except (OSError, ValueError):
         return ""
+    if os.path.realpath(path).startswith(("/proc/", "/sys/")):  # such as /proc/kmsg, whose reading waits
+        return "a file of the system"
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "")
 
 

@@ -122,7 +122,7 @@ def _masked_value(value: Any, secrets: tuple[str, ...], inside: tuple[int, ...])
 def _is_secret_item(key: object, item: object) -> bool:
     if not isinstance(key, str) or item is None or isinstance(item, bool):
         return False
-    name = _snake(key)
+    name = _snake(key.strip()).replace(".", "_")  # neo4j.password
     if not _is_secret_name(name):
         return isinstance(item, str) and is_soft_name(name) and looks_random(item, digests_are=False)
     if isinstance(item, str):

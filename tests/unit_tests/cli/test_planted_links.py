@@ -136,12 +136,13 @@ def test_named_pipe_in_place_of_a_file_does_not_hang(
     assert "mistake in graphrag-eval-lc" not in ended.said
 
 
-@pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a device", "not a path"])
+@pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a device", "a file of the system", "not a path"])
 @pytest.mark.parametrize("arguments", [("score", "run"), ("merge", "run", "--output", "m"), READING["draft"][0], RUN])
 def test_what_run_json_names_as_its_dataset_is_opened_only_if_it_is_a_file(
     work: Path, command: Callable[..., Ended], arguments: tuple[str, ...], kind: str
 ) -> None:
-    named: object = {"a device": "/dev/zero", "not a path": 5}.get(kind, "odd")
+    places = {"a device": "/dev/zero", "a file of the system": "/proc/self/status", "not a path": 5}
+    named: object = places.get(kind, "odd")
     if kind == "a named pipe":
         os.mkfifo(work / "odd")
     elif kind == "a socket":

@@ -84,6 +84,28 @@ def test_unknown_shape_is_refused_with_its_path_and_an_example(value: Any, key: 
     assert example in problem.what.replace('\\"', '"')
 
 
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+@pytest.mark.parametrize(
+    "name",
+    ["ref_answer", "gt", "groundtruth", "true_answer", "Reference Response", "answer_gold", "idealOutput", "truth"],
+)
+def test_an_answer_next_to_any_name_of_gold_is_that_of_a_model(name: str, suffix: str) -> None:
+    value = (
+        [{"question": "Who?", "answer": "M", name: "G"}] if suffix == "json" else f"question,answer,{name}\nWho?,M,G\n"
+    )
+    [found] = flat(read(value, suffix))
+    assert (found["reference_answer"], found["response"]) == ("G", "M")
+
+
+def test_an_empty_number_in_parquet_is_blank_and_bytes_are_no_text() -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = [{"question": b"Who?", "answer": 1.0}, {"question": b"Why?", "answer": float("nan")}]
+    parquet.write_table(arrow.Table.from_pylist(rows), "file.parquet")
+    assert "no question can be read from" in imported("file.parquet", ImportOptions()).problems[0].what
+    parquet.write_table(arrow.Table.from_pylist([row | {"question": "Who?"} for row in rows]), "file.parquet")
+    assert [each.get("reference_answer") for each in flat(imported("file.parquet", ImportOptions()))] == ["1.0", None]
+
+
 def test_many_questions_of_one_unknown_shape_are_one_problem() -> None:
     found = read([{"id": f"q{n}", "question": {"tokens": [n]}, "answer": "A"} for n in range(500)])
     [problem] = found.problems

@@ -137,3 +137,9 @@ def test_one_of_several_queries_has_to_be_named() -> None:
         read_records([record])
     [found] = read_records([record], query="sparql_dbpedia18").questions
     assert found.query == "SELECT 2"
+
+
+def test_a_column_query_holds_questions_if_most_are_in_words() -> None:
+    texts = ["Who?", "Why?", "Select a line from the list"]
+    found = read_records([{"query": text, "answer": "A"} for text in texts])
+    assert [(each.text, each.query) for each in found.questions] == [(text, None) for text in texts]

@@ -173,6 +173,14 @@ def test_a_value_under_pwd_is_masked_unless_it_is_a_folder(mask: Callable[[Any],
     assert mask({"db_pwd": "swordfish", "passcode": "a1", **folders}) == {"db_pwd": "***", "passcode": "***", **folders}
 
 
+def test_a_setting_with_dots_or_blanks_is_known_by_its_last_name() -> None:
+    assert masked_values({"neo4j.password": "swordfish", " pwd ": "swordfish", "neo4j.user": "kg"}) == {
+        "neo4j.password": "***",
+        " pwd ": "***",
+        "neo4j.user": "kg",
+    }
+
+
 PIECES = [
     *("sk-", OPENAI_KEY, "token", "api_key", "secret", "password", "apiKey", "authorization", "Bearer ", "Basic "),
     *("dXNlcjpwYXNz", "eyJabcdefghij", "AKIAIOSFODNN7EXAMPLE", "://", "@", "u:p", "%3D", "${X}", "***", "abcdef123456"),
