@@ -75,6 +75,14 @@ def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tu
     assert plan_benchmark(spec, DATASET, output_dir="run").to_ask == []
 
 
+@pytest.mark.parametrize("way", ["./{0}", "pack/../{0}", "{1}/{0}", "../{2}/{0}"])
+@pytest.mark.parametrize("spec", ["agent.py:agent", "langgraph.json:g"])
+def test_agent_is_the_same_however_its_path_is_written(project: Path, spec: str, way: str) -> None:
+    run_benchmark(spec, DATASET, output_dir="run", progress="off")
+    again = plan_benchmark(way.format(spec, project, project.name), DATASET, output_dir="run")
+    assert list(again.to_ask) == []
+
+
 def test_overwrite_and_keep_answers_are_the_two_ways_on(project: Path) -> None:
     command("--agent", "agent.py:agent", "--isolate")
     (project / "pack/inner.py").write_text('ANSWER = "2"\n')
