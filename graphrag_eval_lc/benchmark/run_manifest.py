@@ -347,11 +347,11 @@ def agent_name(agent: object) -> str:
         'agent.py:graph'
     """
     if isinstance(agent, str):
-        place, _, name = agent.rpartition(":")
+        place, _, attribute = agent.rpartition(":")
         if not place.endswith((".py", ".json")) or "://" in place:
             return agent
         path, here = Path(place).resolve(), Path.cwd()
-        return f"{path.relative_to(here).as_posix()}:{name}" if path.is_relative_to(here) else agent
+        return f"{path.relative_to(here).as_posix()}:{attribute}" if path.is_relative_to(here) else agent
     if isinstance(agent, partial):
         arguments = [*map(repr, agent.args), *(f"{key}={value!r}" for key, value in agent.keywords.items())]
         return f"{agent_name(agent.func)}({_ADDRESS.sub('', masked_text(', '.join(arguments)))})"

@@ -216,6 +216,53 @@ def test_function_that_was_defined_again_is_refused(project: Path, has_file: boo
     assert changed == dict.fromkeys(begun, "refused")
 
 
+# What makes an agent another one though no function changed, and what is only the state of one.
+VALUES = """
+from langchain_core.runnables import RunnableBinding
+numbered = {}
+settings = {"top_k": 0}
+def edges(value):
+    graph = StateGraph(MessagesState)
+    for name in "ab":
+        graph.add_node(name, node)
+    first, then = "ab" if value < 2 else "ba"
+    return graph.add_edge("__start__", first).add_edge(first, then).compile()
+def by_name(value):
+    global top_k, settings
+    top_k, settings = value, {"top_k": value}
+    return (lambda question: top_k), (lambda question: settings["top_k"])
+def state(value):
+    asked, count = [], 0
+    def agent(question):
+        nonlocal count
+        count += 1
+        asked.append(question)
+        numbered[question] = count
+        return str(count)
+    return agent
+made_once = state(0)
+changed = dict(
+    number=lambda value: by_name(value)[0], settings=lambda value: by_name(value)[1], closure=captured, edges=edges,
+    bound=lambda value: RunnableBinding(bound=RunnableLambda(plain), kwargs={"k": value}),
+    model=lambda value: create_agent(Model(responses=[str(value)]), tools=[search]),
+)
+for value in (1, 1, 2):
+    found.append(dict(outcomes({name: make(value) for name, make in changed.items()})))
+for value in (1, 1, 2):
+    found.append(dict(outcomes({"state": made_once})))
+"""
+
+
+def test_values_of_a_notebook_count_and_its_state_does_not(project: Path) -> None:
+    start = SCRIPT[: SCRIPT.index("{first}")] + AGENTS.format(repr("one")) + VALUES + "print(json.dumps(found))"
+    ended = subprocess.run([sys.executable, "-"], input=start, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    *values, first, second, third = json.loads(ended.stdout)
+    assert values[0] == values[1] == dict.fromkeys(values[0], "fine")
+    assert values[2] == dict.fromkeys(values[0], "refused")
+    assert first == second == third == {"state": "fine"}
+
+
 def test_digests_are_the_same_in_each_process_and_show_no_secret(project: Path) -> None:
     script = (
         'from graphrag_eval_lc import run_benchmark\nAPI_KEY = "sk-not-for-anyone-123456"\nWORDS = {"b", "a", "c"}\n'
