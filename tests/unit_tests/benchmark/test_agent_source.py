@@ -126,10 +126,19 @@ def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
             plan_benchmark("agent.py:agent", DATASET, output_dir="run")
 
 
+def test_parts_that_were_asked_from_other_folders_are_merged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    for part, folder in enumerate((project, project.parent), start=1):
+        options = ("--agent", "pack.agent:agent", "--shard", f"{part}/2", "--output", str(project / f"part-{part}"))
+        program = [sys.executable, "-m", "graphrag_eval_lc", "run", str(project / "qa.json"), "--no-report", *options]
+        subprocess.run(program, cwd=folder, check=True, capture_output=True, timeout=120)
+    run = merge_runs(["part-1", "part-2"], output_dir="whole", dataset="qa.json")
+    assert len(run.responses) == 3
+
+
 def test_parts_of_other_source_are_not_merged(project: Path) -> None:
     for part in (1, 2):
-        options: Any = {"shard": f"{part}/2", "output_dir": f"part-{part}", "progress": "off"}
-        run_benchmark("agent.py:agent", DATASET, **options)
+        command("--agent", "agent.py:agent", "--shard", f"{part}/2", "--output", f"part-{part}")
         (project / "pack/inner.py").write_text('ANSWER = "2"\n')
     with pytest.raises(RunFolderError, match=r"no parts of one run: .*agent_digests\.pack/inner\.py is "):
         merge_runs(["part-1", "part-2"], output_dir="whole")
