@@ -1,6 +1,7 @@
 """Which source an agent was made from: digests of its files, and of the functions that are in no file."""
 
 import contextlib
+import dis
 import hashlib
 import inspect
 import re
@@ -13,9 +14,10 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import SystemMessage
 from langchain_core.prompts import PromptTemplate
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableBinding
 
 from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.masking import masked_values
@@ -35,8 +37,11 @@ _FRAMEWORKS = ("langchain", "langgraph")  # what their objects hold is looked in
 _METHODS = (FunctionType, staticmethod, classmethod, property)
 _MOST_OBJECTS = 20_000
 _MOST_ITEMS = 1_000  # of a collection; longer ones are data
+_MOST_TEXT = 1_000_000  # characters of a collection; longer ones are data
 # The files of loaded modules as a run of this process first saw them: the code in memory may be older than its file.
 _first_seen: dict[Path, tuple[object, str]] = {}
+# Lists, dicts and sets that an agent of this process changed, by id, as they were before: they are its state.
+_states: dict[int, tuple[object, str]] = {}
 
 
 class AgentSource:
@@ -66,6 +71,7 @@ class AgentSource:
         self._looked_up: dict[tuple[Path, tuple[str, ...]], list[Path]] = {}
         self._files: dict[Path, str] = {}
         self._found: dict[str, set[str]] = {}  # digests by name; several functions may have one name
+        self._collections: dict[int, tuple[str, object, str]] = {}  # with their names and texts, by id
         self._is_interactive = _module_file(sys.modules.get("__main__")) is None
 
     def digests(self, agent: Agent, functions: Iterable[object] = ()) -> Digests:
@@ -90,7 +96,13 @@ class AgentSource:
         return self._sorted()
 
     def later_digests(self) -> Digests:
-        """Return the digests of other files of the project that were loaded since: by name, as plugins of an agent."""
+        """Return the digests of other files of the project that were loaded since: by name, as plugins of an agent.
+
+        It is called after the run. Collections that the agent changed in it are taken as they were before from now on.
+        """
+        for key, (name, value, text) in self._collections.items():
+            if _value_text(name, value) != text:
+                _states[key] = value, text
         known = dict(self._sorted())
         for name in sys.modules.keys() - self._modules_before:
             file = _module_file(sys.modules.get(name))
@@ -232,6 +244,9 @@ class AgentSource:
         if isinstance(thing, SystemMessage | PromptTemplate) and self._is_interactive:  # else a file has the prompt
             text = thing.template if isinstance(thing, PromptTemplate) else _plain_text(thing.content)
             self._note("a prompt", str(text))
+        with contextlib.suppress(Exception):  # a model may fail to tell
+            for name, setting in _settings(thing):
+                self._note(name, setting)
         if isinstance(thing, list | tuple | set | frozenset | dict):
             values = thing.values() if isinstance(thing, dict) else thing
             return list(values) if len(thing) <= _MOST_ITEMS else []
@@ -254,10 +269,14 @@ class AgentSource:
         self._note(f"{module}:{function.__qualname__}", _function_text(function, has_file=has_file))
         names = _names_in(function.__code__) if module == "__main__" or not has_file else ()
         used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+        rebound = set(_rebound_names(function.__code__))
         for name, value in {**used, **captured}.items():
-            is_constant = name.isupper() and not has_file and _plain_text(value) is not None
-            if isinstance(value, str) or is_constant:  # no digest of a secret, which could be guessed by it
-                self._note(f"{module}:{name}", str(_plain_text(masked_values({name: value}))))
+            is_plain = name in captured and isinstance(value, int | float)
+            is_constant = (is_plain or not has_file) and name not in rebound
+            if (is_constant or isinstance(value, str)) and (text := _value_text(name, value)) is not None:
+                self._note(f"{module}:{name}", text)
+                if isinstance(value, list | dict | set):
+                    self._collections[id(value)] = name, value, text
         return [*behind, *used.values()]
 
     def _of_class(self, kind: type) -> list[object]:
@@ -335,6 +354,35 @@ def _cell_values(cell: Any) -> list[object]:
         return []
 
 
+def _settings(thing: Any) -> Iterator[tuple[str, str]]:
+    """Yield what an object of a framework is set to: a model, what is bound to it, or the edges of a graph."""
+    if isinstance(thing, BaseLanguageModel):
+        yield "a model", str(_value_text("", dict(thing._identifying_params)))
+    if isinstance(thing, RunnableBinding):
+        yield "what is bound", str(_value_text("", dict(thing.kwargs)))
+    if type(thing).__module__.startswith("langgraph.") and isinstance(edges := getattr(thing, "edges", None), set):
+        yield "the edges of a graph", str(_plain_text(edges))
+
+
+def _value_text(name: str, value: Any) -> str | None:
+    """Return a plain value as text, without secrets, which could be guessed by their digest; None for any other."""
+    if id(value) in _states:
+        return _states[id(value)][1]
+    text = _plain_text(value)
+    is_data = text is None or (len(text) > _MOST_TEXT and not isinstance(value, str))
+    return None if is_data else str(_plain_text(masked_values({name: value})))
+
+
+def _rebound_names(code: CodeType) -> Iterator[str]:
+    """Yield the names of outer variables that a function sets, which are its state."""
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and step.argval not in code.co_cellvars:
+            yield step.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _rebound_names(constant)
+
+
 def _names_in(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
@@ -343,12 +391,13 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _function_text(function: FunctionType, *, has_file: bool) -> str:
-    """Return the source of a function; of a lambda, and of one without a file, its code and its defaults."""
+    """Return the source of a function, or of a lambda, and of one without a file, its code; and its defaults."""
+    text = ""
     if has_file and function.__name__ != "<lambda>":  # whose lines have more than the lambda
         with contextlib.suppress(OSError, SyntaxError, IndexError):
-            return inspect.getsource(function)
+            text = inspect.getsource(function)
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
-    return f"{_code_text(function.__code__)} {_plain_text(defaults)}"
+    return f"{text or _code_text(function.__code__)} {_plain_text(defaults)}"
 
 
 def _code_text(code: CodeType) -> str:

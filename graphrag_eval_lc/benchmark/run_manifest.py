@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.git_state import git_state
@@ -337,9 +338,20 @@ def _plain(config: Mapping[str, Any]) -> Any:
 
 
 def agent_name(agent: object) -> str:
-    """Return an agent's spec; of one made in Python its type or function, without addresses, which change."""
+    """Return an agent's spec; of one made in Python its type or function, without addresses, which change.
+
+    A file in the current folder has one name, however its path is written.
+
+    Example:
+        >>> agent_name("./agents/../agent.py:graph")
+        'agent.py:graph'
+    """
     if isinstance(agent, str):
-        return agent
+        place, _, attribute = agent.rpartition(":")
+        if not place.endswith((".py", ".json")) or "://" in place:
+            return agent
+        path, here = Path(place).resolve(), Path.cwd()
+        return f"{path.relative_to(here).as_posix()}:{attribute}" if path.is_relative_to(here) else agent
     if isinstance(agent, partial):
         arguments = [*map(repr, agent.args), *(f"{key}={value!r}" for key, value in agent.keywords.items())]
         return f"{agent_name(agent.func)}({_ADDRESS.sub('', masked_text(', '.join(arguments)))})"

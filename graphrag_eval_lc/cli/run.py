@@ -245,7 +245,9 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 
-@with_fields_of(_models, only=("max_concurrency", "repeats", "overwrite", "open_files", "progress"))
+@with_fields_of(
+    _models, only=("max_concurrency", "repeats", "overwrite", "keep_answers", "force", "open_files", "progress")
+)
 def demo(
     output: Annotated[
         Path,

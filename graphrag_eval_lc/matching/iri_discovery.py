@@ -89,9 +89,13 @@ def _missing(iri: str, actual: StepView) -> StepScore:
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
-    """Find reference steps without an IRI."""
-    if not isinstance(step.get("output"), str) or not step["output"]:
+    """Find reference steps without an IRI, or with one that no tool would give as it is written."""
+    output = step.get("output")
+    if not isinstance(output, str) or not output:
         yield Finding(f"an {_IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
+    elif output != (iri := output.strip().removeprefix("<").removesuffix(">").strip()):
+        what = "the IRI has angle brackets, spaces or a line break around it, and is looked for with them"
+        yield Finding(what, f"Write {iri}.", ("output",), severity="warning")
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:

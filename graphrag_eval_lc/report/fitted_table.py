@@ -85,7 +85,7 @@ class FittedTable:
 
     def _fitting(self, places: Sequence[int], width: int) -> tuple[list[int], bool]:
         """Return the places of the columns that are shown, and whether their headings break."""
-        longest = max((cell_len(_shown(name)) for name, _ in self._all_rows()), default=0)
+        longest = max(cell_len(_shown(name)) for name in (self.id_heading, *(name for name, _ in self._all_rows())))
         for is_tight in (False, True):
             if self._left_for_ids(places, width, is_tight=is_tight) >= longest:
                 return list(places), is_tight

@@ -161,14 +161,14 @@ def _main_table(aggregates: Mapping[str, Any], means: Means) -> FittedTable:
         is_split = "answered" in headings
         score = f"{MAIN_METRIC} is the mean over all questions, a failed one as 0"
         says = [f"{score}; answered: the mean of those that did not fail"] if is_split else []
-        if named := [*([MAIN_METRIC] if MAIN_METRIC in headings and not is_split else ()), *spent]:
-            are = "is a mean" if named == [MAIN_METRIC] else "are means"
+        if named := [*([MAIN_METRIC] if MAIN_METRIC in headings and not is_split else []), *spent]:
+            are = "is a mean" if named in ([MAIN_METRIC], [_SPENT["Cost"]]) else "are means"
             says.append(f"{' and '.join(filter(None, (', '.join(named[:-1]), named[-1])))} {are}")
         if is_split and spent:
             says[-1] += ", without failed questions unless the config includes them"
         if has_repeats:
             says.append("each question counts once, with the mean of its repeats; errors and calls count each repeat")
-        return "\n".join(["; ".join(says), *means.left_out([MAIN_METRIC])])
+        return "\n".join(filter(None, ["; ".join(says), *means.left_out([MAIN_METRIC])]))
 
     return _template_table(
         "Scores by template",

@@ -98,7 +98,8 @@ def _agent_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Itera
             is_short = key != "agent_config"
             yield f"{name}: {_text(before.get(key))} → {_text(after.get(key))}" if is_short else name
     digests = _mapping(before.get("agent_digests")), _mapping(after.get("agent_digests"))
-    if digests[0] and digests[1] and digests[0] != digests[1]:
+    contents = [{str(digest) for digest in each.values()} for each in digests]
+    if all(contents) and contents[0] != contents[1]:  # a file that was only moved is no change
         names = dict.fromkeys((*digests[0], *digests[1]))
         yield f"the agent's source: {listed([each for each in names if digests[0].get(each) != digests[1].get(each)])}"
     versions = _mapping(before.get("versions")), _mapping(after.get("versions"))

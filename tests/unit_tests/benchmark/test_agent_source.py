@@ -75,6 +75,14 @@ def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tu
     assert plan_benchmark(spec, DATASET, output_dir="run").to_ask == []
 
 
+@pytest.mark.parametrize("way", ["./{0}", "pack/../{0}", "{1}/{0}", "../{2}/{0}"])
+@pytest.mark.parametrize("spec", ["agent.py:agent", "langgraph.json:g"])
+def test_agent_is_the_same_however_its_path_is_written(project: Path, spec: str, way: str) -> None:
+    run_benchmark(spec, DATASET, output_dir="run", progress="off")
+    again = plan_benchmark(way.format(spec, project, project.name), DATASET, output_dir="run")
+    assert list(again.to_ask) == []
+
+
 def test_overwrite_and_keep_answers_are_the_two_ways_on(project: Path) -> None:
     command("--agent", "agent.py:agent", "--isolate")
     (project / "pack/inner.py").write_text('ANSWER = "2"\n')
@@ -118,10 +126,19 @@ def test_folder_without_digests_is_gone_on_with(project: Path) -> None:
             plan_benchmark("agent.py:agent", DATASET, output_dir="run")
 
 
+def test_parts_that_were_asked_from_other_folders_are_merged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    for part, folder in enumerate((project, project.parent), start=1):
+        options = ("--agent", "pack.agent:agent", "--shard", f"{part}/2", "--output", str(project / f"part-{part}"))
+        program = [sys.executable, "-m", "graphrag_eval_lc", "run", str(project / "qa.json"), "--no-report", *options]
+        subprocess.run(program, cwd=folder, check=True, capture_output=True, timeout=120)
+    run = merge_runs(["part-1", "part-2"], output_dir="whole", dataset="qa.json")
+    assert len(run.responses) == 3
+
+
 def test_parts_of_other_source_are_not_merged(project: Path) -> None:
     for part in (1, 2):
-        options: Any = {"shard": f"{part}/2", "output_dir": f"part-{part}", "progress": "off"}
-        run_benchmark("agent.py:agent", DATASET, **options)
+        command("--agent", "agent.py:agent", "--shard", f"{part}/2", "--output", f"part-{part}")
         (project / "pack/inner.py").write_text('ANSWER = "2"\n')
     with pytest.raises(RunFolderError, match=r"no parts of one run: .*agent_digests\.pack/inner\.py is "):
         merge_runs(["part-1", "part-2"], output_dir="whole")
@@ -206,6 +223,53 @@ def test_function_that_was_defined_again_is_refused(project: Path, has_file: boo
     begun, resumed, changed = json.loads(ended.stdout)
     assert begun == resumed == dict.fromkeys(begun, "fine")
     assert changed == dict.fromkeys(begun, "refused")
+
+
+# What makes an agent another one though no function changed, and what is only the state of one.
+VALUES = """
+from langchain_core.runnables import RunnableBinding
+numbered = {}
+settings = {"top_k": 0}
+def edges(value):
+    graph = StateGraph(MessagesState)
+    for name in "ab":
+        graph.add_node(name, node)
+    first, then = "ab" if value < 2 else "ba"
+    return graph.add_edge("__start__", first).add_edge(first, then).compile()
+def by_name(value):
+    global top_k, settings
+    top_k, settings = value, {"top_k": value}
+    return (lambda question: top_k), (lambda question: settings["top_k"])
+def state(value):
+    asked, count = [], 0
+    def agent(question):
+        nonlocal count
+        count += 1
+        asked.append(question)
+        numbered[question] = count
+        return str(count)
+    return agent
+made_once = state(0)
+changed = dict(
+    number=lambda value: by_name(value)[0], settings=lambda value: by_name(value)[1], closure=captured, edges=edges,
+    bound=lambda value: RunnableBinding(bound=RunnableLambda(plain), kwargs={"k": value}),
+    model=lambda value: create_agent(Model(responses=[str(value)]), tools=[search]),
+)
+for value in (1, 1, 2):
+    found.append(dict(outcomes({name: make(value) for name, make in changed.items()})))
+for value in (1, 1, 2):
+    found.append(dict(outcomes({"state": made_once})))
+"""
+
+
+def test_values_of_a_notebook_count_and_its_state_does_not(project: Path) -> None:
+    start = SCRIPT[: SCRIPT.index("{first}")] + AGENTS.format(repr("one")) + VALUES + "print(json.dumps(found))"
+    ended = subprocess.run([sys.executable, "-"], input=start, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    *values, first, second, third = json.loads(ended.stdout)
+    assert values[0] == values[1] == dict.fromkeys(values[0], "fine")
+    assert values[2] == dict.fromkeys(values[0], "refused")
+    assert first == second == third == {"state": "fine"}
 
 
 def test_digests_are_the_same_in_each_process_and_show_no_secret(project: Path) -> None:

@@ -28,3 +28,8 @@ def test_demo_runs_without_a_key_reuses_its_answers_and_asks_again(
     assert exit_code("demo", "--output", tmp_path) == 0
     err = capsys.readouterr().err
     assert re.match(r"0 asked, 48 reused from \d{4}-\d\d-\d\d \d\d:\d\d \(--overwrite asks again\)\n", err)
+    (tmp_path / "run.json").write_text((tmp_path / "run.json").read_text().replace("(None)", "('openai:a')"))
+    assert exit_code("demo", "--output", tmp_path) == 2  # as it holds the answers of another model
+    named = set(re.findall(r"--[\w-]+", capsys.readouterr().err))
+    assert {"--overwrite", "--force"} <= named
+    assert exit_code("demo", "--output", tmp_path, "--force") == 0

@@ -52,6 +52,8 @@ def test_sound_steps_are_no_problem(step: dict[str, Any]) -> None:
         ({"name": "retrieval", "output": "[]"}, "no relevant documents"),
         ({"name": "retrieval", "output": '[{"text": "x"}]'}, "the output cannot be read as documents: document 1"),
         ({"name": "iri_discovery"}, "an iri_discovery step needs the IRI as its output"),
+        ({"name": "iri_discovery", "output": "<urn:a>"}, "the IRI has angle brackets, spaces or a line break around"),
+        ({"name": "iri_discovery", "output": "urn:a\n"}, "the IRI has angle brackets, spaces or a line break around"),
         ({"name": "retrieve_time_series", "output": []}, "a retrieve_time_series step is compared by its args"),
         ({"name": "x", "output": "{", "output_media_type": "application/json"}, "the output cannot be read as JSON"),
         ({"name": "x"}, "no output to compare with"),

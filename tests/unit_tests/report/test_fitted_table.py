@@ -56,6 +56,10 @@ def test_columns_return_where_one_cell_says_something() -> None:
     assert "Errors" in "".join(printed(120, [*ROWS, ("b", ["1", "2", "–", "$0.00", ""])]))
 
 
+def test_heading_is_whole_where_ids_are_shorter() -> None:
+    assert all("Template" in "".join(printed(width, [("d", ROWS[0][1])])) for width in (80, 60, 50, 40))
+
+
 @pytest.mark.parametrize("width", range(1, 30))
 def test_shortened_id_has_both_ends(width: int) -> None:
     for text, _ in ROWS:

@@ -144,6 +144,11 @@ def test_judged_scores_and_costs_have_columns_where_they_are_known() -> None:
     assert "steps_score and the agent's cost are means" in text
 
 
+def test_caption_speaks_of_the_columns_that_are_there() -> None:
+    sample = {"template_id": "t", "question_id": "q", "question_text": "?", "status": "success", "elapsed_sec": 1.0}
+    assert "\nseconds are means" in printed_results([sample])
+
+
 def test_outputs_of_custom_evaluations_have_columns() -> None:
     samples = [judged(polite=True, tone_cost=0.01)]
     custom = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
