@@ -69,6 +69,7 @@ def hostile_run(folder: Path, *, is_better: bool = False) -> BenchmarkRun:
         tags=[hostile("tag")],
         evaluators=[hostile_metric],
         llm=HostileJudge(),
+        report=False,
     )
 
 

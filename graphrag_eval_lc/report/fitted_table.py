@@ -49,6 +49,7 @@ class FittedTable:
 
     Example:
         >>> import io
+        >>> from rich.console import Console
         >>> console = Console(file=io.StringIO(), width=34)
         >>> rows = [("transformers_in_the_substation", ["4", "", "0.500"])]
         >>> columns = [Column("Questions", 1), Column("Errors", 2), Column("Score")]

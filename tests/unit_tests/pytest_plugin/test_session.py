@@ -125,5 +125,5 @@ def test_a_folder_with_a_run_is_refused_before_anything_is_asked(ended: Ended) -
     again = run_in(ended.folder, "--graphrag-output=runs/ci")
     assert again.returncode == 4
     folder = ended.folder / "runs" / "ci"
-    hint = "Give another folder, or pass --graphrag-overwrite to replace it."
+    hint = "Give another folder; --graphrag-overwrite replaces that run, its answers included."
     assert again.stderr.strip() == f"ERROR: {folder}: the folder holds a run already. {hint}"
