@@ -4,6 +4,7 @@ import contextlib
 import dis
 import hashlib
 import inspect
+import os
 import re
 import sys
 import sysconfig
@@ -48,9 +49,10 @@ class AgentSource:
     """The source of one agent; made before the agent is loaded.
 
     Source is every file below the project folder that the agent's own file or module imports, also inside of
-    functions. The project folder is the current folder, and the folder that the agent's file or package is in. For an
-    agent made in Python it is the files that define its functions, graph nodes and tools, with what they import; a
-    function without a file (in a notebook, at a prompt) has a digest of its code. Installed packages do not count.
+    functions. The project folder is the current folder, the folder that the agent's file or package is in, and those
+    of ``PYTHONPATH``. For an agent made in Python it is the files that define its functions, graph nodes and tools,
+    with what they import; a function without a file (in a notebook, at a prompt) has a digest of its code. Installed
+    packages do not count.
 
     Attributes:
         outdated: The digests of files that changed after Python loaded them, as they were then.
@@ -64,7 +66,8 @@ class AgentSource:
     """
 
     def __init__(self) -> None:
-        self._roots = [Path.cwd()]
+        named = [Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+        self._roots = [Path.cwd(), *(each for each in named if not any(each.glob("*.dist-info")))]  # that is installed
         self._modules_before = frozenset(sys.modules)
         self.outdated: Digests = {}
         self._loaded: dict[Path, ModuleType] = {}

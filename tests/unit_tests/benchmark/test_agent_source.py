@@ -75,6 +75,18 @@ def test_changed_file_is_refused_by_its_name(project: Path, spec: str, files: tu
     assert plan_benchmark(spec, DATASET, output_dir="run").to_ask == []
 
 
+def test_project_folder_is_also_that_of_pythonpath(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("agents", "evals"):
+        (project / folder).mkdir()
+    (project / "agents/main.py").write_text("from pack.tools import find as agent\n")
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    monkeypatch.chdir(project / "evals")
+    (project / "evals/qa.json").write_text(json.dumps(DATASET))
+    assert command("--agent", "../agents/main.py:agent").returncode == 0
+    (project / "pack/inner.py").write_text('ANSWER = "2"\n')
+    assert "pack/inner.py changed. Add --overwrite" in command("--agent", "../agents/main.py:agent").stderr
+
+
 @pytest.mark.parametrize("way", ["./{0}", "pack/../{0}", "{1}/{0}", "../{2}/{0}"])
 @pytest.mark.parametrize("spec", ["agent.py:agent", "langgraph.json:g"])
 def test_agent_is_the_same_however_its_path_is_written(project: Path, spec: str, way: str) -> None:
