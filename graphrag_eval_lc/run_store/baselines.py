@@ -9,7 +9,7 @@ from typing import Any
 
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config.base import named
-from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.errors import NothingToCompareError, OptionError, RunFolderError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
 from graphrag_eval_lc.run_folder import read_run
 from graphrag_eval_lc.run_store.run_changes import changes_between
@@ -100,7 +100,8 @@ def baseline_in(
         but: Runs that are not meant.
 
     Raises:
-        RunFolderError: There is no such folder, or no run in it that the run can be compared with.
+        RunFolderError: There is no such folder, or the run is that of the name.
+        NothingToCompareError: No run in the folder can be compared with the run.
         OptionError: There is no run of that name.
 
     Example:
@@ -114,10 +115,11 @@ def baseline_in(
     this = StoredRun(Path(run), read_run(Path(run)) or {})
     found = baseline_of(this, runs, against, metric=metric or (main_metric(runs) if runs else MAIN_METRIC))
     if found is None:
-        what = f"the folder holds no earlier finished run with the questions and the dataset of {run}"
+        hint = "Give another folder, or name the run to compare with."
         if against not in (PREVIOUS, FIRST, BEST):
-            what = f"{against} is {run} itself, which is not compared with itself"
-        raise RunFolderError(what, path=folder, hint="Give another folder, or name the run to compare with.")
+            raise RunFolderError(f"{run} is not compared with itself", path=folder, hint=hint)
+        what = f"the folder holds no earlier finished run with the questions and the dataset of {run}"
+        raise NothingToCompareError(what, path=folder, hint=hint)
     return found
 
 

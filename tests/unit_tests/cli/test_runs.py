@@ -101,7 +101,7 @@ def test_baseline_is_the_run_that_against_names(
 def test_name_of_no_run_and_a_first_run_have_no_baseline(exit_code: Command, capsys: Output) -> None:
     assert exit_code("compare", "branch", "--baseline", "runs", "--against", "secnd") == 2
     assert "there is no run secnd. Did you mean second?" in capsys.readouterr().err
-    assert exit_code("compare", "runs/[first]", "--against", "best") == 2
+    assert exit_code("compare", "runs/[first]", "--against", "best") == 3
     assert "no earlier finished run with the questions and the dataset of runs/[first]" in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ import pytest
 from scored_runs import write_run
 
 from graphrag_eval_lc import compare_runs, trend
-from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError, OptionError, RunFolderError
 from graphrag_eval_lc.run_store import baseline_in
 
 C1, C2 = ({"git": {"commit": commit, "clean": True}} for commit in ("c1", "c2"))
@@ -58,12 +58,11 @@ def test_baseline_is_chosen_among_runs_that_tell_of_the_same(
     store: Path, run: str, against: str, expected: tuple[list[str], int] | None
 ) -> None:
     if expected is None:
-        what = (
-            "is not compared with itself"
-            if against == run
-            else "no earlier finished run with the questions and the dataset"
-        )
-        with pytest.raises(RunFolderError, match=what):
+        kind: type[GraphRAGEvalError] = NothingToCompareError
+        what = "no earlier finished run with the questions and the dataset"
+        if against == run:
+            kind, what = RunFolderError, "is not compared with itself"
+        with pytest.raises(kind, match=what):
             baseline_in(store, store / run, against)
         return
     found = baseline_in(store, store / run, against)
