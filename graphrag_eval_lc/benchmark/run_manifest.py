@@ -350,7 +350,10 @@ def agent_name(agent: object) -> str:
         place, _, attribute = agent.rpartition(":")
         if not place.endswith((".py", ".json")) or "://" in place:
             return agent
-        path, here = Path(place).resolve(), Path.cwd()
+        try:
+            path, here = Path(place).resolve(), Path.cwd()
+        except FileNotFoundError:  # the agent changed into a folder that is gone
+            return agent
         return f"{path.relative_to(here).as_posix()}:{attribute}" if path.is_relative_to(here) else agent
     if isinstance(agent, partial):
         arguments = [*map(repr, agent.args), *(f"{key}={value!r}" for key, value in agent.keywords.items())]
