@@ -18,7 +18,7 @@ import pytest
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 # What differs from run to run: moments and durations.
-VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d+\.\d{4,}(e-\d+)?")
+VARYING = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::[\d.]+Z)?|\d+\.\d{4,}(e-\d+)?")
 
 
 # How the HTML of runs, results and comparisons begins.
