@@ -349,8 +349,7 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         int,
         Field(
             ge=0,
-            description="Before ``regression`` fails, ask the questions that changed since ``baseline`` so many more "
-            "times, into ``confirmation`` in the run's folder; all answers then decide.",
+            description="Before ``regression`` fails, ask what changed since ``baseline`` so many more times.",
         ),
         Cli(
             help="Before --fail-on-regression fails, ask the questions that changed since --baseline N more times; the "
