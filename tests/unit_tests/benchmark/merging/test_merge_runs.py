@@ -244,8 +244,8 @@ def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards
     assert Path("night/responses.jsonl.torn").read_bytes() == lines[-1][:-9] + b"\n"
     assert journal.read_bytes().endswith(lines[-1][:-9])
     whole = {result["question_id"]: result for result in merge_runs(shards(1), output_dir="one").results}
-    for result in merged.results:
-        assert result.keys() == whole[result["question_id"]].keys()
+    for result in merged.results:  # whether the loop stalled depends on the machine
+        assert result.keys() - {"stalled_sec"} == whole[result["question_id"]].keys() - {"stalled_sec"}
 
 
 def test_lines_that_parts_set_aside_are_kept(shards: Shards) -> None:
