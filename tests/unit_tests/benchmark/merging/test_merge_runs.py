@@ -288,7 +288,7 @@ def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: 
     merged = merge_runs(folders, output_dir="night")
     assert all(len(response["failed_attempts"]) == 1 for response in journal_of("night").values())
     totals = [record_of(str(folder))["totals"] for folder in folders]
-    assert merged.aggregates["totals"].keys() == totals[0].keys()
+    assert merged.aggregates["totals"].keys() - {"stalled_sec"} == totals[0].keys() - {"stalled_sec"}
 
 
 def test_files_are_for_their_owner_alone_unless_they_are_to_be_open(shards: Shards) -> None:
