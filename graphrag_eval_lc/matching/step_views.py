@@ -106,7 +106,7 @@ class StepViews:
         return kind.shown_as if name in self._kinds else shown_as(name, kind)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
-        """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
+        """Return the names of the actual steps that may fulfil a reference step of this name."""
         names = names_that_fulfil(name)
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 

@@ -280,7 +280,7 @@ class _Evidence:
 def _look(reference: StepView, actual: Sequence[StepView], views: StepViews) -> _Look:
     try:
         short = [each for each in actual if _is_short(each)] if _is_short(reference) else []
-        compared = Candidates(reference, short, {}, {}, views).compared()
+        compared = Candidates(reference, short, views).compared()
         fulfils = any(comparison.score > 0 for comparison in compared.values())
     except MatcherError:  # a matcher of the user's was not made for these steps
         fulfils = False
