@@ -1,9 +1,9 @@
 """Relevant ids and retrieved ids, in a form in which they compare, ready for any number of comparisons."""
 
 import re
-from collections.abc import Iterable
 from functools import cached_property
 from itertools import chain, islice
+from operator import itemgetter
 from typing import cast
 
 from graphrag_eval_lc.metrics.ranked_hits import ranked_hits
@@ -44,22 +44,23 @@ class WantedIds:
 
     Attributes:
         ids: The ids as they are given.
-        kinds: Whether they are texts: True, False or both.
+        known: All that are relevant.
+        kinds: Whether these are texts: True, False or both.
     """
 
     def __init__(self, ids: RelevantIds) -> None:
         self.ids = ids
-        self.kinds = {isinstance(each, str) for each in _each_id(ids)}
+        self.known: frozenset[Id] = frozenset(chain.from_iterable(alternatives(ids)))
+        self.kinds = {isinstance(each, str) for each in self.known}
 
     @cached_property
     def texts(self) -> "WantedIds":
-        """The same as texts."""
-        return WantedIds(_as_texts(self.ids))
-
-    @cached_property
-    def known(self) -> frozenset[Id]:
-        """All that are relevant."""
-        return frozenset(chain.from_iterable(alternatives(self.ids)))
+        """The same as texts; of an id that is there as a number and as a text, the higher gain counts."""
+        ids = self.ids
+        if isinstance(ids, dict):
+            return WantedIds({id_text(each): gain for each, gain in sorted(ids.items(), key=itemgetter(1))})
+        texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in ids]
+        return WantedIds(cast("RelevantIds", texts))
 
     @cached_property
     def _groups(self) -> list[frozenset[Id]] | None:
@@ -115,17 +116,3 @@ def in_one_form(wanted: WantedIds, found: FoundIds) -> tuple[WantedIds, FoundIds
         ({'1': 3.0}, ['2', '1'])
     """
     return (wanted.texts, found.texts) if len(wanted.kinds | found.kinds) > 1 else (wanted, found)
-
-
-def _each_id(relevant: RelevantIds) -> Iterable[Id]:
-    is_grouped = isinstance(relevant, list) and relevant and isinstance(relevant[0], list)
-    return chain.from_iterable(cast("list[list[Id]]", relevant)) if is_grouped else cast("Iterable[Id]", relevant)
-
-
-def _as_texts(relevant: RelevantIds) -> RelevantIds:
-    if isinstance(relevant, dict):
-        # Of an id that stands there as a number and as a text, the higher gain counts.
-        by_gain = sorted(relevant.items(), key=lambda entry: entry[1])
-        return {id_text(identifier): gain for identifier, gain in by_gain}
-    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
-    return cast("RelevantIds", texts)

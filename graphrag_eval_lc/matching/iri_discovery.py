@@ -6,7 +6,6 @@ from typing import Any, Final
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.iri_rank import (
-    found_at,
     holds_whole,
     iris_in_text,
     place_of,
@@ -36,40 +35,40 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     iri = reference.get("output")
     if not isinstance(iri, str) or not iri:
         return explained(0.0, "the reference step names no IRI as its output")
-    output = actual.get("output")
-    if output is None and actual.declared is None:
+    if actual.get("output") is None and actual.declared is None:
         return explained(0.0, "there is no output")
+    tool = actual.tool or actual.get("name")
+    missing = explained(0.0, f"{iri} is not in the output of {tool}")
     text = actual.once(_text_of)
     if actual.declared is None and iri not in text and not _may_be_cut(actual, text):
-        return _missing(iri, actual)
+        return missing
+    results = None
     try:
         results = step_results(actual)
-    except CutOutput as problem:
+    except CutOutput:
         # An IRI at the end may go on behind the cut.
-        if not text.endswith(iri) and (place := place_of(text, iri)) is not None:
-            return _found(text, place, iri)
-        raise problem
+        if text.endswith(iri) or place_of(text, iri) is None:
+            raise
     except UnreadableOutput as problem:
-        if _tells_of_error(problem):
-            return explained(0.0, f"the output of {actual.tool or actual.get('name')} is {problem}")
-        results = None
+        if _is_of_error(problem):
+            return explained(0.0, f"the output of {tool} is {problem}")
     if results is not None:
-        if any(iri in cells.texts for each in results.columns.values() for cells in each.with_parts.values()):
-            return found_at(lambda: rank_in_results(results, iri), f"{iri} is in the output")
+        if (rank := rank_in_results(results, iri)) is not None:
+            return _found(iri, rank)
         if not results.is_untyped and not results.faults:
-            return _missing(iri, actual)
+            return missing
     if (place := place_of(text, iri)) is not None:
-        return _found(text, place, iri)
+        return _found(iri, rank_in_text(text, place))
     if results is None and (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the output ends with {mark!r}")
-    return _missing(iri, actual)
+    return missing
 
 
 def _text_of(step: StepView) -> str:
     return readable_text(step.get("output"))
 
 
-def _tells_of_error(problem: UnreadableOutput) -> bool:
+def _is_of_error(problem: UnreadableOutput) -> bool:
     """Return whether an output is an error, such as ``Error: there is no <urn:a>``, which found nothing."""
     return str(problem).startswith("an error: ")
 
@@ -80,12 +79,14 @@ def _may_be_cut(actual: StepView, output: str) -> bool:
     return is_broken_json or actual.cut_by_capture is not None or cut_mark(output) is not None
 
 
-def _found(text: str, place: int, iri: str) -> StepScore:
-    return found_at(lambda: rank_in_text(text, place), f"{iri} is in the output")
-
-
-def _missing(iri: str, actual: StepView) -> StepScore:
-    return explained(0.0, f"{iri} is not in the output of {actual.tool or actual.get('name')}")
+def _found(iri: str, rank: int) -> StepScore:
+    return StepScore(
+        1.0,
+        lambda: f"{iri} is in the output",
+        lambda: 1.0,
+        grade=lambda: 1 / rank,
+        grade_reason=lambda: f"Worth 1/{rank:,}: it is number {rank:,} of the IRIs there.",
+    )
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
@@ -119,7 +120,7 @@ def iris_of(output: Any) -> list[str]:
     try:
         results = read_sparql_results(output)
     except UnreadableOutput as problem:
-        return iris_in_text(readable_text(output)) if output and not _tells_of_error(problem) else []
+        return iris_in_text(readable_text(output)) if output and not _is_of_error(problem) else []
     if results.is_untyped:
         return iris_in_text("\n".join(text for each in results.columns.values() for text in each.texts))
     columns = results.columns.values()

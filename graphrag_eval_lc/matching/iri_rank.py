@@ -2,13 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Iterator
 from typing import Any, Final
 
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.matching.matchers import StepScore
-from graphrag_eval_lc.matching.rows.results import SparqlResults
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}:"
 # Outside quotes a comma and brackets end an IRI, though it may have them; inside quotes only the quotes do.
@@ -92,29 +90,45 @@ def iris_in_text(text: str) -> list[str]:
     return list(found)
 
 
-def rank_in_results(results: SparqlResults, iri: str) -> int:
-    """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1.
-
-    A literal counts where it is written as an IRI, so that STR() hides none.
+def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
+    """Yield the text and the kind of a cell, and of a triple term those of its parts, as they are written.
 
     Args:
-        results: The results, in which the IRI stands.
+        column: A column of results.
+        row: The index of the row.
+    """
+    yield column.texts[row], column.kind(row)
+    for _, part in sorted(getattr(column, "parts", {}).items(), key=lambda each: each[0].translate(_AS_WRITTEN)):
+        yield part.texts[row], part.kind(row)
+    waiting: list[Any] = [column.structures.get(row)]
+    while waiting:
+        part = waiting.pop()
+        if hasattr(part, "predicate"):  # a triple
+            waiting += [part.object, part.predicate, part.subject]
+        elif hasattr(part, "shape"):  # a term
+            yield part.text, part.shape[0]
+
+
+def rank_in_results(results: SparqlResults, iri: str) -> int | None:
+    """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1.
+
+    A literal counts where it is written as an IRI, so that STR() hides none. None where no cell is the IRI.
+
+    Args:
+        results: The results.
         iri: The IRI.
     """
-    columns = [
-        cells
-        for column in results.columns.values()
-        for _, cells in sorted(column.with_parts.items(), key=lambda part: part[0].translate(_AS_WRITTEN))
-    ]
+    columns = results.columns.values()
+    if not any(iri in column.texts or getattr(column, "parts", {}) or column.structures for column in columns):
+        return None
     before: set[str] = set()
     for row in range(results.row_count):
-        for cells in columns:
-            text = cells.texts[row]
+        for text, kind in (term for column in columns for term in terms_of(column, row)):
             if text == iri:
                 return len(before) + 1
-            if text not in before and (cells.kind(row) == "uri" or _QUOTED.fullmatch(text)):
+            if text not in before and (kind == "uri" or _QUOTED.fullmatch(text)):
                 before.add(text)
-    return len(before) + 1
+    return None
 
 
 def rank_in_text(text: str, place: int) -> int:
@@ -128,20 +142,3 @@ def rank_in_text(text: str, place: int) -> int:
     """
     terms = _BARE.findall(_DECLARATION.sub("", text[:place]))
     return len({term.rstrip(_PUNCTUATION) for term in terms}) + 1
-
-
-def found_at(rank_of: Callable[[], int], reason: str) -> StepScore:
-    """Return the score of a step whose output has an IRI; its grade is 1 ÷ the rank.
-
-    Args:
-        rank_of: Returns the rank.
-        reason: Why, for people.
-    """
-    rank = cache(rank_of)
-    return StepScore(
-        1.0,
-        lambda: reason,
-        lambda: 1.0,
-        grade=lambda: 1 / rank(),
-        grade_reason=lambda: f"Worth 1/{rank():,}: it is number {rank():,} of the IRIs there.",
-    )

@@ -54,7 +54,7 @@ def _comparable(step: StepView) -> ComparableJson:
 
 
 def _json_difference(found: Any, expected: Any) -> str:
-    place, found, expected = first_difference(found, expected)
+    place, found, expected = first_difference(found, expected) or ("", found, expected)
     where = f" at {place}" if place else ""
     return f"another JSON value{where}: {_short_text(found)} instead of {_short_text(expected)}"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
@@ -20,6 +20,8 @@ from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
+
+Found = TypeVar("Found")
 
 
 def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
@@ -210,20 +212,18 @@ class _FoundInColumns:
         self._found: dict[str, FoundIds] = {}
 
     def of(self, column: str, wanted: WantedIds) -> FoundIds:
-        """Return those of a column; where there is none of that name, of the one that holds most of the wanted ids."""
-        names, faults = self._results.columns, self._results.faults
-        if column in faults:
-            raise UnreadableOutput(self._results.fault_of(column))
-        if column not in names:
-            if not names:
-                why = "".join(f"; {self._results.fault_of(name)}" for name in faults)
-                raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
-            column = max(names, key=lambda name: len(wanted.known & self._ids(name).top(None)))
-        return self._ids(column)
-
-    def _ids(self, column: str) -> FoundIds:
-        if column not in self._found:
-            self._found[column] = FoundIds([id_text(each) for each in _column_ids(self._results, column)])
+        """Return those of a column; if none has that name, of the one that holds most of the wanted ids."""
+        results = self._results
+        if column in results.faults:
+            raise UnreadableOutput(results.fault_of(column))
+        if not results.columns:
+            why = "".join(f"; {results.fault_of(name)}" for name in results.faults)
+            raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
+        for name in [column] if column in results.columns else results.columns:
+            if name not in self._found:
+                self._found[name] = FoundIds([id_text(each) for each in _column_ids(results, name)])
+        if column not in results.columns:
+            column = max(results.columns, key=lambda name: len(wanted.known & self._found[name].top(None)))
         return self._found[column]
 
 
@@ -280,25 +280,24 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
         pairs: The reference steps of retrieval that count.
         config: What is measured.
     """
-    measured = RetrievalMeasures()
+    measured, text = RetrievalMeasures(), config.text
     for reference, actual, position in pairs:
-        relevant = _relevant_ids(reference)
-        texts = [text for text in _texts(reference) if text] if config.text.enabled else []
-        is_missing = position is None
-        if relevant is not None:
+        relevant = _readable(reference, relevant_ids) or []
+        texts = [each for each in _texts(reference) if each] if text.enabled else []
+        has_relevant, is_missing = bool(alternatives(relevant)), position is None
+        if has_relevant:
             measured.missing = (measured.missing or 0) + is_missing
         if texts:
             measured.text_missing = (measured.text_missing or 0) + is_missing
         if actual is None or position is None:
             continue
         record: dict[str, float | str] = {}
-        if relevant is not None:
+        if has_relevant:
             with _error_noted(record, RETRIEVAL_IDS):
                 scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
                 record |= {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
         if texts and (found := _texts(actual)):
             with _error_noted(record, RETRIEVAL_TEXT):
-                text = config.text
                 scores = text_context_scores(found, texts, threshold=text.threshold, distance=text.distance)
                 record |= {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
         if record:
@@ -306,12 +305,11 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
     return measured
 
 
-def _relevant_ids(reference: StepView) -> RelevantIds | None:
+def _readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None:
     try:
-        relevant = relevant_ids(reference)
+        return read(step)
     except UnreadableOutput:
         return None
-    return relevant if alternatives(relevant) else None
 
 
 @contextmanager
@@ -320,8 +318,8 @@ def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
-        is_told = isinstance(problem, ValueError) and str(problem)
-        record[f"{prefix}error"] = str(problem) if is_told else f"{type(problem).__name__}: {problem}"
+        is_plain = isinstance(problem, ValueError) and str(problem)
+        record[f"{prefix}error"] = str(problem) if is_plain else f"{type(problem).__name__}: {problem}"
 
 
 def _texts(step: StepView) -> list[str]:
@@ -329,23 +327,9 @@ def _texts(step: StepView) -> list[str]:
 
     A document without text counts as an empty one: the others keep their ranks.
     """
-    try:
-        return step.parsed(_document_texts)
-    except UnreadableOutput:
-        return []
-
-
-def _document_texts(output: Any) -> list[str]:
-    documents = parse_json_output(output)
-    if not isinstance(documents, list):
-        return []
-    texts = [_text_or_empty(document) for document in documents]
-    return texts if any(texts) else []
-
-
-def _text_or_empty(document: Any) -> str:
-    text = document_text(document) or ""
-    return text if text.strip() else ""
+    documents = _readable(step, lambda step: step.parsed(parse_json_output))
+    texts = [document_text(each) or "" for each in documents] if isinstance(documents, list) else []
+    return [text if text.strip() else "" for text in texts] if any(map(str.strip, texts)) else []
 
 
 DOCUMENTS = StepKind(

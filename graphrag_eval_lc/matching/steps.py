@@ -21,7 +21,6 @@ from graphrag_eval_lc.config import (
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
-from graphrag_eval_lc.matching.json_equality import deep_text
 from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis, diagnosis_of
@@ -305,23 +304,16 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
     seen: set[tuple[str, str]] = set()
     repeated = []
     for index, step in enumerate(actual_steps):
-        name = str(step.get("name"))
+        name, args = str(step.get("name")), step.get("args")
         if names[name] > 1:
-            call = (name, _call_text(step.get("args")))
+            try:
+                call = (name, repr(sorted(args.items()) if isinstance(args, Mapping) else args))
+            except (TypeError, ValueError, RecursionError):  # keys without an order, or what cannot be written
+                continue
             if call in seen:
                 repeated.append(index)
             seen.add(call)
     return repeated
-
-
-def _call_text(args: Any) -> str:
-    """Return a call's arguments as a text that is the same in any order."""
-    try:
-        return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
-    except RecursionError:
-        return deep_text(args)
-    except (TypeError, ValueError):  # keys that have no order, or what cannot be written
-        return str(id(args))
 
 
 def _walk(
