@@ -11,14 +11,7 @@ from graphrag_eval_lc.matching.step_views import StepViews
 class Candidates:
     """One reference step with the successful steps of the right names; each is compared with it at most once.
 
-    Args:
-        reference: The reference step.
-        actual_steps: All actual steps.
-        views: How the config has steps read.
-
     Attributes:
-        reference: The reference step.
-        actual_steps: All actual steps.
         is_retrieval: Whether it counts as retrieval, and is compared as such whatever its name.
         finds_iris: Whether it looks for an IRI in any text, which does not show that the text could be read.
         names: The names of the steps that may fulfil it.

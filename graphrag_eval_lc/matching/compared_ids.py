@@ -1,12 +1,11 @@
 """Relevant ids and retrieved ids, in a form in which they compare, ready for any number of comparisons."""
 
 import re
-from functools import cached_property
+from collections.abc import Iterable
 from itertools import chain, islice
 from operator import itemgetter
 from typing import cast
 
-from graphrag_eval_lc.metrics.ranked_hits import ranked_hits
 from graphrag_eval_lc.records import Id, RelevantIds
 
 _IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
@@ -34,7 +33,7 @@ def id_text(identifier: Id) -> str:
     """
     if isinstance(identifier, float) and identifier.is_integer():
         return str(int(identifier))
-    text = str(identifier)
+    text = identifier if isinstance(identifier, str) else str(identifier)
     iri = _IRI_IN_BRACKETS.fullmatch(text) if text.startswith("<") else None
     return iri[1] if iri else text
 
@@ -42,32 +41,27 @@ def id_text(identifier: Id) -> str:
 class WantedIds:
     """The relevant ids of a reference step.
 
+    Ids compare as texts: the keys of a JSON object, such as gains, are always texts, and so are cells of SPARQL
+    results; and tools may write a number as a text.
+
     Attributes:
-        ids: The ids as they are given.
+        given: The ids as they are given.
+        ids: The same as texts.
         known: All that are relevant.
-        kinds: Whether these are texts: True, False or both.
+
+    Example:
+        >>> wanted = WantedIds({"1": 3.0, 2: 1.0})
+        >>> wanted.ids, wanted.recall_at_k(FoundIds([3, 1]), None)
+        ({'2': 1.0, '1': 3.0}, 0.5)
     """
 
-    def __init__(self, ids: RelevantIds) -> None:
-        self.ids = ids
-        self.known: frozenset[Id] = frozenset(chain.from_iterable(alternatives(ids)))
-        self.kinds = {isinstance(each, str) for each in self.known}
-
-    @cached_property
-    def texts(self) -> "WantedIds":
-        """The same as texts; of an id that is there as a number and as a text, the higher gain counts."""
-        ids = self.ids
-        if isinstance(ids, dict):
-            return WantedIds({id_text(each): gain for each, gain in sorted(ids.items(), key=itemgetter(1))})
-        texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in ids]
-        return WantedIds(cast("RelevantIds", texts))
-
-    @cached_property
-    def _groups(self) -> list[frozenset[Id]] | None:
-        """The groups of ids of which one will do; None where each id is relevant of itself."""
-        ranked_hits(self.ids, ())  # refuses what no ranking can be measured with
-        is_grouped = isinstance(self.ids, list) and isinstance(self.ids[0], list)
-        return [frozenset(group) for group in alternatives(self.ids)] if is_grouped else None
+    def __init__(self, given: RelevantIds) -> None:
+        self.given = given
+        self.ids = _as_texts(given)
+        groups = alternatives(self.ids)
+        self.known = frozenset(chain.from_iterable(groups))
+        is_grouped = any(len(group) > 1 for group in groups) or len(groups) != len(self.known)
+        self._groups = [frozenset(group) for group in groups] if is_grouped else None
 
     def recall_at_k(self, found: "FoundIds", k: int | None) -> float:
         """Return what ``metrics.recall_at_k`` does, from sets that are made once."""
@@ -81,38 +75,21 @@ class WantedIds:
 
 
 class FoundIds:
-    """The ids that an actual step retrieved.
+    """The ids that an actual step retrieved, as texts, by rank."""
 
-    Attributes:
-        ids: The ids by rank.
-        kinds: Whether they are texts: True, False or both; neither where nothing was retrieved.
-    """
+    def __init__(self, ids: Iterable[Id]) -> None:
+        self.ids = list(map(id_text, ids))
+        self._tops: dict[int | None, frozenset[str]] = {}
 
-    def __init__(self, ids: list[Id]) -> None:
-        self.ids = ids
-        self.kinds = {isinstance(each, str) for each in ids}
-        self._tops: dict[int | None, frozenset[Id]] = {}
-
-    @cached_property
-    def texts(self) -> "FoundIds":
-        """The same as texts."""
-        return FoundIds([id_text(each) for each in self.ids])
-
-    def top(self, k: int | None) -> frozenset[Id]:
+    def top(self, k: int | None) -> frozenset[str]:
         """Return the first k distinct ids, or all."""
         if k not in self._tops:
             self._tops[k] = frozenset(islice(dict.fromkeys(self.ids), k))
         return self._tops[k]
 
 
-def in_one_form(wanted: WantedIds, found: FoundIds) -> tuple[WantedIds, FoundIds]:
-    """Return all ids as texts where some are texts and others numbers; else as they are.
-
-    The keys of a JSON object, such as gains, are always texts; and tools may write a number as a text.
-
-    Example:
-        >>> wanted, found = in_one_form(WantedIds({"1": 3.0}), FoundIds([2, 1]))
-        >>> wanted.ids, found.ids
-        ({'1': 3.0}, ['2', '1'])
-    """
-    return (wanted.texts, found.texts) if len(wanted.kinds | found.kinds) > 1 else (wanted, found)
+def _as_texts(relevant: RelevantIds) -> RelevantIds:
+    if isinstance(relevant, dict):  # of an id that is there as a number and as a text, the higher gain counts
+        return {id_text(each): gain for each, gain in sorted(relevant.items(), key=itemgetter(1))}
+    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
+    return cast("RelevantIds", texts)

@@ -94,7 +94,8 @@ class StepView(Mapping[str, Any]):
         Raises:
             UnreadableOutput: As ``compute`` raised it, again at each call.
         """
-        return self._kept(("step", compute), compute, self)
+        kept: Parsed = self._kept(("step", compute), compute, self)
+        return kept
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
         """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``.
@@ -105,7 +106,8 @@ class StepView(Mapping[str, Any]):
         Raises:
             UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing where the config says.
         """
-        return self._kept(parse, self._read_by, parse)
+        kept: Parsed = self._kept(parse, self._read_by, parse)
+        return kept
 
     def _read_by(self, parse: Callable[[Any], Parsed]) -> Parsed:
         try:
@@ -115,7 +117,7 @@ class StepView(Mapping[str, Any]):
         self.is_read = True
         return value
 
-    def _kept(self, key: object, compute: Callable[[Any], Parsed], argument: Any) -> Parsed:
+    def _kept(self, key: object, compute: Callable[[Any], Any], argument: Any) -> Any:
         """Return what is kept under a key; an error is raised as a copy.
 
         Of an error the frames are dropped that it went through: they hold the step, which is to hold the error, and
@@ -130,7 +132,7 @@ class StepView(Mapping[str, Any]):
         outcome = self._parsed[key]
         if isinstance(outcome, UnreadableOutput):
             raise _copied(outcome)
-        return outcome  # type: ignore[no-any-return]
+        return outcome
 
     def is_read_by(self, parse: Callable[[Any], Any]) -> bool:
         """Return whether a function can parse the output."""

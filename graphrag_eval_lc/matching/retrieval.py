@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import document_text
-from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
+from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
@@ -33,7 +33,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     if not wanted.ids:
         return explained(0.0, "the reference step names no relevant documents")
     try:
-        relevant, found = _compared_ids(wanted, actual)
+        found = _found(actual, wanted)
     except CutOutput:
         raise  # which of the relevant ids stood behind the cut is not known
     except UnreadableOutput as problem:
@@ -43,9 +43,9 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = reference.once(_cut_off)
     k = actual.once(_cut_off) if k is None else k
-    score = relevant.recall_at_k(found, k)
+    score = wanted.recall_at_k(found, k)
     # Of many steps there are hundreds of thousands of pairs, so that these two are small.
-    return StepScore(score, partial(_reason, wanted.ids, relevant.ids, found.ids, k), _always(score))
+    return StepScore(score, partial(_reason, wanted, found, k), _always(score))
 
 
 @lru_cache(maxsize=1024)
@@ -75,17 +75,16 @@ def _cut_off(step: StepView) -> int | None:
     return k
 
 
-def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: int | None) -> str:
-    top = list(dict.fromkeys(retrieved))[:k]
-    wanted = alternatives(relevant)
-    missing = [group for group in wanted if not any(identifier in top for identifier in group)]
+def _reason(wanted: WantedIds, found: FoundIds, k: int | None) -> str:
+    top, groups = found.top(k), alternatives(wanted.ids)
+    missing = [group for group in groups if top.isdisjoint(group)]
     where = f"the top {k}" if k is not None else f"the {len(top)} retrieved"
-    kind = "documents" if all(len(group) == 1 for group in wanted) else "groups of documents"
-    text = f"{len(wanted) - len(missing)} of {len(wanted)} relevant {kind} in {where}"
+    kind = "documents" if all(len(group) == 1 for group in groups) else "groups of documents"
+    text = f"{len(groups) - len(missing)} of {len(groups)} relevant {kind} in {where}"
     if not missing:
         return text
-    as_given = {id_text(identifier): str(identifier) for group in alternatives(given) for identifier in group}
-    return f"{text}; missing, e.g. {' or '.join(as_given.get(str(each), str(each)) for each in missing[0])}"
+    as_given = {id_text(each): str(each) for group in alternatives(wanted.given) for each in group}
+    return f"{text}; missing, e.g. {' or '.join(as_given[str(each)] for each in missing[0])}"
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
@@ -164,17 +163,17 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     return list[Id](identifier for identifier in _column_ids(results, column) if not identifier.startswith("_:"))
 
 
-def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
-    """Return the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
+def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[str]]:
+    """Return the relevant ids and those that the actual step retrieved, by rank, both as texts, which compare.
 
     Of SPARQL results these are the cells of the id column or, where there is no column of that name, of the column that
-    holds most of the relevant ids. They are texts, and so become the relevant ones.
+    holds most of the relevant ids.
 
     Raises:
         UnreadableOutput: The output of the actual step has no ids.
     """
-    wanted, found = _compared_ids(WantedIds(relevant), actual)
-    return wanted.ids, found.ids
+    wanted = WantedIds(relevant)
+    return wanted.ids, _found(actual, wanted).ids
 
 
 def _gains(value: Mapping[Any, Any]) -> RelevantIds:
@@ -221,7 +220,7 @@ class _FoundInColumns:
             raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
         for name in [column] if column in results.columns else results.columns:
             if name not in self._found:
-                self._found[name] = FoundIds([id_text(each) for each in _column_ids(results, name)])
+                self._found[name] = FoundIds(_column_ids(results, name))
         if column not in results.columns:
             column = max(results.columns, key=lambda name: len(wanted.known & self._found[name].top(None)))
         return self._found[column]
@@ -235,11 +234,10 @@ def _found_documents(actual: StepView) -> FoundIds:
     return FoundIds(actual.parsed(parse_document_ids))
 
 
-def _compared_ids(wanted: WantedIds, actual: StepView) -> tuple[WantedIds, FoundIds]:
-    """Return both in a form that compares; see ``found_ids``."""
+def _found(actual: StepView, wanted: WantedIds) -> FoundIds:
     if actual.id_column is not None:
-        return wanted.texts, actual.once(_FoundInColumns).of(actual.id_column, wanted.texts)
-    return in_one_form(wanted, actual.once(_found_documents))
+        return actual.once(_FoundInColumns).of(actual.id_column, wanted)
+    return actual.once(_found_documents)
 
 
 class RetrievalPair(NamedTuple):
@@ -272,13 +270,9 @@ class RetrievalMeasures:
 
 
 def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) -> RetrievalMeasures:
-    """Measure the retrieval of a question.
+    """Measure the retrieval of a question, by the reference steps of retrieval that count.
 
     A reference step without relevant ids, or whose ids cannot be read, is neither measured nor missing.
-
-    Args:
-        pairs: The reference steps of retrieval that count.
-        config: What is measured.
     """
     measured, text = RetrievalMeasures(), config.text
     for reference, actual, position in pairs:
@@ -294,7 +288,7 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
         record: dict[str, float | str] = {}
         if has_relevant:
             with _error_noted(record, RETRIEVAL_IDS):
-                scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
+                scores = ranking_scores(*found_ids(relevant, actual), config.parsed_measures())
                 record |= {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
         if texts and (found := _texts(actual)):
             with _error_noted(record, RETRIEVAL_TEXT):

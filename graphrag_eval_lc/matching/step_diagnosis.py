@@ -46,13 +46,10 @@ class StepDiagnosis:
 def diagnosis_of(
     candidates: Candidates, *, matched: int | None, taken: Collection[int], before: int | None
 ) -> StepDiagnosis:
-    """Say what became of one reference step.
+    """Say what became of one reference step, which ``matched`` fulfils, if any.
 
-    Args:
-        candidates: The reference step with the actual steps that may fulfil it.
-        matched: The index of the step that fulfils it, if one does.
-        taken: The indices of all steps that fulfil some reference step.
-        before: The index that its match had to come before; None where its group is not scored.
+    ``taken`` are all steps that fulfil some reference step. Its match had to come ``before`` an index; None where its
+    group is not scored.
     """
     if matched is not None:
         return _compared_with(candidates, matched, candidates.reason(matched), matched=True)

@@ -23,13 +23,8 @@ from graphrag_eval_lc.registry.step_kinds import (
 class StepViews:
     """Steps as the config has them read: under which names, from which outputs, as which kinds.
 
-    Args:
-        steps: The section on steps; None for its defaults.
-        sparql: How results are compared where the reference step does not say; None for the defaults.
-        retrieval: Which steps count as retrieval; None: those called ``retrieval``.
-
-    Attributes:
-        is_graded: Whether steps are worth their grades, not their scores.
+    Sections of the config that are not given have their defaults. ``is_graded`` says whether steps are worth their
+    grades, not their scores.
     """
 
     def __init__(
@@ -129,11 +124,7 @@ class StepViews:
 
 
 def media_type_of(reference: StepView, name: str | None = None) -> str | None:
-    """Return the media type by which a reference step is compared: the one that it gives, or that it means.
-
-    Args:
-        reference: The reference step.
-        name: The name by which it is compared; None for its own.
+    """Return the media type by which a reference step is compared, under a name or its own: that it gives or means.
 
     Example:
         >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))

@@ -25,8 +25,13 @@ from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matcher
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.matching.steps_quality import Place, StepsQuality, steps_quality
-from graphrag_eval_lc.matching.whole_assignment import best_total, whole_assignment
+from graphrag_eval_lc.matching.steps_quality import (
+    Place,
+    StepsQuality,
+    best_total,
+    steps_quality,
+    whole_assignment,
+)
 from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds
 
 Group = Sequence[Mapping[str, Any]]
@@ -233,34 +238,24 @@ def match_steps(
 def match_viewed_steps(
     reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], steps: StepsConfig, views: StepViews
 ) -> StepsMatch:
-    """Match steps as ``match_steps`` does, with what is the same for all questions of a configuration.
-
-    Args:
-        reference_steps: The groups in order.
-        actual_steps: The steps that the agent took, in order.
-        steps: How steps are scored and graded.
-        views: How the config has steps read.
+    """Match steps as ``match_steps`` does, with ``views`` that are the same for all questions of a configuration.
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
     """
-    _refuse_lists_as_names(reference_steps)
+    for at, group in enumerate(reference_steps):
+        for place, step in enumerate(group):
+            if not isinstance(name := step.get("name"), Hashable):
+                raise DatasetError(
+                    f"the name of a reference step is {name!r:.60}, which is no text",
+                    key=f"reference_steps[{at}][{place}].name",
+                    hint="Give the name of one step kind or tool.",
+                )
     actual = [views.actual_view(step) for step in actual_steps]
     candidates = [
         [Candidates(views.reference_view(step), actual, views) for step in group] for group in reference_steps
     ]
     return StepsMatch(candidates, actual, steps)
-
-
-def _refuse_lists_as_names(reference_steps: Sequence[Group]) -> None:
-    for index, group in enumerate(reference_steps):
-        for place, step in enumerate(group):
-            if not isinstance(name := step.get("name"), Hashable):
-                raise DatasetError(
-                    f"the name of a reference step is {name!r:.60}, which is no text",
-                    key=f"reference_steps[{index}][{place}].name",
-                    hint="Give the name of one step kind or tool.",
-                )
 
 
 def custom_matchers_for(
@@ -270,31 +265,21 @@ def custom_matchers_for(
     retrieval: RetrievalConfig | None = None,
     kinds: Mapping[str, str] | None = None,
 ) -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered for some of these reference steps.
-
-    Args:
-        reference_steps: The steps of any number of questions.
-        names: As in ``match_steps``.
-        retrieval: As in ``match_steps``.
-        kinds: As in ``match_steps``.
-    """
-    unused = custom_matchers()
+    """Return the matchers that users registered for these reference steps; the rest is as in ``match_steps``."""
+    unused, kinds_of_users = custom_matchers(), custom_step_kinds()
     used: dict[MatcherKey, Matcher] = {}
     views = StepViews(StepsConfig(names=dict(names or {}), kinds=dict(kinds or {})), retrieval=retrieval)
-    kinds_of_users = custom_step_kinds()
     seen: set[tuple[str, str | None, StepKind]] = set()
     for step in reference_steps if unused else ():
         reference = views.reference_view(step)
-        name, media_type = views.compared_by(reference)
         kind = views.kind_of(reference)
-        if (name, media_type, kind) in seen:
-            continue
-        seen.add((name, media_type, kind))
+        sort = name, media_type, _ = (*views.compared_by(reference), kind)
         is_declared = kind is views.declared_kind_of(str(reference.get("name")))
-        for key in list(unused):
+        for key in () if sort in seen else list(unused):
             fits = not is_declared and key[0] in (None, name) and key[1] in (None, media_type)
             if fits or kinds_of_users[key] is kind:
                 used[key] = unused.pop(key)
+        seen.add(sort)
     return used
 
 
@@ -321,11 +306,7 @@ def _walk(
 ) -> tuple[float | None, dict[Place, int], dict[int, int]]:
     """Match the groups that count, from the last one back, each in the best way.
 
-    Args:
-        candidates: The reference steps, by group.
-        groups: The indices of the groups that count.
-        step_count: The number of actual steps.
-        of_undecided: What an undecided comparison scores.
+    ``of_undecided`` is what an undecided comparison scores.
 
     Returns:
         The score; the actual step of each reference step that is matched; and for each group that was reached the index

@@ -17,7 +17,6 @@ from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS
 from graphrag_eval_lc.matching.rows.readers import step_results
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.records import is_error, step_status
@@ -108,11 +107,9 @@ class UnknownTools:
         self._learn(reference_names, ())
 
     def add(self, reference_steps: Any, response: Mapping[str, Any]) -> None:
-        """Take up a response, or its result.
+        """Take up a response, or its result, with the groups of reference steps of its question.
 
-        Args:
-            reference_steps: The groups of reference steps of its question; what breaks the format is passed over.
-            response: The response; one that failed before its first step is passed over.
+        What breaks the format is passed over, and a response that failed before its first step.
         """
         actual = _named_in(response.get("actual_steps"))
         if not actual and is_error(response):
@@ -243,26 +240,19 @@ def _fit(reference: StepView, actual: Sequence[StepView], views: StepViews) -> t
         has_keys = [isinstance(args, Mapping) and wanted and set(wanted) <= set(args) for args in given]
         return fulfils, isinstance(wanted, Mapping) and any(has_keys), False
     form = "documents" if views.includes(reference) else _form(reference)
-    forms = {_form(step) for step in actual} - {None}
-    if form in ("rows", "documents") and views.shown_as(reference) == "rows" and not views.includes(reference):
-        return fulfils, bool(forms), False  # rows of any kind
-    return fulfils, form in forms, form in ("results", "documents") and bool(forms - {form, "rows"})
+    forms = {_form(step) for step in actual} if form == "documents" or views.shown_as(reference) == "rows" else set()
+    return fulfils, form is not None and form in forms, bool(forms - {form, None})
 
 
 def _form(step: StepView) -> str | None:
-    """Return the form of a step's output: W3C's ``results``, ``documents``, other ``rows``, or None."""
-    try:
-        results = step_results(step)
-    except UnreadableOutput:
-        results = None
-    is_w3c = results is not None and (SPARQL_JSON in results.form or "W3C" in results.form)
-    if is_w3c or step.get("output_media_type") == SPARQL_RESULTS:
-        return "results"
-    try:
-        is_documents = bool(step.parsed(parse_document_ids))
-    except UnreadableOutput:
-        is_documents = False
-    return "documents" if is_documents else None if results is None else "rows"
+    """Return the form of a step's output: documents, rows, or None for all else."""
+    for form, read in (("documents", lambda step: step.parsed(parse_document_ids)), ("rows", step_results)):
+        try:
+            if read(step) != []:
+                return form
+        except UnreadableOutput:
+            continue
+    return "rows" if step.get("output_media_type") == SPARQL_RESULTS else None
 
 
 def _is_short(step: StepView) -> bool:

@@ -137,7 +137,7 @@ relevance = (
 def test_score_is_recall_at_k_of_the_ids_in_one_form(relevant: Any, retrieved: list[Any], k: int | None) -> None:
     reference = StepView({"relevant_ids": relevant, "args": {} if k is None else {"k": k}})
     actual = StepView({"output": json.dumps([{"id": identifier} for identifier in retrieved])})
-    wanted, found = found_ids(reference, relevant_ids(reference), actual)
+    wanted, found = found_ids(relevant_ids(reference), actual)
     assert [comparison_of(match_retrieval_steps, reference, actual).score for _ in range(2)] == [
         recall_at_k(wanted, found, k)
     ] * 2
