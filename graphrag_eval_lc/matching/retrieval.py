@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar, cast
 
 from graphrag_eval_lc.config import RetrievalConfig
@@ -126,9 +127,7 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         >>> parse_relevant_ids([["doc-1", "doc-1b"], ["doc-2"]])
         [['doc-1', 'doc-1b'], ['doc-2']]
     """
-    if isinstance(value, Mapping):
-        return _gains(value)
-    if not _is_collection(value):
+    if not _is_collection(value) and not isinstance(value, Mapping):
         raise UnreadableOutput(f"relevant_ids is {value!r:.40}, no list and no mapping")
     groups = [entry for entry in value if _is_collection(entry)]
     if groups and len(groups) < len(value):
@@ -137,9 +136,21 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         raise UnreadableOutput("relevant_ids has a group without ids")
     if not value:
         raise UnreadableOutput("relevant_ids is empty")
-    for identifier in (each for group in groups for each in group) if groups else value:
-        _require_id(identifier)
-    return [list(group) for group in groups] if groups else list(value)
+    for each in chain.from_iterable(groups) if groups else value:
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise UnreadableOutput(f"relevant_ids has {each!r:.40}, which is no id")
+    if not isinstance(value, Mapping):
+        return [list(group) for group in groups] if groups else list(value)
+    for each, gain in value.items():
+        if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 <= gain < math.inf:
+            raise UnreadableOutput(f"relevant_ids gives {each!r:.40} the gain {gain!r:.40}, no number from 0")
+    if not any(value.values()):
+        raise UnreadableOutput("relevant_ids has no gain above 0")
+    return dict(value)
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
 
 
 def relevant_ids(reference: StepView) -> RelevantIds:
@@ -174,25 +185,6 @@ def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, lis
     """
     wanted = WantedIds(relevant)
     return wanted.ids, _found(actual, wanted).ids
-
-
-def _gains(value: Mapping[Any, Any]) -> RelevantIds:
-    for identifier, gain in value.items():
-        _require_id(identifier)
-        if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 <= gain < math.inf:
-            raise UnreadableOutput(f"relevant_ids gives {identifier!r:.40} the gain {gain!r:.40}, no number from 0")
-    if not any(value.values()):
-        raise UnreadableOutput("relevant_ids has no gain above 0" if value else "relevant_ids is empty")
-    return dict(value)
-
-
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
-
-
-def _require_id(identifier: Any) -> None:
-    if isinstance(identifier, bool) or not isinstance(identifier, str | int | float):
-        raise UnreadableOutput(f"relevant_ids has {identifier!r:.40}, which is no id")
 
 
 def _column_ids(results: SparqlResults, name: str) -> list[str]:
