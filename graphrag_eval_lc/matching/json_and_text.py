@@ -148,7 +148,7 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, str(problem), unreadable=str(problem))
     if expected.equals(found):
         return explained(1.0, "the same JSON value")
-    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), _none)
+    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), float)  # not near at all
 
 
 def _comparable(step: StepView) -> ComparableJson:
@@ -174,24 +174,18 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
     is_beginning = isinstance(expected, str) and isinstance(found, str) and expected.startswith(found)
     if cut is not None and is_beginning and len(expected) == actual.get("full_length"):
         return explained(0.0, f"{cut}, and so far it is the same text", is_undecided=True, cut=cut)
-    return StepScore(0.0, lambda: _text_difference(found, expected), _none)
+    return StepScore(0.0, lambda: _text_difference(found, expected), float)  # not near at all
 
 
 def _text_difference(found: Any, expected: Any) -> str:
-    start = _common_length(expected, found) if isinstance(expected, str) and isinstance(found, str) else 0
+    start = 0
+    if isinstance(expected, str) and isinstance(found, str):
+        pairs = enumerate(zip(expected, found, strict=False))
+        start = next((index for index, (one, other) in pairs if one != other), min(len(expected), len(found)))
     if start > _SHORT:
         where = f"another text from character {start + 1:,} on"
         return f"{where}: {_short_text(found[start:])!r} instead of {_short_text(expected[start:])!r}"
     return f"another text: {_short_text(found)} instead of {_short_text(expected)}"
-
-
-def _none() -> float:
-    return 0.0
-
-
-def _common_length(left: str, right: str) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _short_text(value: Any) -> str:

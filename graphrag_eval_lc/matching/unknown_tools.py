@@ -58,22 +58,6 @@ class UnknownTool:
         return f"{self.what}; {self.hint}"
 
 
-@dataclass(slots=True)
-class _Evidence:
-    """In how many responses calls of a tool fulfil a reference step, have its form, or have another form."""
-
-    responses: int = 0
-    looks: int = 0
-    fulfilling: int = 0
-    of_form: int = 0
-    of_other_form: int = 0
-
-    @property
-    def strength(self) -> float:
-        """Twice the share that fulfils and once the share that has the form, 0 to 3."""
-        return (2 * self.fulfilling + self.of_form) / max(1, self.looks)
-
-
 class UnknownTools:
     """Finds tools whose names no reference step has, where that explains lost scores.
 
@@ -103,7 +87,8 @@ class UnknownTools:
         self._calling: Counter[str] = Counter()  # by tool: responses that call it
         self._names: dict[str, bool] = {}  # by reference name: whether a response calls what fulfils it
         self._tools: dict[str, bool] = {}  # by tool: whether it fulfils steps of some reference name
-        self._pairs: dict[tuple[str, str], _Evidence] = {}  # by tool and reference name
+        # By tool and reference name: responses, those of them that were looked at, and what was seen in how many.
+        self._pairs: dict[tuple[str, str], Counter[str]] = {}
         self._learn(reference_names, ())
 
     def add(self, reference_steps: Any, response: Mapping[str, Any]) -> None:
@@ -124,7 +109,7 @@ class UnknownTools:
         for name, references in scored.items():
             for tool, steps in () if self._names[name] else called.items():
                 if not self._tools[tool]:
-                    self._look(references, tool, steps, self._pairs.setdefault((tool, name), _Evidence()))
+                    self._look(references, tool, steps, self._pairs.setdefault((tool, name), Counter()))
 
     def knows(self, tool: str) -> bool:
         """Return whether steps of a tool may fulfil some reference step, as far as reference steps are known yet."""
@@ -170,16 +155,18 @@ class UnknownTools:
             found.append(UnknownTool(tuple(tools), None, what, hint))
         return found
 
-    def _suggestions(self, pairs: Mapping[tuple[str, str], _Evidence]) -> dict[str, str]:
+    def _suggestions(self, pairs: Mapping[tuple[str, str], Counter[str]]) -> dict[str, str]:
         """Return names by tool, the best pair first; each tool gets one name, and each reference name one tool."""
         ranked = []
         for (tool, name), evidence in pairs.items():
             target = self._target(tool, name)
             alike = max(name_similarity(tool, other) for other in {name, target})
-            speaks_for_it = 0 < evidence.looks <= 2 * max(evidence.fulfilling, evidence.of_form)
-            speaks_against_it = evidence.looks < 2 * evidence.of_other_form
+            looks, fulfils, has_form = evidence["looks"], evidence["fulfils"], evidence["has the form"]
+            speaks_for_it = 0 < looks <= 2 * max(fulfils, has_form)
+            speaks_against_it = looks < 2 * evidence["has another form"]
             if speaks_for_it or (alike >= _ALIKE and not speaks_against_it):
-                ranked.append((-evidence.strength, -alike, -evidence.responses, tool, name, target))
+                strength = (2 * fulfils + has_form) / max(1, looks)
+                ranked.append((-strength, -alike, -evidence["responses"], tool, name, target))
         suggested: dict[str, str] = {}
         taken: set[str] = set()
         for *_, tool, name, target in sorted(ranked):
@@ -201,22 +188,23 @@ class UnknownTools:
         references: Sequence[Mapping[str, Any]],
         tool: str,
         steps: Sequence[Mapping[str, Any]],
-        evidence: _Evidence,
+        evidence: Counter[str],
     ) -> None:
         """Compare a tool's last calls with reference steps as if it had their name, unless enough was seen."""
-        evidence.responses += 1
+        evidence["responses"] += 1
         successful = [step for step in steps if step_status(step.get("status")) != "error"][-_STEPS_LOOKED_AT:]
-        if not successful or evidence.looks >= _LOOKED_AT:
+        if not successful or evidence["looks"] >= _LOOKED_AT:
             return
         names = {**self._config.steps.names, tool: self._target(tool, references[0]["name"])}
         renamed = self._config.steps.model_copy(update={"names": names})
         views = StepViews(renamed, self._config.sparql, self._config.retrieval)
         actual = [views.actual_view({**step, "status": "success"}) for step in successful]
-        looks = [_fit(views.reference_view(each), actual, views) for each in references[:_STEPS_LOOKED_AT]]
-        evidence.looks += 1
-        evidence.fulfilling += any(fulfils for fulfils, _, _ in looks)
-        evidence.of_form += any(has_form for _, has_form, _ in looks)
-        evidence.of_other_form += any(has_other_form for _, _, has_other_form in looks)
+        evidence["looks"] += 1
+        evidence.update(
+            set[str]().union(
+                *(_seen(views.reference_view(each), actual, views) for each in references[:_STEPS_LOOKED_AT])
+            )
+        )
 
     def _learn(self, names: Iterable[str], tools: Iterable[str]) -> None:
         new_names, new_tools = set(names) - self._names.keys(), set(tools) - self._tools.keys()
@@ -228,20 +216,28 @@ class UnknownTools:
                     self._names[name] = self._tools[tool] = True
 
 
-def _fit(reference: StepView, actual: Sequence[StepView], views: StepViews) -> tuple[bool, bool, bool]:
-    """Return whether one of these calls fulfils a reference step, has its form, and has another form."""
+def _seen(reference: StepView, actual: Sequence[StepView], views: StepViews) -> set[str]:
+    """Return whether one of these calls fulfils a reference step, has its form, or has another form."""
+    seen = set()
     try:
         short = [each for each in actual if _is_short(each)] if _is_short(reference) else []
-        fulfils = any(comparison.score > 0 for comparison in Candidates(reference, short, views).compared().values())
+        if any(comparison.score > 0 for comparison in Candidates(reference, short, views).compared().values()):
+            seen.add("fulfils")
     except MatcherError:  # a matcher of the user's was not made for these steps
-        fulfils = False
+        pass
+    wanted = reference.get("args")
     if views.kind_of(reference).reads == "args":
-        wanted, given = reference.get("args"), [step.get("args") for step in actual]
-        has_keys = [isinstance(args, Mapping) and wanted and set(wanted) <= set(args) for args in given]
-        return fulfils, isinstance(wanted, Mapping) and any(has_keys), False
+        given = [set(args) for step in actual if isinstance(args := step.get("args"), Mapping)]
+        if isinstance(wanted, Mapping) and wanted and any(set(wanted) <= each for each in given):
+            seen.add("has the form")
+        return seen
     form = "documents" if views.includes(reference) else _form(reference)
-    forms = {_form(step) for step in actual} if form == "documents" or views.shown_as(reference) == "rows" else set()
-    return fulfils, form is not None and form in forms, bool(forms - {form, None})
+    if form == "documents" or (form is not None and views.shown_as(reference) == "rows"):
+        forms = {_form(step) for step in actual}
+        seen |= ({"has the form"} if form in forms else set()) | (
+            {"has another form"} if forms - {form, None} else set()
+        )
+    return seen
 
 
 def _form(step: StepView) -> str | None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.matching import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.compared_ids import alternatives
 from graphrag_eval_lc.matching.retrieval import (
+    alternatives,
     found_ids,
     parse_document_ids,
     parse_relevant_ids,
