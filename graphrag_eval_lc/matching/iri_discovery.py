@@ -111,12 +111,7 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
 
 
 def iris_of(output: Any) -> list[str]:
-    """Return the IRIs of an output of any form, in reading order; of a text also what may be one.
-
-    Example:
-        >>> iris_of('["urn:a", "urn:b"]')
-        ['urn:a', 'urn:b']
-    """
+    """Return the IRIs of an output of any form, in reading order; of a text also what may be one."""
     try:
         results = read_sparql_results(output)
     except UnreadableOutput as problem:

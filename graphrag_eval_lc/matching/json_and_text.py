@@ -48,10 +48,6 @@ class ComparableJson:
 
     Attributes:
         value: The JSON value.
-
-    Example:
-        >>> ComparableJson([1, float("nan")]).equals(ComparableJson([1.0, float("nan")]))
-        True
     """
 
     def __init__(self, value: Any) -> None:

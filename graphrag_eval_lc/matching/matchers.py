@@ -31,13 +31,7 @@ ComparisonOutcome: TypeAlias = Literal["match", "mismatch", "undecided"]
 class StepView(Mapping[str, Any]):
     """A step as matchers read it: a read-only mapping that parses its output at most once.
 
-    Args:
-        step: The step.
-        defaults: Values of keys that the step lacks or has as null.
-        id_column: See the attribute.
-        tool: See the attribute.
-        declared: See the attribute.
-        rows: See the attribute.
+    It has the keys of the step, and those of the defaults that the step lacks or has as null.
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
@@ -303,12 +297,7 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered, those in place of a built-in one too.
-
-    Example:
-        >>> ("sparql_query", None) in custom_matchers()
-        False
-    """
+    """Return the matchers that users registered, those in place of a built-in one too."""
     built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
     return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 

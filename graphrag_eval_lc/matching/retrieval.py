@@ -65,11 +65,6 @@ class WantedIds:
         given: The ids as they are given.
         ids: The same as texts.
         known: All that are relevant.
-
-    Example:
-        >>> wanted = WantedIds({"1": 3.0, 2: 1.0})
-        >>> wanted.ids, wanted.recall_at_k(FoundIds([3, 1]), None)
-        ({'2': 1.0, '1': 3.0}, 0.5)
     """
 
     def __init__(self, given: RelevantIds) -> None:

@@ -92,12 +92,8 @@ class StepViews:
         """Return the kind that ``steps.kinds`` gives reference steps of a name; None where it gives none."""
         return self._kinds.get(name)
 
-    def shown_as(self, reference: StepView) -> ShownAs:
-        """Return how reports treat a reference step: as a query with rows, an IRI, or a text."""
-        return self.shown_as_of(str(reference.get("name")), self.own_kind_of(reference))
-
     def shown_as_of(self, name: str, kind: StepKind) -> ShownAs:
-        """Return how reports treat reference steps of a name, whose own kind is known."""
+        """Return how reports treat reference steps of a name and of a kind: as queries with rows, IRIs, or texts."""
         return kind.shown_as if name in self._kinds else shown_as(name, kind)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
@@ -124,12 +120,7 @@ class StepViews:
 
 
 def media_type_of(reference: StepView, name: str | None = None) -> str | None:
-    """Return the media type by which a reference step is compared, under a name or its own: that it gives or means.
-
-    Example:
-        >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))
-        'application/json'
-    """
+    """Return the media type by which a reference step is compared, under a name or its own: that it gives or means."""
     given = reference.get("output_media_type")
     name = str(reference.get("name")) if name is None else name
     return meant_media_type(name, given, reference.is_read_by) if given is None or isinstance(given, str) else None

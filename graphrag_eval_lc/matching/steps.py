@@ -21,7 +21,7 @@ from graphrag_eval_lc.config import (
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
-from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
+from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -126,27 +126,22 @@ class StepsMatch:
     @cached_property
     def unreadable(self) -> dict[int, str]:
         """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
-        _ = self.diagnosis  # so that it does not matter what was asked for before
-        why: dict[int, str] = {}
+        made = self._made()
         read = {index for index, step in enumerate(self._actual_steps) if step.is_read}
-        for each in self._each():
-            for index, comparison in each.made.items():
-                if comparison.score > 0 and not each.finds_iris:
-                    read.add(index)
-                elif comparison.unreadable:
-                    why.setdefault(index, comparison.unreadable)
+        read |= {index for index, each, of_step in made if each.score > 0 and not of_step.finds_iris}
+        why = {index: each.unreadable for index, each, _ in reversed(made) if each.unreadable}
         return {index: why[index] for index in sorted(why) if index not in read}
 
     @cached_property
     def cut(self) -> dict[int, str]:
         """By index of the actual step, of those that were compared: where its output ends before its end."""
-        _ = self.diagnosis  # so that it does not matter what was asked for before
-        cut: dict[int, str] = {}
-        for each in self._each():
-            for index, comparison in each.made.items():
-                if comparison.cut is not None:
-                    cut.setdefault(index, comparison.cut)
+        cut = {index: each.cut for index, each, _ in reversed(self._made()) if each.cut is not None}
         return dict(sorted(cut.items()))
+
+    def _made(self) -> list[tuple[int, StepScore, Candidates]]:
+        """Return all comparisons, once the diagnosis has made its own: it must not matter what was asked for before."""
+        _ = self.diagnosis
+        return [(index, comparison, each) for each in self._each() for index, comparison in each.made.items()]
 
     @cached_property
     def quality(self) -> StepsQuality | None:

@@ -28,10 +28,6 @@ class StepsQuality:
             their names; 0 without such a call.
         order: Of the pairs of matched steps from different groups the share that stands in the order of the reference;
             1 where there is no pair.
-
-    Example:
-        >>> StepsQuality(recall=1.0, precision=0.2, order=1.0).f1
-        0.33333333333333337
     """
 
     recall: float

@@ -26,7 +26,6 @@ from graphrag_eval_lc.texts import counted, listed, on_one_line, shortened
 # For a tool and a reference name so many responses are looked at, and so many steps of each.
 _LOOKED_AT = 5
 _STEPS_LOOKED_AT = 3
-_LONGEST_COMPARED = 100_000  # characters of an output
 _ALIKE = 0.6
 # A good agent may miss a step of one question or two, and call tools that no reference needs.
 _FEWEST_UNEXPLAINED = 3
@@ -199,12 +198,10 @@ class UnknownTools:
         renamed = self._config.steps.model_copy(update={"names": names})
         views = StepViews(renamed, self._config.sparql, self._config.retrieval)
         actual = [views.actual_view({**step, "status": "success"}) for step in successful]
-        evidence["looks"] += 1
-        evidence.update(
-            set[str]().union(
-                *(_seen(views.reference_view(each), actual, views) for each in references[:_STEPS_LOOKED_AT])
-            )
-        )
+        seen = {"looks"}
+        for reference in references[:_STEPS_LOOKED_AT]:
+            seen |= _seen(views.reference_view(reference), actual, views)
+        evidence.update(seen)
 
     def _learn(self, names: Iterable[str], tools: Iterable[str]) -> None:
         new_names, new_tools = set(names) - self._names.keys(), set(tools) - self._tools.keys()
@@ -218,10 +215,9 @@ class UnknownTools:
 
 def _seen(reference: StepView, actual: Sequence[StepView], views: StepViews) -> set[str]:
     """Return whether one of these calls fulfils a reference step, has its form, or has another form."""
-    seen = set()
+    seen: set[str] = set()
     try:
-        short = [each for each in actual if _is_short(each)] if _is_short(reference) else []
-        if any(comparison.score > 0 for comparison in Candidates(reference, short, views).compared().values()):
+        if any(comparison.score > 0 for comparison in Candidates(reference, actual, views).compared().values()):
             seen.add("fulfils")
     except MatcherError:  # a matcher of the user's was not made for these steps
         pass
@@ -232,11 +228,13 @@ def _seen(reference: StepView, actual: Sequence[StepView], views: StepViews) -> 
             seen.add("has the form")
         return seen
     form = "documents" if views.includes(reference) else _form(reference)
-    if form == "documents" or (form is not None and views.shown_as(reference) == "rows"):
+    shown_as = views.shown_as_of(reference["name"], views.own_kind_of(reference))
+    if form == "documents" or (form is not None and shown_as == "rows"):
         forms = {_form(step) for step in actual}
-        seen |= ({"has the form"} if form in forms else set()) | (
-            {"has another form"} if forms - {form, None} else set()
-        )
+        if form in forms:
+            seen.add("has the form")
+        if forms - {form, None}:
+            seen.add("has another form")
     return seen
 
 
@@ -249,11 +247,6 @@ def _form(step: StepView) -> str | None:
         except UnreadableOutput:
             continue
     return "rows" if step.get("output_media_type") == SPARQL_RESULTS else None
-
-
-def _is_short(step: StepView) -> bool:
-    output = step.get("output")
-    return not isinstance(output, str) or len(output) <= _LONGEST_COMPARED
 
 
 def _named_in(steps: Any) -> list[Mapping[str, Any]]:

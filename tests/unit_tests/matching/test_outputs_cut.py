@@ -1,6 +1,5 @@
 """Outputs that end before their end are undecided where what is left does not tell, whatever is compared."""
 
-
 import pytest
 
 from graphrag_eval_lc.matching.outputs import cut_json, cut_mark
