@@ -37,7 +37,11 @@ class StepViews:
         self.is_graded = steps.grading == "graded"
         self._tools = steps.names
         self._outputs = steps.outputs
-        self._kinds = _declared_kinds(steps) if steps.kinds else {}
+        # By the names of reference steps, without those of plugins that are gone; a step's own entry goes before that
+        # of a tool that is renamed to it.
+        known = step_kinds_by_key() if steps.kinds else {}
+        declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
+        self._kinds = {steps.names.get(name, name): kind for name, kind in declared.items()} | declared
         self._names = retrieval.document_step_names(steps.names)
         self._columns = retrieval.columns(steps.names)
         self._defaults = (sparql or SparqlConfig()).step_defaults()
@@ -133,13 +137,3 @@ def _has_ids(reference: StepView) -> bool:
         return bool(relevant_ids(reference))
     except UnreadableOutput:
         return False
-
-
-def _declared_kinds(steps: StepsConfig) -> dict[str, StepKind]:
-    """Return the kinds of ``steps.kinds`` by the names of reference steps; those of plugins that are gone are left out.
-
-    A step's own entry goes before that of a tool that is renamed to it.
-    """
-    known = step_kinds_by_key()
-    declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
-    return {steps.names.get(name, name): kind for name, kind in declared.items()} | declared

@@ -95,23 +95,26 @@ def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, 
     in_order = _assigned_in_order(candidates)
     if in_order is not None:
         return in_order
-    worths = {
-        (at, place): {index: worth for index in each.indices if (worth := each.worth(index)) > 0}
-        for at, group in enumerate(candidates)
-        for place, each in enumerate(group)
-    }
+    worths = _worths(candidates)
     return _in_better_order(worths, _assigned(worths))
 
 
 def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
     """Return what the reference steps get where an undecided comparison is worth at least so much."""
-    worths: dict[Place, dict[int, float]] = {}
-    for at, group in enumerate(candidates):
-        for place, each in enumerate(group):
-            row = {index: each.worth(index) for index in each.indices}
-            row |= {index: max(row[index], of_undecided) for index in each.undecided()}
-            worths[at, place] = row
+    worths = _worths(candidates, of_undecided)
     return {place: worths[place][actual] for place, actual in _assigned(worths).items()}
+
+
+def _worths(candidates: Sequence[Sequence[Candidates]], of_undecided: float = 0.0) -> dict[Place, dict[int, float]]:
+    rows = {(at, place): each for at, group in enumerate(candidates) for place, each in enumerate(group)}
+    return {
+        place: {
+            index: worth
+            for index in each.indices
+            if (worth := max(each.worth(index), of_undecided if each[index].is_undecided else 0.0)) > 0
+        }
+        for place, each in rows.items()
+    }
 
 
 def _assigned(worths: Mapping[Place, Mapping[int, float]]) -> dict[Place, int]:
