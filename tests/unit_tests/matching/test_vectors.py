@@ -1,6 +1,7 @@
 """Steps, comparisons and hints have the outcomes that the files in ``vectors`` have for their inputs.
 
-An outcome is without what is empty, and without the reasons of rows and of what cannot be read.
+An outcome is without what is empty, and without the reasons of rows and of what cannot be read. After a change that is
+meant, ``python tests/unit_tests/matching/test_vectors.py`` writes the outcomes of today into the files.
 """
 
 import json
@@ -25,9 +26,10 @@ from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 KINDS = {kind.key: kind for kind in BUILT_IN}
 
 
+PATHS = sorted(Path(__file__).with_name("vectors").glob("*.jsonl"))
 RECORDS = [
     pytest.param(record, id=f"{path.stem}-{at}: {record['what']}")
-    for path in sorted(Path(__file__).with_name("vectors").glob("*.jsonl"))
+    for path in PATHS
     for at, record in enumerate(map(json.loads, path.read_text(encoding="utf-8").splitlines()), start=1)
 ]
 
@@ -94,3 +96,10 @@ def _options(recorded: dict[str, Any]) -> dict[str, Any]:
             options[key] = section.model_validate(options[key])
     outputs = options.get("outputs") or {}
     return options | {"outputs": {name: OutputConfig(**each) for name, each in outputs.items()}}
+
+
+if __name__ == "__main__":
+    for path in PATHS:
+        records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        lines = [json.dumps({**record, "outcome": outcome_of(record)}, ensure_ascii=False) for record in records]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
