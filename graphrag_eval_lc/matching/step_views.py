@@ -106,13 +106,7 @@ class StepViews:
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
     def tools_called(self, names: Collection[str]) -> list[str]:
-        """Return the tools that ``steps.names`` gives these names, and the names that it gives no tool, sorted.
-
-        Example:
-            >>> views = StepViews(StepsConfig(names={"lookup": "autocomplete_search"}))
-            >>> views.tools_called(["autocomplete_search", "sparql_query"])
-            ['lookup', 'sparql_query']
-        """
+        """Return the tools that ``steps.names`` gives these names, and the names that it gives no tool, sorted."""
         tools = [tool for tool, name in self._tools.items() if name in names]
         return sorted({*tools, *names} - {self._tools[tool] for tool in tools if tool not in names})
 

@@ -65,9 +65,7 @@ class UnknownTools:
     if the tool's outputs would fulfil the reference steps, or have their form (SPARQL results, documents; or
     arguments), or if the names resemble each other. Without a suggestion the step must be missed in three responses.
 
-    Args:
-        config: How steps are scored, and the names of the tools.
-        reference_names: Names of reference steps beside those of the questions that are added.
+    ``reference_names`` are names of reference steps besides those of the questions that are added.
 
     Example:
         >>> tools = UnknownTools(EvaluationConfig())
@@ -306,12 +304,7 @@ def _hint(tool: str, name: str) -> str:
 
 
 def reference_names(templates: Any) -> list[str]:
-    """Return the names of the reference steps of a dataset, sorted; what breaks the format is passed over.
-
-    Example:
-        >>> reference_names([{"questions": [{"reference_steps": [[{"name": "add"}, {"name": "add"}]]}]}])
-        ['add']
-    """
+    """Return the names of the reference steps of a dataset, sorted; what breaks the format is passed over."""
     questions = [
         question for template in _mappings_in(templates) for question in _mappings_in(template.get("questions"))
     ]
