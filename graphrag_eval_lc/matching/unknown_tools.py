@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import yaml
@@ -29,7 +29,7 @@ _STEPS_LOOKED_AT = 3
 _ALIKE = 0.6
 # A good agent may miss a step of one question or two, and call tools that no reference needs.
 _FEWEST_UNEXPLAINED = 3
-_LONGEST_NAME = 80
+_short = partial(shortened, length=80)
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # Words of tool names that do not say what the tool returns.
@@ -291,10 +291,6 @@ def _words(name: str) -> list[str]:
 def _is_same_word(one: str, other: str) -> bool:
     shorter, longer = sorted((one, other), key=len)
     return one == other or (len(shorter) > 2 and longer.startswith(shorter))
-
-
-def _short(name: str) -> str:
-    return shortened(name, _LONGEST_NAME)
 
 
 def _hint(tool: str, name: str) -> str:
