@@ -1,27 +1,19 @@
-"""Assigning actual steps to reference steps, each used once, so that the total score is the highest.
+"""Assigning actual steps to reference steps, each used once, so that the total score is the highest."""
 
-The assignment problem is solved by the Hungarian method (Kuhn, 1955) with the scores and the number of matches alone,
-as small whole numbers. Its potentials tell which pairs stand in some best assignment: those that they make tight
-(complementary slackness). What else decides, the lateness of the actual steps and their order, is chosen among these
-pairs. So numbers stay small, and equal scores, which are common, cost no search.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import combinations
 
 # Scores are compared to 12 digits, so that sums of floats that should be equal are.
 _SCALE = 10**12
-
-_Edges = Sequence[Mapping[int, int]]
-"""For each row the weights by column."""
 
 
 def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
     """Assign to each reference step at most one actual step, each used once, with the highest total score.
 
     Of assignments with equal totals the one that fulfils more reference steps wins; of those the one with the later
-    actual steps (its earliest actual step is the latest possible, then its second earliest, and so on); of those the
-    one that gives later reference steps the later actual steps.
+    actual steps (its earliest actual step is the latest possible, then its second earliest, and so on). Two reference
+    steps that can swap their actual steps have them in order.
 
     Args:
         scores: For each reference step the scores above 0 by the index of the actual step.
@@ -33,218 +25,101 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
         >>> best_assignment([{0: 1.0, 1: 1.0}, {1: 1.0}])
         [0, 1]
     """
-    if len(scores) == 1:
-        row = {index: score for index, score in scores[0].items() if score > 0}
-        return [max(row, key=lambda index: (_whole(row[index]), index), default=None)]
-    weights = [_best_weights(row, len(scores)) for row in scores]
-    if not any(weights):
-        return [None] * len(scores)
-    solved = _Hungarian(weights, len(scores), may_drop=True)
-    solved.fill()
-    columns = _latest_columns(solved)
-    places = sorted({index for row in scores for index, score in row.items() if score > 0})
-    rank_of = {index: rank for rank, index in enumerate(places, start=1)}
-    return _in_order(solved, columns, rank_of)
+    worths = [{index: max(1, round(score * _SCALE)) for index, score in row.items() if score > 0} for row in scores]
+    if len(worths) == 1:
+        row = worths[0]
+        return [max(row, key=lambda index: (row[index], index), default=None)]
+    return _in_order(worths, _heaviest_matching(_lexicographic_weights(worths)))
 
 
-def _whole(score: float) -> int:
-    return max(1, round(score * _SCALE))
+def _lexicographic_weights(worths: Sequence[Mapping[int, int]]) -> list[dict[int, int]]:
+    """Return one number for each pair: in its highest digits the score, then 1 for a match, then how late it is.
 
-
-def _best_weights(row: Mapping[int, float], rows: int) -> dict[int, int]:
-    """Return the weights of one row: the score in the higher digits, a match in the lowest.
-
-    No row needs more columns than there are rows: of its best ones the other rows leave one free.
+    Lateness has a bit for each actual step, the highest for the earliest: of two sets of steps the one with the later
+    earliest step is better, whatever follows. No row needs more columns than there are rows: of its best ones the
+    others leave one free.
     """
-    weights = {index: _whole(score) * (rows + 1) + 1 for index, score in row.items() if score > 0}
-    if len(weights) <= rows:
-        return weights
-    best = sorted(weights, key=lambda index: (weights[index], index), reverse=True)[:rows]
-    return {index: weights[index] for index in best}
+    best = [sorted(row, key=lambda index: (row[index], index), reverse=True)[: len(worths)] for row in worths]
+    columns = sorted({index for row in best for index in row}, reverse=True)
+    earliness = {index: 1 << at for at, index in enumerate(columns)}
+    return [
+        {index: ((row[index] * (len(worths) + 1) + 1) << len(columns)) - earliness[index] for index in kept}
+        for row, kept in zip(worths, best, strict=True)
+    ]
 
 
-class _Hungarian:
-    """A maximum-weight matching, with potentials: those of a row and a column add up to at least their weight.
+def _heaviest_matching(weights: Sequence[Mapping[int, int]]) -> list[int | None]:
+    """Return the column of each row, or None, so that the sum of the weights is the highest.
 
-    Args:
-        weights: For each row the weights by column.
-        rows: Number of rows.
-        may_drop: Whether rows may stay without a column, at the weight 0. Else all rows get one.
-        prices: The potentials that columns start with; 0 by default, and needed where rows may be dropped.
+    This is the Hungarian method (Kuhn, 1955): row after row is matched along the cheapest alternating path. The
+    potential of a row and the price of a column add up to at least their weight, and to no more where they are
+    matched. A path ends at a free column, or at a row that stays without one.
     """
-
-    def __init__(self, weights: _Edges, rows: int, *, may_drop: bool, prices: Mapping[int, int] | None = None) -> None:
-        self.weights = weights
-        self.column_of: list[int | None] = [None] * rows
-        self.row_of: dict[int, int] = {}
-        self.prices = {column: 0 for row in weights for column in row} | dict(prices or {})
-        self._may_drop = may_drop
-        self.potentials = [
-            max((weight - self.prices[column] for column, weight in row.items()), default=0) for row in weights
-        ]
-
-    def fill(self) -> None:
-        """Match all rows: first those that find a tight column free, then those with the most to gain."""
-        waiting = []
-        for row in range(len(self.weights)):
-            column = next((column for column in self.tight(row) if column not in self.row_of), None)
-            if column is None:
-                waiting.append(row)
-            else:
-                self._match(row, column)
-        for row in sorted(waiting, key=self.potentials.__getitem__, reverse=True):
-            self._augment(row)
-
-    def tight(self, row: int) -> Iterable[int]:
-        """Yield the columns that some best matching may give to a row."""
-        potential, prices = self.potentials[row], self.prices
-        return (column for column, weight in self.weights[row].items() if potential + prices[column] == weight)
-
-    def _match(self, row: int, column: int) -> None:
-        self.column_of[row] = column
-        self.row_of[column] = row
-
-    def _augment(self, start: int) -> None:
-        """Match one more row along the cheapest alternating path, found as by Dijkstra.
-
-        It ends at a column that is free, or at a row that is left without one.
-        """
-        prices, potentials = self.prices, self.potentials
-        distance_of: dict[int, int] = {}
-        reached_from: dict[int, int] = {}
-        row_distances = {start: 0}
-        closed: dict[int, int] = {}
+    prices = {column: 0 for row in weights for column in row}
+    potentials = [max(row.values(), default=0) for row in weights]
+    column_of: list[int | None] = [None] * len(weights)
+    row_of: dict[int, int] = {}
+    # Rows of equal weights lead to the same columns at the same cost: a path passes one of them.
+    first_of_kind: dict[frozenset[tuple[int, int]], int] = {}
+    kinds = [first_of_kind.setdefault(frozenset(weights[row].items()), row) for row in range(len(weights))]
+    for start in sorted(range(len(weights)), key=potentials.__getitem__, reverse=True):
+        costs: dict[int, int] = {}
+        came_from: dict[int, int] = {}
+        passed = {start: 0}  # by row the cost of the path so far
         waiting: list[tuple[int, int]] = []
-        row, distance = start, 0
-        end: int | None = None  # the cost of the best end known, the free column there, and the row before it
-        end_column: int | None = None
-        end_row = start
+        seen_kinds: dict[int, int] = {}
+        row, cost = start, 0
+        end, last_row, last_column = potentials[start], start, None
         while True:
-            potential = potentials[row]
-            if self._may_drop and (end is None or distance + potential < end):
-                end, end_column, end_row = distance + potential, None, row
-            base = distance + potential
-            for column, weight in self.weights[row].items():
-                cost = base + prices[column] - weight
-                if (end is not None and cost >= end) or cost >= distance_of.get(column, cost + 1):
-                    continue
-                distance_of[column] = cost
-                if column in self.row_of:
-                    reached_from[column] = row
-                    heappush(waiting, (cost, column))
-                else:
-                    end, end_column, end_row = cost, column, row
-            while waiting and (waiting[0][1] in closed):
+            base = cost + potentials[row]
+            if base < end:
+                end, last_row, last_column = base, row, None
+            if base < seen_kinds.get(kinds[row], base + 1):
+                seen_kinds[kinds[row]] = base
+                for column, weight in weights[row].items():
+                    there = base + prices[column] - weight
+                    if there < end and there < costs.get(column, end):
+                        costs[column], came_from[column] = there, row
+                        if column in row_of:
+                            heappush(waiting, (there, column))
+                        else:
+                            end, last_row, last_column = there, row, column
+            while waiting and row_of[waiting[0][1]] in passed:
                 heappop(waiting)
-            if not waiting or (end is not None and waiting[0][0] >= end):
+            if not waiting or waiting[0][0] >= end:
                 break
-            distance, column = heappop(waiting)
-            closed[column] = distance
-            row = self.row_of[column]
-            row_distances[row] = distance
-        if end is None:
-            raise ValueError("no matching gives a column to each row")
-        for each, at in row_distances.items():
+            cost, column = heappop(waiting)
+            row = row_of[column]
+            passed[row] = cost
+        for each, at in passed.items():
             potentials[each] -= end - at
-        for each, at in closed.items():
-            prices[each] += end - at
-        self._flip(start, end_row, end_column, reached_from)
-
-    def _flip(self, start: int, row: int, column: int | None, reached_from: Mapping[int, int]) -> None:
-        """Give each row of a path, from its end back, the column after it."""
-        while True:
-            before = self.column_of[row]
-            self.column_of[row] = column
-            if column is not None:
-                self.row_of[column] = row
-            if row == start or before is None:
-                return
-            column, row = before, reached_from[before]
+            if (matched := column_of[each]) is not None:
+                prices[matched] += end - at
+        while True:  # from the end of the path back each row gets the column after it
+            before, column_of[last_row] = column_of[last_row], last_column
+            if last_column is not None:
+                row_of[last_column] = last_row
+            if before is None:
+                break
+            last_column, last_row = before, came_from[before]
+    return column_of
 
 
-def _latest_columns(solved: _Hungarian) -> list[int]:
-    """Return the columns of the best matching whose earliest column is the latest, then its second earliest, and so on.
+def _in_order(worths: Sequence[Mapping[int, int]], column_of: list[int | None]) -> list[int | None]:
+    """Let any two rows swap their columns if the total stays and the later row then has the later column.
 
-    The columns that best matchings can use together are the bases of a matroid: taking the latest that still fits,
-    again and again, is best. Whether one more fits is asked by a search for an alternating path.
+    A row without a column counts as one with the earliest.
     """
-    rows_of: dict[int, int] = {}  # by column the rows of its tight pairs, as bits
-    for row in range(len(solved.weights)):
-        for column in solved.tight(row):
-            rows_of[column] = rows_of.get(column, 0) | 1 << row
-    needed = [column for column, price in solved.prices.items() if price > 0]
-    others = sorted((column for column in rows_of if solved.prices[column] == 0), reverse=True)
-    matching = _BitMatching(rows_of, len(solved.weights))
-    chosen: list[int] = []
-    for column in (*needed, *others):
-        if len(chosen) == len(solved.row_of):
-            break
-        if matching.add(column):
-            chosen.append(column)
-    return sorted(chosen)
-
-
-class _BitMatching:
-    """A matching that grows by columns, each of which may have any of some rows."""
-
-    def __init__(self, rows_of: Mapping[int, int], rows: int) -> None:
-        self._rows_of = rows_of
-        self._column_of: list[int] = [0] * rows
-        self._free = self._open = (1 << rows) - 1
-
-    def add(self, start: int) -> bool:
-        """Match one more column, and say whether that was possible with those already matched."""
-        unseen, columns = self._open, [start]
-        reached_from: dict[int, int] = {}
-        while columns:
-            column = columns.pop()
-            found = self._rows_of[column] & unseen
-            free = found & self._free
-            if free:
-                row = free.bit_length() - 1
-                self._free ^= 1 << row
-                self._take(row, column, start, reached_from)
-                return True
-            unseen ^= found
-            while found:
-                row = found.bit_length() - 1
-                found ^= 1 << row
-                reached_from[row] = column
-                columns.append(self._column_of[row])
-        self._open = unseen  # no path leads out of the rows seen, and none ever will
-        return False
-
-    def _take(self, row: int, column: int, start: int, reached_from: Mapping[int, int]) -> None:
-        row_before = {self._column_of[each]: each for each in reached_from}
-        while True:
-            self._column_of[row] = column
-            if column == start:
-                return
-            row = row_before[column]
-            column = reached_from[row]
-
-
-def _in_order(solved: _Hungarian, columns: Sequence[int], rank_of: Mapping[int, int]) -> list[int | None]:
-    """Give the columns to rows so that later rows have later columns, by pairs that are tight.
-
-    The sum of row × rank is the highest. Rows without a column share as many places of rank 0, which only those can
-    have that best matchings may leave out: the ones with potential 0.
-    """
-    rows = len(solved.weights)
-    without = rows - len(columns)
-    ranks = [0] * without + [rank_of[column] for column in columns]
-    place_of = {column: place for place, column in enumerate(columns, start=without)}
-    weights = []
-    for row in range(rows):
-        tight = {place_of[column] for column in solved.tight(row) if column in place_of}
-        if solved.potentials[row] == 0:
-            tight.update(range(without))
-        # The place that the row has in the plain order comes first: where it can be had, it costs no search.
-        ordered = [place for place in (row,) if place in tight] + sorted(tight - {row})
-        weights.append({place: 2 * (row + 1) * ranks[place] for place in ordered})
-    prices = [0]
-    for row in range(1, rows):  # with these prices each row likes best the place that it has in the plain order
-        prices.append(prices[-1] + (ranks[row] - ranks[row - 1]) * (2 * row + 1))
-    ordered_rows = _Hungarian(weights, rows, may_drop=False, prices=dict(enumerate(prices)))
-    ordered_rows.fill()
-    return [None if place is None or place < without else columns[place - without] for place in ordered_rows.column_of]
+    places = [-1 if column is None else column for column in column_of]
+    gains = [{-1: 0, **row} for row in worths]
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for row, later in combinations(range(len(places)), 2):
+            column, other = places[row], places[later]
+            if column <= other or column not in gains[later] or other not in gains[row]:
+                continue
+            if gains[row][column] + gains[later][other] == gains[row][other] + gains[later][column]:
+                places[row], places[later] = other, column
+                is_changed = True
+    return [None if column < 0 else column for column in places]

@@ -1,15 +1,21 @@
-"""Comparing outputs as JSON values, or as texts where no media type says more."""
+"""Comparing outputs as JSON values of any depth, or as texts where no media type says more."""
 
+import json
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
-from graphrag_eval_lc.matching.json_equality import ComparableJson, first_difference
 from graphrag_eval_lc.matching.matchers import CutOutput, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
 _SHORT = 60
+_LONGEST_PLACE = 160
+_MISSING = object()
 
 
 def parse_json_output(output: Any) -> Any:
@@ -32,6 +38,98 @@ def parse_json_output(output: Any) -> Any:
         raise UnreadableOutput(f"the output is not JSON: {_short_text(output)}") from problem
 
 
+class ComparableJson:
+    """A JSON value that may be compared with many others.
+
+    Values are equal as in graphrag-eval: numbers by value, true as 1, and NaN equal to NaN.
+
+    Args:
+        value: See the attribute.
+
+    Attributes:
+        value: The JSON value.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def equals(self, other: "ComparableJson") -> bool:
+        """Return whether the values are equal."""
+        if self._is_plain and other._is_plain:
+            try:
+                return bool(self.value == other.value)
+            except RecursionError:
+                pass
+        return first_difference(self.value, other.value) is None
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether Python compares the value as it should, and fast: no NaN, not too deep, nothing that is not JSON."""
+        try:
+            json.dumps(self.value, allow_nan=False)
+        except (ValueError, TypeError, RecursionError):
+            return False
+        return True
+
+
+def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
+    """Return where two JSON values first differ, and what stands there: "nothing" where a part is missing.
+
+    The walk has a stack of its own, as deep values would exhaust the interpreter's. Of a place with a long name, as in
+    deep values, the middle is left out.
+
+    Returns:
+        The place and both parts; None where the values are equal.
+
+    Example:
+        >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
+        ('rows[1]', 2, 3)
+    """
+    levels: list[Iterator[tuple[str, Any, Any]]] = [iter([("", found, expected)])]
+    path: list[str] = []
+    while levels:
+        for part, one, other in levels[-1]:
+            path[len(levels) - 1 :] = [part]
+            inner = _parts(one, other)
+            if inner is not None:
+                levels.append(inner)
+                break
+            if not _are_leaves_equal(one, other):
+                one, other = ("nothing" if each is _MISSING else each for each in (one, other))
+                return _place(path), one, other
+        else:
+            levels.pop()
+    return None
+
+
+def _parts(found: Any, expected: Any) -> Iterator[tuple[str, Any, Any]] | None:
+    """Return the parts of two objects or two arrays, in the order of the expected one; None for all else."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        keys = (*expected, *(key for key in found if key not in expected))
+        return ((f".{key}", found.get(key, _MISSING), expected.get(key, _MISSING)) for key in keys)
+    if isinstance(found, list) and isinstance(expected, list):
+        pairs = enumerate(zip_longest(found, expected, fillvalue=_MISSING))
+        return ((f"[{index}]", one, other) for index, (one, other) in pairs)
+    return None
+
+
+def _are_leaves_equal(left: Any, right: Any) -> bool:
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
+        return math.isnan(right)
+    try:
+        return bool(left == right)
+    except RecursionError:  # deep values of other kinds, such as tuples
+        return False
+
+
+def _place(parts: list[str]) -> str:
+    text = "".join(parts).removeprefix(".")
+    if len(text) <= _LONGEST_PLACE:
+        return text
+    half = _LONGEST_PLACE // 2
+    return f"{text[:half]}…{text[-half:]} ({len(parts) - 1:,} levels deep)"
+
+
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
@@ -46,7 +144,7 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, str(problem), unreadable=str(problem))
     if expected.equals(found):
         return explained(1.0, "the same JSON value")
-    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), _none)
+    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), float)  # not near at all
 
 
 def _comparable(step: StepView) -> ComparableJson:
@@ -54,7 +152,7 @@ def _comparable(step: StepView) -> ComparableJson:
 
 
 def _json_difference(found: Any, expected: Any) -> str:
-    place, found, expected = first_difference(found, expected)
+    place, found, expected = first_difference(found, expected) or ("", found, expected)
     where = f" at {place}" if place else ""
     return f"another JSON value{where}: {_short_text(found)} instead of {_short_text(expected)}"
 
@@ -72,24 +170,18 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
     is_beginning = isinstance(expected, str) and isinstance(found, str) and expected.startswith(found)
     if cut is not None and is_beginning and len(expected) == actual.get("full_length"):
         return explained(0.0, f"{cut}, and so far it is the same text", is_undecided=True, cut=cut)
-    return StepScore(0.0, lambda: _text_difference(found, expected), _none)
+    return StepScore(0.0, lambda: _text_difference(found, expected), float)  # not near at all
 
 
 def _text_difference(found: Any, expected: Any) -> str:
-    start = _common_length(expected, found) if isinstance(expected, str) and isinstance(found, str) else 0
+    start = 0
+    if isinstance(expected, str) and isinstance(found, str):
+        pairs = enumerate(zip(expected, found, strict=False))
+        start = next((index for index, (one, other) in pairs if one != other), min(len(expected), len(found)))
     if start > _SHORT:
         where = f"another text from character {start + 1:,} on"
         return f"{where}: {_short_text(found[start:])!r} instead of {_short_text(expected[start:])!r}"
     return f"another text: {_short_text(found)} instead of {_short_text(expected)}"
-
-
-def _none() -> float:
-    return 0.0
-
-
-def _common_length(left: str, right: str) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _short_text(value: Any) -> str:

@@ -14,7 +14,6 @@ from graphrag_eval_lc.matching.outputs import value_at
 from graphrag_eval_lc.registry.step_kinds import (
     MatcherKey,
     Reads,
-    ShownAs,
     StepKind,
     built_in_step_kinds,
     custom_step_kinds,
@@ -32,13 +31,7 @@ ComparisonOutcome: TypeAlias = Literal["match", "mismatch", "undecided"]
 class StepView(Mapping[str, Any]):
     """A step as matchers read it: a read-only mapping that parses its output at most once.
 
-    Args:
-        step: The step.
-        defaults: Values of keys that the step lacks or has as null.
-        id_column: See the attribute.
-        tool: See the attribute.
-        declared: See the attribute.
-        rows: See the attribute.
+    It has the keys of the step, and those of the defaults that the step lacks or has as null.
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
@@ -95,16 +88,8 @@ class StepView(Mapping[str, Any]):
         Raises:
             UnreadableOutput: As ``compute`` raised it, again at each call.
         """
-        key = ("step", compute)
-        if key not in self._parsed:
-            try:
-                self._parsed[key] = compute(self)
-            except UnreadableOutput as error:
-                self._parsed[key] = _bare(error)
-        outcome = self._parsed[key]
-        if isinstance(outcome, UnreadableOutput):
-            raise _again(outcome)
-        return outcome  # type: ignore[no-any-return]
+        kept: Parsed = self._kept(("step", compute), compute, self)
+        return kept
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
         """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``.
@@ -115,19 +100,33 @@ class StepView(Mapping[str, Any]):
         Raises:
             UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing where the config says.
         """
-        if parse not in self._parsed:
+        kept: Parsed = self._kept(parse, self._read_by, parse)
+        return kept
+
+    def _read_by(self, parse: Callable[[Any], Parsed]) -> Parsed:
+        try:
+            value = parse(self._to_be_read())
+        except CutOutput as error:
+            raise (error if (cut := self.cut_by_capture) is None else CutOutput(f"{cut} ({error})")) from None
+        self.is_read = True
+        return value
+
+    def _kept(self, key: object, compute: Callable[[Any], Any], argument: Any) -> Any:
+        """Return what is kept under a key; an error is raised as a copy.
+
+        Of an error the frames are dropped that it went through: they hold the step, which is to hold the error, and
+        such a ring would keep whole responses in memory until the garbage collector comes by.
+        """
+        if key not in self._parsed:
             try:
-                self._parsed[parse] = parse(self._to_be_read())
-                self.is_read = True
-            except CutOutput as error:
-                cut = self.cut_by_capture
-                self._parsed[parse] = _bare(error) if cut is None else CutOutput(f"{cut} ({error})")
+                self._parsed[key] = compute(argument)
             except UnreadableOutput as error:
-                self._parsed[parse] = _bare(error)
-        outcome = self._parsed[parse]
+                error.__traceback__ = error.__context__ = error.__cause__ = None
+                self._parsed[key] = error
+        outcome = self._parsed[key]
         if isinstance(outcome, UnreadableOutput):
-            raise _again(outcome)
-        return outcome  # type: ignore[no-any-return]
+            raise _copied(outcome)
+        return outcome
 
     def is_read_by(self, parse: Callable[[Any], Any]) -> bool:
         """Return whether a function can parse the output."""
@@ -158,17 +157,7 @@ class StepView(Mapping[str, Any]):
         return found if declared.path is None else value_at(found, declared.path)
 
 
-def _bare(error: UnreadableOutput) -> UnreadableOutput:
-    """Return an error without the frames that it went through: these hold the step, which is to hold the error.
-
-    Such a ring would keep whole responses in memory until the garbage collector comes by.
-    """
-    error.__traceback__ = error.__context__ = error.__cause__ = None
-    return error
-
-
-def _again(error: UnreadableOutput) -> UnreadableOutput:
-    """Return a copy of an error that is kept, to be raised."""
+def _copied(error: UnreadableOutput) -> UnreadableOutput:
     try:
         return copy(error)
     except Exception:  # one of a user's own that cannot be copied
@@ -289,36 +278,26 @@ def register_matcher(
 
 def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
     """Return the step kind of a matcher, with all else that is known of such steps without it."""
-    own = StepKind(
-        key=" with ".join(part for part in key if part is not None),
-        serves=(key,),
-        matcher=matcher,
-        fulfilled_by=others,
-        reads=reads or "output",
-        shown_as=_shown_as(key),
+    built_in, name = built_in_step_kinds(), key[0]
+    known = built_in.get(key) or (built_in.get((name, None)) if name is not None else None)
+    # Shown as without the matcher: by the name where there is one, else by the media type.
+    shown = (
+        kind.shown_as for served, kind in built_in.items() if (served == key if name is None else name in kind.names)
     )
-    built_in = built_in_step_kinds()
-    known = built_in.get(key) or (built_in.get((key[0], None)) if key[0] is not None else None)
+    own: dict[str, Any] = {
+        "key": " with ".join(part for part in key if part is not None),
+        "serves": (key,),
+        "matcher": matcher,
+        "fulfilled_by": others,
+        "shown_as": next(shown, "text"),
+    }
     if known is None or reads not in (None, known.reads):
-        return own
-    return replace(known, key=own.key, serves=(key,), matcher=matcher, fulfilled_by=others, shown_as=own.shown_as)
-
-
-def _shown_as(key: MatcherKey) -> ShownAs:
-    """Return how steps are shown without the matcher: by their name where they have one, else by the whole key."""
-    name, _ = key
-    kinds = built_in_step_kinds()
-    same = [kind for served, kind in kinds.items() if (served == key if name is None else name in kind.names)]
-    return same[0].shown_as if same else "text"
+        return StepKind(reads=reads or "output", **own)
+    return replace(known, **own)
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered, those in place of a built-in one too.
-
-    Example:
-        >>> ("sparql_query", None) in custom_matchers()
-        False
-    """
+    """Return the matchers that users registered, those in place of a built-in one too."""
     built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
     return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 

@@ -1,16 +1,18 @@
 """Retrieval steps: the ids that they should find and those that they find, their score, and their measures."""
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, cast
+from functools import partial
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar, cast
 
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import document_text
-from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
@@ -20,6 +22,89 @@ from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
+
+Found = TypeVar("Found")
+
+_IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
+
+
+def alternatives(relevant: RelevantIds) -> list[list[Id]]:
+    """Return the groups of ids of which one will do; an id that is relevant of itself is a group of its own.
+
+    Example:
+        >>> alternatives({"doc-1": 2, "doc-2": 0}), alternatives(["doc-1", "doc-1"])
+        ([['doc-1']], [['doc-1']])
+    """
+    if isinstance(relevant, dict):
+        return [[identifier] for identifier, gain in relevant.items() if gain > 0]
+    groups = [entry for entry in relevant if isinstance(entry, list)]
+    return groups or [[identifier] for identifier in dict.fromkeys(cast("list[Id]", relevant))]
+
+
+def id_text(identifier: Id) -> str:
+    """Return an id as a text: a whole number without decimals, and an IRI without its angle brackets.
+
+    Example:
+        >>> id_text(1.0), id_text("<urn:1>"), id_text("01")
+        ('1', 'urn:1', '01')
+    """
+    if isinstance(identifier, float) and identifier.is_integer():
+        return str(int(identifier))
+    text = identifier if isinstance(identifier, str) else str(identifier)
+    iri = _IRI_IN_BRACKETS.fullmatch(text) if text.startswith("<") else None
+    return iri[1] if iri else text
+
+
+class WantedIds:
+    """The relevant ids of a reference step.
+
+    Ids compare as texts: the keys of a JSON object, such as gains, are always texts, and so are cells of SPARQL
+    results; and tools may write a number as a text.
+
+    Attributes:
+        given: The ids as they are given.
+        ids: The same as texts.
+        known: All that are relevant.
+    """
+
+    def __init__(self, given: RelevantIds) -> None:
+        self.given = given
+        self.ids = _as_texts(given)
+        groups = alternatives(self.ids)
+        self.known = frozenset(chain.from_iterable(groups))
+        is_grouped = any(len(group) > 1 for group in groups) or len(groups) != len(self.known)
+        self._groups = [frozenset(group) for group in groups] if is_grouped else None
+
+    def recall_at_k(self, found: "FoundIds", k: int | None) -> float:
+        """Return what ``metrics.recall_at_k`` does, from sets that are made once."""
+        top, groups = found.top(k), self._groups
+        if groups is None:
+            number, held = len(self.known), len(self.known & top)
+        else:
+            number, held = len(groups), sum(not top.isdisjoint(group) for group in groups)
+        most = number if k is None else min(k, number)
+        return min(held, most) / most
+
+
+class FoundIds:
+    """The ids that an actual step retrieved, as texts, by rank."""
+
+    def __init__(self, ids: Iterable[Id]) -> None:
+        self.ids = list(map(id_text, ids))
+        self._tops: dict[int | None, frozenset[str]] = {}
+
+    def top(self, k: int | None) -> frozenset[str]:
+        """Return the first k distinct ids, or all."""
+        if k not in self._tops:
+            self._tops[k] = frozenset(islice(dict.fromkeys(self.ids), k))
+        return self._tops[k]
+
+
+def _as_texts(relevant: RelevantIds) -> RelevantIds:
+    if isinstance(relevant, dict):  # of an id that is there as a number and as a text, the higher gain counts
+        return {id_text(each): gain for each, gain in sorted(relevant.items(), key=itemgetter(1))}
+    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
+    return cast("RelevantIds", texts)
 
 
 def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
@@ -31,7 +116,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     if not wanted.ids:
         return explained(0.0, "the reference step names no relevant documents")
     try:
-        relevant, found = _compared_ids(wanted, actual)
+        found = _found(actual, wanted)
     except CutOutput:
         raise  # which of the relevant ids stood behind the cut is not known
     except UnreadableOutput as problem:
@@ -41,14 +126,9 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = reference.once(_cut_off)
     k = actual.once(_cut_off) if k is None else k
-    score = relevant.recall_at_k(found, k)
+    score = wanted.recall_at_k(found, k)
     # Of many steps there are hundreds of thousands of pairs, so that these two are small.
-    return StepScore(score, partial(_reason, wanted.ids, relevant.ids, found.ids, k), _always(score))
-
-
-@lru_cache(maxsize=1024)
-def _always(score: float) -> Callable[[], float]:
-    return lambda: score
+    return StepScore(score, partial(_reason, wanted, found, k), partial(float, score))
 
 
 def _hint(output: object) -> str:
@@ -73,17 +153,16 @@ def _cut_off(step: StepView) -> int | None:
     return k
 
 
-def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: int | None) -> str:
-    top = list(dict.fromkeys(retrieved))[:k]
-    wanted = alternatives(relevant)
-    missing = [group for group in wanted if not any(identifier in top for identifier in group)]
+def _reason(wanted: WantedIds, found: FoundIds, k: int | None) -> str:
+    top, groups = found.top(k), alternatives(wanted.ids)
+    missing = [group for group in groups if top.isdisjoint(group)]
     where = f"the top {k}" if k is not None else f"the {len(top)} retrieved"
-    kind = "documents" if all(len(group) == 1 for group in wanted) else "groups of documents"
-    text = f"{len(wanted) - len(missing)} of {len(wanted)} relevant {kind} in {where}"
+    kind = "documents" if all(len(group) == 1 for group in groups) else "groups of documents"
+    text = f"{len(groups) - len(missing)} of {len(groups)} relevant {kind} in {where}"
     if not missing:
         return text
-    as_given = {id_text(identifier): str(identifier) for group in alternatives(given) for identifier in group}
-    return f"{text}; missing, e.g. {' or '.join(as_given.get(str(each), str(each)) for each in missing[0])}"
+    as_given = {id_text(each): str(each) for group in alternatives(wanted.given) for each in group}
+    return f"{text}; missing, e.g. {' or '.join(as_given[str(each)] for each in missing[0])}"
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
@@ -125,9 +204,7 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         >>> parse_relevant_ids([["doc-1", "doc-1b"], ["doc-2"]])
         [['doc-1', 'doc-1b'], ['doc-2']]
     """
-    if isinstance(value, Mapping):
-        return _gains(value)
-    if not _is_collection(value):
+    if not _is_collection(value) and not isinstance(value, Mapping):
         raise UnreadableOutput(f"relevant_ids is {value!r:.40}, no list and no mapping")
     groups = [entry for entry in value if _is_collection(entry)]
     if groups and len(groups) < len(value):
@@ -136,9 +213,21 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         raise UnreadableOutput("relevant_ids has a group without ids")
     if not value:
         raise UnreadableOutput("relevant_ids is empty")
-    for identifier in (each for group in groups for each in group) if groups else value:
-        _require_id(identifier)
-    return [list(group) for group in groups] if groups else list(value)
+    for each in chain.from_iterable(groups) if groups else value:
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise UnreadableOutput(f"relevant_ids has {each!r:.40}, which is no id")
+    if not isinstance(value, Mapping):
+        return [list(group) for group in groups] if groups else list(value)
+    for each, gain in value.items():
+        if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 <= gain < math.inf:
+            raise UnreadableOutput(f"relevant_ids gives {each!r:.40} the gain {gain!r:.40}, no number from 0")
+    if not any(value.values()):
+        raise UnreadableOutput("relevant_ids has no gain above 0")
+    return dict(value)
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
 
 
 def relevant_ids(reference: StepView) -> RelevantIds:
@@ -162,36 +251,17 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     return list[Id](identifier for identifier in _column_ids(results, column) if not identifier.startswith("_:"))
 
 
-def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
-    """Return the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
+def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[str]]:
+    """Return the relevant ids and those that the actual step retrieved, by rank, both as texts, which compare.
 
     Of SPARQL results these are the cells of the id column or, where there is no column of that name, of the column that
-    holds most of the relevant ids. They are texts, and so become the relevant ones.
+    holds most of the relevant ids.
 
     Raises:
         UnreadableOutput: The output of the actual step has no ids.
     """
-    wanted, found = _compared_ids(WantedIds(relevant), actual)
-    return wanted.ids, found.ids
-
-
-def _gains(value: Mapping[Any, Any]) -> RelevantIds:
-    for identifier, gain in value.items():
-        _require_id(identifier)
-        if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 <= gain < math.inf:
-            raise UnreadableOutput(f"relevant_ids gives {identifier!r:.40} the gain {gain!r:.40}, no number from 0")
-    if not any(value.values()):
-        raise UnreadableOutput("relevant_ids has no gain above 0" if value else "relevant_ids is empty")
-    return dict(value)
-
-
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
-
-
-def _require_id(identifier: Any) -> None:
-    if isinstance(identifier, bool) or not isinstance(identifier, str | int | float):
-        raise UnreadableOutput(f"relevant_ids has {identifier!r:.40}, which is no id")
+    wanted = WantedIds(relevant)
+    return wanted.ids, _found(actual, wanted).ids
 
 
 def _column_ids(results: SparqlResults, name: str) -> list[str]:
@@ -210,20 +280,18 @@ class _FoundInColumns:
         self._found: dict[str, FoundIds] = {}
 
     def of(self, column: str, wanted: WantedIds) -> FoundIds:
-        """Return those of a column; where there is none of that name, of the one that holds most of the wanted ids."""
-        names, faults = self._results.columns, self._results.faults
-        if column in faults:
-            raise UnreadableOutput(self._results.fault_of(column))
-        if column not in names:
-            if not names:
-                why = "".join(f"; {self._results.fault_of(name)}" for name in faults)
-                raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
-            column = max(names, key=lambda name: len(wanted.known & self._ids(name).top(None)))
-        return self._ids(column)
-
-    def _ids(self, column: str) -> FoundIds:
-        if column not in self._found:
-            self._found[column] = FoundIds([id_text(each) for each in _column_ids(self._results, column)])
+        """Return those of a column; if none has that name, of the one that holds most of the wanted ids."""
+        results = self._results
+        if column in results.faults:
+            raise UnreadableOutput(results.fault_of(column))
+        if not results.columns:
+            why = "".join(f"; {results.fault_of(name)}" for name in results.faults)
+            raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
+        for name in [column] if column in results.columns else results.columns:
+            if name not in self._found:
+                self._found[name] = FoundIds(_column_ids(results, name))
+        if column not in results.columns:
+            column = max(results.columns, key=lambda name: len(wanted.known & self._found[name].top(None)))
         return self._found[column]
 
 
@@ -235,11 +303,10 @@ def _found_documents(actual: StepView) -> FoundIds:
     return FoundIds(actual.parsed(parse_document_ids))
 
 
-def _compared_ids(wanted: WantedIds, actual: StepView) -> tuple[WantedIds, FoundIds]:
-    """Return both in a form that compares; see ``found_ids``."""
+def _found(actual: StepView, wanted: WantedIds) -> FoundIds:
     if actual.id_column is not None:
-        return wanted.texts, actual.once(_FoundInColumns).of(actual.id_column, wanted.texts)
-    return in_one_form(wanted, actual.once(_found_documents))
+        return actual.once(_FoundInColumns).of(actual.id_column, wanted)
+    return actual.once(_found_documents)
 
 
 class RetrievalPair(NamedTuple):
@@ -272,33 +339,28 @@ class RetrievalMeasures:
 
 
 def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) -> RetrievalMeasures:
-    """Measure the retrieval of a question.
+    """Measure the retrieval of a question, by the reference steps of retrieval that count.
 
     A reference step without relevant ids, or whose ids cannot be read, is neither measured nor missing.
-
-    Args:
-        pairs: The reference steps of retrieval that count.
-        config: What is measured.
     """
-    measured = RetrievalMeasures()
+    measured, text = RetrievalMeasures(), config.text
     for reference, actual, position in pairs:
-        relevant = _relevant_ids(reference)
-        texts = [text for text in _texts(reference) if text] if config.text.enabled else []
-        is_missing = position is None
-        if relevant is not None:
+        relevant = _readable(reference, relevant_ids) or []
+        texts = [each for each in _texts(reference) if each] if text.enabled else []
+        has_relevant, is_missing = bool(alternatives(relevant)), position is None
+        if has_relevant:
             measured.missing = (measured.missing or 0) + is_missing
         if texts:
             measured.text_missing = (measured.text_missing or 0) + is_missing
         if actual is None or position is None:
             continue
         record: dict[str, float | str] = {}
-        if relevant is not None:
+        if has_relevant:
             with _error_noted(record, RETRIEVAL_IDS):
-                scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
+                scores = ranking_scores(*found_ids(relevant, actual), config.parsed_measures())
                 record |= {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
         if texts and (found := _texts(actual)):
             with _error_noted(record, RETRIEVAL_TEXT):
-                text = config.text
                 scores = text_context_scores(found, texts, threshold=text.threshold, distance=text.distance)
                 record |= {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
         if record:
@@ -306,12 +368,11 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
     return measured
 
 
-def _relevant_ids(reference: StepView) -> RelevantIds | None:
+def _readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None:
     try:
-        relevant = relevant_ids(reference)
+        return read(step)
     except UnreadableOutput:
         return None
-    return relevant if alternatives(relevant) else None
 
 
 @contextmanager
@@ -320,8 +381,8 @@ def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
-        is_told = isinstance(problem, ValueError) and str(problem)
-        record[f"{prefix}error"] = str(problem) if is_told else f"{type(problem).__name__}: {problem}"
+        is_plain = isinstance(problem, ValueError) and str(problem)
+        record[f"{prefix}error"] = str(problem) if is_plain else f"{type(problem).__name__}: {problem}"
 
 
 def _texts(step: StepView) -> list[str]:
@@ -329,23 +390,9 @@ def _texts(step: StepView) -> list[str]:
 
     A document without text counts as an empty one: the others keep their ranks.
     """
-    try:
-        return step.parsed(_document_texts)
-    except UnreadableOutput:
-        return []
-
-
-def _document_texts(output: Any) -> list[str]:
-    documents = parse_json_output(output)
-    if not isinstance(documents, list):
-        return []
-    texts = [_text_or_empty(document) for document in documents]
-    return texts if any(texts) else []
-
-
-def _text_or_empty(document: Any) -> str:
-    text = document_text(document) or ""
-    return text if text.strip() else ""
+    documents = _readable(step, lambda step: step.parsed(parse_json_output))
+    texts = [document_text(each) or "" for each in documents] if isinstance(documents, list) else []
+    return [text if text.strip() else "" for text in texts] if any(map(str.strip, texts)) else []
 
 
 DOCUMENTS = StepKind(

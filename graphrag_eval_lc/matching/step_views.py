@@ -23,13 +23,8 @@ from graphrag_eval_lc.registry.step_kinds import (
 class StepViews:
     """Steps as the config has them read: under which names, from which outputs, as which kinds.
 
-    Args:
-        steps: The section on steps; None for its defaults.
-        sparql: How results are compared where the reference step does not say; None for the defaults.
-        retrieval: Which steps count as retrieval; None: those called ``retrieval``.
-
-    Attributes:
-        is_graded: Whether steps are worth their grades, not their scores.
+    Sections of the config that are not given have their defaults. ``is_graded`` says whether steps are worth their
+    grades, not their scores.
     """
 
     def __init__(
@@ -42,7 +37,11 @@ class StepViews:
         self.is_graded = steps.grading == "graded"
         self._tools = steps.names
         self._outputs = steps.outputs
-        self._kinds = _declared_kinds(steps) if steps.kinds else {}
+        # By the names of reference steps, without those of plugins that are gone; a step's own entry goes before that
+        # of a tool that is renamed to it.
+        known = step_kinds_by_key() if steps.kinds else {}
+        declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
+        self._kinds = {steps.names.get(name, name): kind for name, kind in declared.items()} | declared
         self._names = retrieval.document_step_names(steps.names)
         self._columns = retrieval.columns(steps.names)
         self._defaults = (sparql or SparqlConfig()).step_defaults()
@@ -97,27 +96,17 @@ class StepViews:
         """Return the kind that ``steps.kinds`` gives reference steps of a name; None where it gives none."""
         return self._kinds.get(name)
 
-    def shown_as(self, reference: StepView) -> ShownAs:
-        """Return how reports treat a reference step: as a query with rows, an IRI, or a text."""
-        return self.shown_as_of(str(reference.get("name")), self.own_kind_of(reference))
-
     def shown_as_of(self, name: str, kind: StepKind) -> ShownAs:
-        """Return how reports treat reference steps of a name, whose own kind is known."""
+        """Return how reports treat reference steps of a name and of a kind: as queries with rows, IRIs, or texts."""
         return kind.shown_as if name in self._kinds else shown_as(name, kind)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
-        """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
+        """Return the names of the actual steps that may fulfil a reference step of this name."""
         names = names_that_fulfil(name)
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
     def tools_called(self, names: Collection[str]) -> list[str]:
-        """Return the tools that ``steps.names`` gives these names, and the names that it gives no tool, sorted.
-
-        Example:
-            >>> views = StepViews(StepsConfig(names={"lookup": "autocomplete_search"}))
-            >>> views.tools_called(["autocomplete_search", "sparql_query"])
-            ['lookup', 'sparql_query']
-        """
+        """Return the tools that ``steps.names`` gives these names, and the names that it gives no tool, sorted."""
         tools = [tool for tool, name in self._tools.items() if name in names]
         return sorted({*tools, *names} - {self._tools[tool] for tool in tools if tool not in names})
 
@@ -129,16 +118,7 @@ class StepViews:
 
 
 def media_type_of(reference: StepView, name: str | None = None) -> str | None:
-    """Return the media type by which a reference step is compared: the one that it gives, or that it means.
-
-    Args:
-        reference: The reference step.
-        name: The name by which it is compared; None for its own.
-
-    Example:
-        >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))
-        'application/json'
-    """
+    """Return the media type by which a reference step is compared, under a name or its own: that it gives or means."""
     given = reference.get("output_media_type")
     name = str(reference.get("name")) if name is None else name
     return meant_media_type(name, given, reference.is_read_by) if given is None or isinstance(given, str) else None
@@ -151,13 +131,3 @@ def _has_ids(reference: StepView) -> bool:
         return bool(relevant_ids(reference))
     except UnreadableOutput:
         return False
-
-
-def _declared_kinds(steps: StepsConfig) -> dict[str, StepKind]:
-    """Return the kinds of ``steps.kinds`` by the names of reference steps; those of plugins that are gone are left out.
-
-    A step's own entry goes before that of a tool that is renamed to it.
-    """
-    known = step_kinds_by_key()
-    declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
-    return {steps.names.get(name, name): kind for name, kind in declared.items()} | declared

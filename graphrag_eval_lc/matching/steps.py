@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import fsum
 from typing import Any
 
@@ -19,13 +20,18 @@ from graphrag_eval_lc.config import (
 )
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.candidates import Candidates, StepDiagnosis, diagnosis_of
-from graphrag_eval_lc.matching.json_equality import deep_text
+from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
+from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.matching.steps_quality import StepsQuality, steps_quality
-from graphrag_eval_lc.matching.whole_assignment import best_total, whole_assignment
+from graphrag_eval_lc.matching.steps_quality import (
+    Place,
+    StepsQuality,
+    best_total,
+    steps_quality,
+    whole_assignment,
+)
 from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds
 
 Group = Sequence[Mapping[str, Any]]
@@ -65,92 +71,95 @@ class StepsMatch:
         failed: The indices of the steps that failed.
     """
 
-    def __init__(
-        self,
-        candidates: list[list[Candidates]],
-        actual_steps: list[StepView],
-        unreadable: dict[int, str | None],
-        cut: dict[int, str],
-        steps: StepsConfig,
-    ) -> None:
+    def __init__(self, candidates: list[list[Candidates]], actual_steps: list[StepView], steps: StepsConfig) -> None:
         self._candidates = candidates
-        self._cut = cut
         self._actual_steps = actual_steps
-        self._steps = steps
-        self._chosen: _Chosen | _Graded = (
-            _Graded(candidates, len(actual_steps))
-            if steps.grading == "graded"
-            else _Chosen(candidates, len(actual_steps), steps.scoring)
-        )
-        self.steps_score: float | None = self._chosen.score
+        self._is_graded = steps.grading == "graded"
+        self._groups = scored_groups(candidates, steps.counted)
+        self.steps_score: float | None
+        if self._is_graded:
+            self._actual_of = whole_assignment(candidates)
+            self._before = dict.fromkeys(self._groups, len(actual_steps))
+            self.steps_score = None if self.quality is None else self.quality.f1
+        else:
+            self.steps_score, self._actual_of, self._before = _walk(candidates, self._groups, len(actual_steps))
         self.matches: list[Match] = [
-            Match(group, reference, actual, of_step.worth(actual), of_step.reason(actual))
-            for (group, reference), actual in sorted(self._chosen.actual_of.items())
-            for of_step in (candidates[group][reference],)
+            Match(group, place, actual, each.worth(actual), each.reason(actual))
+            for (group, place), actual in sorted(self._actual_of.items())
+            for each in (candidates[group][place],)
         ]
         self.undecided = sum(
-            bool(references[index].undecided(before))
-            for group, before in self._chosen.before.items()
-            for references in (candidates[group],)
-            for index in range(len(references))
-            if references[index].is_open(self._chosen.actual_of.get((group, index)))
+            each.is_open(self._actual_of.get((group, place))) and bool(each.undecided(before))
+            for group, before in self._before.items()
+            for place, each in enumerate(candidates[group])
         )
         self.steps_score_upper = self._upper_score()
-        self._unreadable = unreadable
         self.repeated = _repeated_steps(actual_steps)
         self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
+
+    def _upper_score(self) -> float | None:
+        score = self.steps_score
+        if score is None or not any(each.undecided() for each in self._each()):
+            return None
+        if self._is_graded:
+            quality = steps_quality(self._candidates, {}, best_total(self._candidates, of_undecided=1.0))
+            upper = 0.0 if quality is None else quality.f1
+        else:
+            upper = _walk(self._candidates, self._groups, len(self._actual_steps), of_undecided=1.0)[0] or 0.0
+        return max(upper, score) if self.undecided or upper > score else None
+
+    def _each(self) -> Iterator[Candidates]:
+        return chain.from_iterable(self._candidates)
 
     @cached_property
     def diagnosis(self) -> list[list[StepDiagnosis]]:
         """For each group, scored or not, and each of its reference steps: the nearest actual step and why (not)."""
+        taken = frozenset(self._actual_of.values())
         return [
             [
-                diagnosis_of(
-                    candidates,
-                    self._actual_steps,
-                    matched=self._chosen.actual_of.get((group, index)),
-                    taken=self._chosen.taken,
-                    before=self._chosen.before.get(group),
-                )
-                for index, candidates in enumerate(references)
+                diagnosis_of(each, matched=self._actual_of.get((at, place)), taken=taken, before=self._before.get(at))
+                for place, each in enumerate(group)
             ]
-            for group, references in enumerate(self._candidates)
+            for at, group in enumerate(self._candidates)
         ]
 
     @cached_property
     def unreadable(self) -> dict[int, str]:
         """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
-        _ = self.diagnosis  # so that it does not matter what was asked for before
-        return {index: why for index, why in sorted(self._unreadable.items()) if why is not None}
+        made = self._made()
+        read = {index for index, step in enumerate(self._actual_steps) if step.is_read}
+        read |= {index for index, each, of_step in made if each.score > 0 and not of_step.finds_iris}
+        why = {index: each.unreadable for index, each, _ in reversed(made) if each.unreadable}
+        return {index: why[index] for index in sorted(why) if index not in read}
 
     @cached_property
     def cut(self) -> dict[int, str]:
         """By index of the actual step, of those that were compared: where its output ends before its end."""
-        _ = self.diagnosis  # so that it does not matter what was asked for before
-        return dict(sorted(self._cut.items()))
+        cut = {index: each.cut for index, each, _ in reversed(self._made()) if each.cut is not None}
+        return dict(sorted(cut.items()))
+
+    def _made(self) -> list[tuple[int, StepScore, Candidates]]:
+        """Return all comparisons, once the diagnosis has made its own: it must not matter what was asked for before."""
+        _ = self.diagnosis
+        return [(index, comparison, each) for each in self._each() for index, comparison in each.made.items()]
 
     @cached_property
     def quality(self) -> StepsQuality | None:
         """Recall, precision, F1 and order of all groups; None where there are no reference steps to score."""
-        if isinstance(self._chosen, _Graded):
-            return self._chosen.quality
-        _ = self.unreadable, self.cut  # so that more comparisons do not change them
-        return _Graded(self._candidates, len(self._actual_steps)).quality
-
-    def _upper_score(self) -> float | None:
-        """Return ``steps_score_upper``."""
-        score = self.steps_score
-        if score is None or not any(each.undecided() for references in self._candidates for each in references):
-            return None
-        upper = self._chosen.upper_score() or 0.0
-        return max(upper, score) if self.undecided or upper > score else None
+        if self._is_graded:
+            actual_of = self._actual_of
+        else:
+            _ = self.unreadable, self.cut  # so that more comparisons do not change them
+            actual_of = whole_assignment(self._candidates)
+        worths = {(at, place): self._candidates[at][place].worth(actual) for (at, place), actual in actual_of.items()}
+        return steps_quality(self._candidates, actual_of, worths)
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
         """Yield the reference steps of retrieval in the scored groups, each with the step that fulfils it."""
-        for group in self._chosen.groups:
-            for index, candidates in enumerate(self._candidates[group]):
+        for group in self._groups:
+            for place, candidates in enumerate(self._candidates[group]):
                 if candidates.is_retrieval:
-                    actual = self._chosen.actual_of.get((group, index))
+                    actual = self._actual_of.get((group, place))
                     step = None if actual is None else self._actual_steps[actual]
                     yield RetrievalPair(candidates.reference, step, actual)
 
@@ -160,11 +169,8 @@ class StepsMatch:
         fitting = {
             step.nearest for group in self.diagnosis for step in group if step.matched or step.outcome != "mismatch"
         }
-        return [
-            index
-            for index, step in enumerate(self._actual_steps)
-            if step.get("status") == "success" and index not in fitting
-        ]
+        failed = set(self.failed)
+        return [index for index in range(len(self._actual_steps)) if index not in fitting and index not in failed]
 
 
 def match_steps(
@@ -227,37 +233,24 @@ def match_steps(
 def match_viewed_steps(
     reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], steps: StepsConfig, views: StepViews
 ) -> StepsMatch:
-    """Match steps as ``match_steps`` does, with what is the same for all questions of a configuration.
-
-    Args:
-        reference_steps: The groups in order.
-        actual_steps: The steps that the agent took, in order.
-        steps: How steps are scored and graded.
-        views: How the config has steps read.
+    """Match steps as ``match_steps`` does, with ``views`` that are the same for all questions of a configuration.
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
     """
-    _refuse_lists_as_names(reference_steps)
-    actual = [views.actual_view(step) for step in actual_steps]
-    unreadable: dict[int, str | None] = {}
-    cut: dict[int, str] = {}
-    candidates = [
-        [Candidates(views.reference_view(step), actual, unreadable, cut, views) for step in group]
-        for group in reference_steps
-    ]
-    return StepsMatch(candidates, actual, unreadable, cut, steps)
-
-
-def _refuse_lists_as_names(reference_steps: Sequence[Group]) -> None:
-    for index, group in enumerate(reference_steps):
+    for at, group in enumerate(reference_steps):
         for place, step in enumerate(group):
             if not isinstance(name := step.get("name"), Hashable):
                 raise DatasetError(
                     f"the name of a reference step is {name!r:.60}, which is no text",
-                    key=f"reference_steps[{index}][{place}].name",
+                    key=f"reference_steps[{at}][{place}].name",
                     hint="Give the name of one step kind or tool.",
                 )
+    actual = [views.actual_view(step) for step in actual_steps]
+    candidates = [
+        [Candidates(views.reference_view(step), actual, views) for step in group] for group in reference_steps
+    ]
+    return StepsMatch(candidates, actual, steps)
 
 
 def custom_matchers_for(
@@ -267,31 +260,21 @@ def custom_matchers_for(
     retrieval: RetrievalConfig | None = None,
     kinds: Mapping[str, str] | None = None,
 ) -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered for some of these reference steps.
-
-    Args:
-        reference_steps: The steps of any number of questions.
-        names: As in ``match_steps``.
-        retrieval: As in ``match_steps``.
-        kinds: As in ``match_steps``.
-    """
-    unused = custom_matchers()
+    """Return the matchers that users registered for these reference steps; the rest is as in ``match_steps``."""
+    unused, kinds_of_users = custom_matchers(), custom_step_kinds()
     used: dict[MatcherKey, Matcher] = {}
     views = StepViews(StepsConfig(names=dict(names or {}), kinds=dict(kinds or {})), retrieval=retrieval)
-    kinds_of_users = custom_step_kinds()
     seen: set[tuple[str, str | None, StepKind]] = set()
     for step in reference_steps if unused else ():
         reference = views.reference_view(step)
-        name, media_type = views.compared_by(reference)
         kind = views.kind_of(reference)
-        if (name, media_type, kind) in seen:
-            continue
-        seen.add((name, media_type, kind))
+        sort = name, media_type, _ = (*views.compared_by(reference), kind)
         is_declared = kind is views.declared_kind_of(str(reference.get("name")))
-        for key in list(unused):
+        for key in () if sort in seen else list(unused):
             fits = not is_declared and key[0] in (None, name) and key[1] in (None, media_type)
             if fits or kinds_of_users[key] is kind:
                 used[key] = unused.pop(key)
+        seen.add(sort)
     return used
 
 
@@ -301,105 +284,52 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
     seen: set[tuple[str, str]] = set()
     repeated = []
     for index, step in enumerate(actual_steps):
-        name = str(step.get("name"))
+        name, args = str(step.get("name")), step.get("args")
         if names[name] > 1:
-            call = (name, _call_text(step.get("args")))
+            try:
+                call = (name, repr(sorted(args.items()) if isinstance(args, Mapping) else args))
+            except (TypeError, ValueError, RecursionError):  # keys without an order, or what cannot be written
+                continue
             if call in seen:
                 repeated.append(index)
             seen.add(call)
     return repeated
 
 
-def _call_text(args: Any) -> str:
-    """Return a call's arguments as a text that is the same in any order."""
-    try:
-        return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
-    except RecursionError:
-        return deep_text(args)
-    except (TypeError, ValueError):  # keys that have no order, or what cannot be written
-        return str(id(args))
+def _walk(
+    candidates: Sequence[Sequence[Candidates]], groups: Sequence[int], step_count: int, of_undecided: float = 0.0
+) -> tuple[float | None, dict[Place, int], dict[int, int]]:
+    """Match the groups that count, from the last one back, each in the best way.
 
+    ``of_undecided`` is what an undecided comparison scores.
 
-class _Chosen:
-    """Which actual step fulfils which reference step, and the score that follows.
-
-    ``groups`` are the groups that count for the score. ``before`` holds, for each of them that was matched, the index
-    that its actual steps had to come before. ``of_undecided`` is what an undecided comparison scores.
+    Returns:
+        The score; the actual step of each reference step that is matched; and for each group that was reached the index
+        that its actual steps had to come before.
     """
-
-    def __init__(
-        self,
-        candidates: Sequence[Sequence[Candidates]],
-        step_count: int,
-        scoring: Scoring,
-        of_undecided: float = 0.0,
-    ) -> None:
-        self._candidates = candidates
-        self._step_count = step_count
-        self._scoring = scoring
-        self._of_undecided = of_undecided
-        self.groups = scored_groups(candidates, scoring)
-        self.actual_of: dict[tuple[int, int], int] = {}
-        self.before: dict[int, int] = {}
-        before, totals = step_count, []
-        for group in reversed(self.groups):
-            totals.append(self._fill(group, candidates[group], before))
-            matched = [index for (of_group, _), index in self.actual_of.items() if of_group == group]
-            if len(matched) < len(candidates[group]):
-                break
-            before = min(matched)
-        self.score = fsum(totals) / len(self.groups) if self.groups else None
-
-    @property
-    def taken(self) -> set[int]:
-        return set(self.actual_of.values())
-
-    def upper_score(self) -> float | None:
-        """Return the score where undecided comparisons are matches in full."""
-        return _Chosen(self._candidates, self._step_count, self._scoring, of_undecided=1.0).score
-
-    def _fill(self, group: int, references: Sequence[Candidates], before: int) -> float:
-        """Match one group in the best way and return its score, 0 to 1."""
-        compared = [
-            candidates.latest_best(before) if len(references) == 1 else candidates.compared(before)
-            for candidates in references
+    actual_of: dict[Place, int] = {}
+    before_of: dict[int, int] = {}
+    before, totals = step_count, []
+    for at in reversed(groups):
+        group = candidates[at]
+        compared = [each.latest_best(before) if len(group) == 1 else each.compared(before) for each in group]
+        scores = [
+            {
+                index: score
+                for index, pair in row.items()
+                if (score := of_undecided if pair.is_undecided else pair.score)
+            }
+            for row in compared
         ]
-        scores = [{index: score for index, pair in row.items() if (score := self._score(pair)) > 0} for row in compared]
-        self.before[group] = before
-        assigned = best_assignment(scores)
-        self.actual_of |= {
-            (group, reference): actual for reference, actual in enumerate(assigned) if actual is not None
-        }
+        assigned = {place: index for place, index in enumerate(best_assignment(scores)) if index is not None}
+        actual_of |= {(at, place): index for place, index in assigned.items()}
+        before_of[at] = before
         # Summed exactly, so that the mean of equal scores is that score.
-        return fsum(scores[at][actual] for at, actual in enumerate(assigned) if actual is not None) / len(references)
-
-    def _score(self, pair: StepScore) -> float:
-        return self._of_undecided if pair.is_undecided else pair.score
-
-
-class _Graded:
-    """Which actual step fulfils which reference step of all groups, each group for itself, and what follows.
-
-    Its attributes are those of ``_Chosen``; no step has to come before another.
-    """
-
-    def __init__(self, candidates: Sequence[Sequence[Candidates]], step_count: int) -> None:
-        self._candidates = candidates
-        self.groups = scored_groups(candidates, "all_groups")
-        self.actual_of = whole_assignment(candidates)
-        self.before = dict.fromkeys(self.groups, step_count)
-        worths = {(group, at): candidates[group][at].worth(actual) for (group, at), actual in self.actual_of.items()}
-        self.quality = steps_quality(candidates, self.actual_of, worths)
-        self.score = None if self.quality is None else self.quality.f1
-
-    @property
-    def taken(self) -> set[int]:
-        return set(self.actual_of.values())
-
-    def upper_score(self) -> float | None:
-        """Return the score where undecided comparisons are matches in full."""
-        upper = steps_quality(self._candidates, {}, best_total(self._candidates, of_undecided=1.0))
-        return None if upper is None else upper.f1
+        totals.append(fsum(scores[place][index] for place, index in assigned.items()) / len(group))
+        if len(assigned) < len(group):
+            break
+        before = min(assigned.values())
+    return (fsum(totals) / len(groups) if groups else None), actual_of, before_of
 
 
 def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:

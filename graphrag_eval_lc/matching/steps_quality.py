@@ -1,13 +1,18 @@
-"""How well all groups of reference steps were fulfilled: recall, precision, F1, and the order of the steps."""
+"""How well the reference steps of all groups were fulfilled: by which steps, recall, precision, F1 and order."""
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from math import fsum
+from itertools import groupby, islice
+from math import fsum, isclose
+from typing import Final
 
+from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_ORDER, STEPS_PRECISION, STEPS_RECALL
+
+# Divided by the number of reference steps: how many changes are tried at most for a better order.
+_EFFORT: Final = 100_000
 
 Place = tuple[int, int]
 """A reference step: the index of its group, and its own in the group."""
@@ -23,10 +28,6 @@ class StepsQuality:
             their names; 0 without such a call.
         order: Of the pairs of matched steps from different groups the share that stands in the order of the reference;
             1 where there is no pair.
-
-    Example:
-        >>> StepsQuality(recall=1.0, precision=0.2, order=1.0).f1
-        0.33333333333333337
     """
 
     recall: float
@@ -52,13 +53,7 @@ class StepsQuality:
 def steps_quality(
     candidates: Sequence[Sequence[Candidates]], actual_of: Mapping[Place, int], worths: Mapping[Place, float]
 ) -> StepsQuality | None:
-    """Return how well the reference steps were fulfilled; None where there are none.
-
-    Args:
-        candidates: The reference steps, by group.
-        actual_of: For each reference step that is matched the index of its actual step, each used once.
-        worths: What these are worth, 0 to 1.
-    """
+    """Return how well the reference steps were fulfilled, by which actual steps, worth how much; None without any."""
     references = sum(map(len, candidates))
     if not references:
         return None
@@ -74,8 +69,7 @@ def steps_quality(
 def order_share(matched: Sequence[tuple[int, int]]) -> float:
     """Return the share of the pairs from different groups that are in order; 1 where there is no pair.
 
-    Args:
-        matched: Pairs of a group and the index of an actual step. No index comes twice.
+    Each is given by its group and the index of its actual step.
 
     Example:
         >>> order_share([(0, 3), (1, 1), (2, 5)])
@@ -90,3 +84,102 @@ def order_share(matched: Sequence[tuple[int, int]]) -> float:
         for index in indices:
             insort(before, index)
     return in_order / pairs if pairs else 1.0
+
+
+def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int]:
+    """Assign actual steps to the reference steps of all groups, each used once, so that their total worth is the best.
+
+    Where all reference steps can have what is worth most for them in the order of the groups, they have it. Else the
+    assignment is changed, a step or two at a time, as long as its total stays and its order gets better.
+    """
+    in_order = _assigned_in_order(candidates)
+    if in_order is not None:
+        return in_order
+    worths = _worths(candidates)
+    return _in_better_order(worths, _assigned(worths))
+
+
+def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
+    """Return what the reference steps get where an undecided comparison is worth at least so much."""
+    worths = _worths(candidates, of_undecided)
+    return {place: worths[place][actual] for place, actual in _assigned(worths).items()}
+
+
+def _worths(candidates: Sequence[Sequence[Candidates]], of_undecided: float = 0.0) -> dict[Place, dict[int, float]]:
+    rows = {(at, place): each for at, group in enumerate(candidates) for place, each in enumerate(group)}
+    return {
+        place: {
+            index: worth
+            for index in each.indices
+            if (worth := max(each.worth(index), of_undecided if each[index].is_undecided else 0.0)) > 0
+        }
+        for place, each in rows.items()
+    }
+
+
+def _assigned(worths: Mapping[Place, Mapping[int, float]]) -> dict[Place, int]:
+    assigned = best_assignment(list(worths.values()))
+    return {place: actual for place, actual in zip(worths, assigned, strict=True) if actual is not None}
+
+
+def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int] | None:
+    """Return an assignment in order that gives each reference step what is worth most for it; None if there is none.
+
+    From the last group back each takes such steps as leave the most room to those before it. A reference step that is
+    alone in its group takes the last step that will do, so that few comparisons are made where the agent repaired
+    what it had.
+    """
+    actual_of: dict[Place, int] = {}
+    before: int | None = None
+    for at in reversed(range(len(candidates))):
+        rows: dict[Place, dict[int, float]] = {}
+        for place, each in enumerate(candidates[at]):
+            most = max(map(each.worth, each.latest_best()), default=0.0)
+            if most == 0:
+                continue
+            fitting = (
+                index
+                for index in reversed(each.indices)
+                if (before is None or index < before) and each.worth(index) == most
+            )
+            chosen = fitting if len(candidates[at]) > 1 else islice(fitting, 1)
+            rows[at, place] = dict.fromkeys(chosen, 1.0)
+        of_group = _assigned(rows)
+        if len(of_group) < len(rows):
+            return None
+        actual_of |= of_group
+        before = min(of_group.values(), default=before)
+    return actual_of
+
+
+def _in_better_order(worths: Mapping[Place, Mapping[int, float]], actual_of: dict[Place, int]) -> dict[Place, int]:
+    """Let a reference step take another actual step, and the one that had this take its, if that betters the order.
+
+    Args:
+        worths: For each reference step the worths above 0 by the index of the actual step.
+        actual_of: An assignment of the best total and number, which stay.
+    """
+    share, tries = _share(actual_of), _EFFORT // (len(worths) + 1)
+    options = [(place, index) for place, row in worths.items() for index in row]
+    is_better = True
+    while is_better and share < 1.0:
+        is_better = False
+        for place, index in options:
+            had, holder = actual_of.get(place), next((at for at, actual in actual_of.items() if actual == index), None)
+            changed = {at: actual for at, actual in actual_of.items() if at not in (place, holder)} | {place: index}
+            if holder is not None and had is not None and had in worths[holder]:
+                changed[holder] = had
+            lost = sum(worths[at][actual_of[at]] for at in (place, holder) if at in actual_of)
+            won = sum(worths[at][changed[at]] for at in (place, holder) if at in changed)
+            if index == had or len(changed) < len(actual_of) or not isclose(lost, won, rel_tol=0, abs_tol=1e-12):
+                continue
+            tries -= 1
+            if (changed_share := _share(changed)) > share:
+                actual_of, share, is_better = changed, changed_share, True
+            if tries == 0:
+                return actual_of
+    return actual_of
+
+
+def _share(actual_of: Mapping[Place, int]) -> float:
+    return order_share([(group, actual) for (group, _), actual in actual_of.items()])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,36 +34,32 @@ def match_data_points_steps(reference: StepView, actual: StepView) -> StepScore:
 
 
 def _compared(
-    reference: StepView,
-    actual: StepView,
-    compared_keys: Iterable[str],
-    differing_keys: Callable[[Arguments, Arguments, Any], Iterable[str]],
+    reference: StepView, actual: StepView, keys: Collection[str], differences: Callable[..., Iterable[str]]
 ) -> StepScore:
     expected, found = reference.get("args"), actual.get("args")
     if not isinstance(expected, Mapping):
         return explained(0.0, "the reference step has no arguments to compare with")
     if not isinstance(found, Mapping):
         return explained(0.0, "the call has no arguments")
-    keys = list(differing_keys(expected, found, actual.get("execution_timestamp")))
-    if not keys:
+    different = list(differences(expected, found, actual.get("execution_timestamp")))
+    if not different:
         return explained(1.0, "the same arguments")
     # An argument too many, that changes what is asked for, is a difference; one that does not is none.
-    wanted = {key for key in compared_keys if expected.get(key)} | set(keys)
-    equal = len(wanted) - len(keys)
+    wanted = len({key for key in keys if expected.get(key)} | set(different))
+    equal = wanted - len(different)
     return StepScore(
         0.0,
-        lambda: _reason(keys, expected, found),
-        lambda: 1 / (1 + len(keys)),
-        grade=lambda: equal / len(wanted),
-        grade_reason=lambda: f"Worth {equal / len(wanted):.2f}: {equal} of {len(wanted)} arguments are equal.",
+        lambda: "; ".join(_difference(key, expected, found) for key in different),
+        lambda: 1 / (1 + len(different)),
+        grade=lambda: equal / wanted,
+        grade_reason=lambda: f"Worth {equal / wanted:.2f}: {equal} of {wanted} arguments are equal.",
     )
 
 
 _DATA_POINTS_KEYS = ("external_id", "granularity", "aggregates", "start", "end", "limit")
 
 
-def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:
-    del anchor
+def _time_series_differences(expected: Arguments, found: Arguments, _: Any) -> Iterator[str]:
     mrid, limit = expected.get("mrid"), expected.get("limit")
     if _bag(mrid) != _bag(found.get("mrid")) if mrid else found.get("mrid") is not None:
         yield "mrid"
@@ -71,18 +67,19 @@ def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any)
         yield "limit"
 
 
-def _data_points_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:
-    if not expected.get("external_id") or _bag(expected["external_id"]) != _bag(found.get("external_id")):
-        yield "external_id"
-    if normalized_granularity(expected.get("granularity")) != normalized_granularity(found.get("granularity")):
-        yield "granularity"
-    if _bag(expected.get("aggregates")) != _bag(found.get("aggregates")):
-        yield "aggregates"
-    for key in ("start", "end"):
-        if not do_times_equal(anchor, expected.get(key), found.get(key)):
+def _data_points_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterator[str]:
+    for key in _DATA_POINTS_KEYS:
+        one, other = expected.get(key), found.get(key)
+        if key == "external_id":
+            is_equal = bool(one) and _bag(one) == _bag(other)
+        elif key == "aggregates":
+            is_equal = _bag(one) == _bag(other)
+        elif key == "granularity":
+            is_equal = normalized_granularity(one) == normalized_granularity(other)
+        else:
+            is_equal = one == other if key == "limit" else do_times_equal(anchor, one, other)
+        if not is_equal:
             yield key
-    if expected.get("limit") != found.get("limit"):
-        yield "limit"
 
 
 def _bag(values: Any) -> Any:
@@ -92,17 +89,11 @@ def _bag(values: Any) -> Any:
     return Counter(map(repr, values if isinstance(values, list | tuple) else [values]))
 
 
-def _reason(keys: Iterable[str], expected: Arguments, found: Arguments) -> str:
-    return "; ".join(
-        f"{key} is {_short_repr(found[key])} instead of {_short_repr(expected.get(key))}"
-        if key in found
-        else f"{key} is missing"
-        for key in keys
-    )
-
-
-def _short_repr(value: Any) -> str:
-    return shortened(repr(value), 80, keeps_lines=True)
+def _difference(key: str, expected: Arguments, found: Arguments) -> str:
+    if key not in found:
+        return f"{key} is missing"
+    one, other = (shortened(repr(value), 80, keeps_lines=True) for value in (found[key], expected.get(key)))
+    return f"{key} is {one} instead of {other}"
 
 
 # So much time may pass between a relative time, such as "now", and the clock time that an agent writes for it.
@@ -111,15 +102,8 @@ TOLERANCE = timedelta(seconds=60)
 _RELATIVE = re.compile(r"(\d+)([smhdw])-(ago|ahead)")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _GRANULARITY = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
-_GRANULARITY_UNITS = {
-    "s": "second",
-    "m": "minute",
-    "h": "hour",
-    "d": "day",
-    "w": "week",
-    "mo": "month",
-    "q": "quarter",
-    "y": "year",
+_GRANULARITY_UNITS = {"mo": "month", "q": "quarter", "y": "year"} | {
+    letter: unit.removesuffix("s") for letter, unit in _UNITS.items()
 }
 
 
@@ -131,10 +115,7 @@ def do_times_equal(anchor_time: Any, reference_time: Any, actual_time: Any) -> b
     actual time may be 60 seconds apart; an absolute reference never equals a relative time, which would mean
     something else on another day.
 
-    Args:
-        anchor_time: When the call was made; needed only where a relative reference meets an absolute time.
-        reference_time: The reference's time; None where it gives none.
-        actual_time: The agent's time; None where it gave none.
+    The anchor, when the call was made, is needed only for a relative reference and an absolute time.
 
     Example:
         >>> do_times_equal("2025-12-15T15:00:00Z", "2h-ago", "2025-12-15T13:00:45Z")

@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 
 from graphrag_eval_lc.config import OutputFormat
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.matching.iri_discovery import AUTOCOMPLETE_SEARCH
-from graphrag_eval_lc.matching.iri_rank import iris_in_text, readable_text
+from graphrag_eval_lc.matching.iri_discovery import AUTOCOMPLETE_SEARCH, iris_in_text, readable_text
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import read_sparql_results

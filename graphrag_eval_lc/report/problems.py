@@ -9,7 +9,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.iri_rank import holds_whole
+from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.rows import SparqlResults
 from graphrag_eval_lc.matching.rows.media_types import actual_results, reference_results
 from graphrag_eval_lc.matching.rows.row_steps import ROWS

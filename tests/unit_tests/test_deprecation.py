@@ -34,7 +34,6 @@ OLD_NAMES = [
     ("graphrag_eval_lc.compare", "TurnedQuestion", compare.Flip),
     ("graphrag_eval_lc.comparison", "Comparison", compare.RunComparison),
     ("graphrag_eval_lc.comparison", "gate_results", compare.gate_results),
-    ("graphrag_eval_lc.matching", "Comparison", matching.StepScore),
 ]
 
 

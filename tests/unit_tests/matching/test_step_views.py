@@ -118,7 +118,7 @@ def test_reports_of_runs_whose_plugins_are_gone_read_the_steps_without_their_kin
 def test_tools_that_are_known_to_give_rows_are_shown_as_such() -> None:
     views = StepViews(StepsConfig(kinds={"graph": "rows", "sql_db_query": "text"}))
     shown = [
-        views.shown_as(views.reference_view({"name": name, "output": "a"}))
+        views.shown_as_of(name, views.own_kind_of(views.reference_view({"name": name, "output": "a"})))
         for name in ("graph", "cypher_query", "sql_db_query", "other")
     ]
     assert shown == ["rows", "rows", "text", "text"]

@@ -1,0 +1,144 @@
+"""What became of one reference step: the actual step that fulfils it or comes nearest, and why."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.matchers import ComparisonOutcome, StepView
+from graphrag_eval_lc.texts import plural, shortened
+
+_SHOWN_ERROR = 160
+
+
+@dataclass(frozen=True, slots=True)
+class StepDiagnosis:
+    """What became of one reference step.
+
+    Attributes:
+        nearest: The index of the actual step that fulfils it or comes nearest; None where there is none like it.
+        nearest_id: That step's id.
+        score: How well that step fulfils it, 0 to 1, even where that does not count; its grade where steps are graded.
+        matched: Whether that step counts as its match.
+        reason: Why, for people.
+        is_undecided: Whether that step may fulfil it in full although it cannot be told.
+        compared: What comparing it with that step found, which a grade does not tell; None: the score tells.
+    """
+
+    nearest: int | None
+    nearest_id: str | None
+    score: float
+    matched: bool
+    reason: str
+    is_undecided: bool = False
+    compared: ComparisonOutcome | None = None
+
+    @property
+    def outcome(self) -> ComparisonOutcome:
+        """What comparing it with that step found; ``mismatch`` where it was compared with none.
+
+        A graded step may be matched although it is a mismatch: it is worth something, but less than the whole.
+        """
+        if self.compared is not None:
+            return self.compared
+        return "match" if self.score > 0 else "undecided" if self.is_undecided else "mismatch"
+
+
+def diagnosis_of(
+    candidates: Candidates, *, matched: int | None, taken: Collection[int], before: int | None
+) -> StepDiagnosis:
+    """Say what became of one reference step, which ``matched`` fulfils, if any.
+
+    ``taken`` are all steps that fulfil some reference step. Its match had to come ``before`` an index; None where its
+    group is not scored.
+    """
+    if matched is not None:
+        return _compared_with(candidates, matched, candidates.reason(matched), matched=True)
+    steps = candidates.actual_steps
+    failed = [index for index, step in enumerate(steps) if step.get("status") != "success" and candidates.may_be(step)]
+    why_failed = f"failed: {_error_text(steps[failed[-1]])}" if failed else ""
+    calls = f"{len(failed)} {plural(len(failed), 'call')}"
+    if not candidates.indices:
+        if not failed:
+            return StepDiagnosis(None, None, 0.0, False, _why_not_called(candidates) + _hint_on_name(candidates))
+        reason = f"{calls} of {candidates.tools} {why_failed}{_hint_on_name(candidates)}"
+        return StepDiagnosis(failed[-1], _id_of(steps[failed[-1]]), 0.0, False, reason)
+    nearest = _nearest_step(candidates, taken, before)
+    reason, worth = candidates.reason(nearest), candidates.worth(nearest)
+    if worth > 0:
+        fits = "fits" if worth == 1 or candidates[nearest].score > 0 else "fits in part"
+        reason = f"{fits}, {_why_not_counted(nearest, taken, before)}: {reason}"
+    else:
+        reason += (f"; {calls} {why_failed}" if failed else "") + _hint_on_name(candidates)
+    return _compared_with(candidates, nearest, reason, matched=False)
+
+
+def _nearest_step(candidates: Candidates, taken: Collection[int], before: int | None) -> int:
+    """Return the step that comes nearest: rather one that is free, and rather an undecided one than one too late."""
+    found: Collection[int] = candidates.latest_best()
+    nearest = _nearest(candidates, found)
+    if nearest in taken and candidates.worth(nearest) > 0:
+        free = [index for index in candidates.indices if index not in taken and candidates.worth(index) > 0]
+        nearest = _nearest(candidates, free or found)
+    if before is not None and (undecided := candidates.undecided(before)):
+        nearest = _nearest(candidates, [index for index in undecided if index not in taken] or undecided)
+    return nearest
+
+
+def _nearest(candidates: Candidates, indices: Iterable[int]) -> int:
+    """Return the best step: by worth, then undecided before mismatch, then of those by closeness, then the last."""
+    ranks = {index: (candidates.worth(index), candidates[index].is_undecided) for index in indices}
+    best_rank = max(ranks.values())
+    best = [index for index, rank in ranks.items() if rank == best_rank]
+    if best_rank[0] > 0 or len(best) == 1:
+        return max(best)
+    return max(best, key=lambda index: (candidates[index].closeness(), index))
+
+
+def _why_not_counted(nearest: int, taken: Collection[int], before: int | None) -> str:
+    if nearest in taken:
+        return "but fulfils another reference step"
+    if before is None:
+        return "but its group is not scored"
+    if nearest >= before:
+        return "but comes after a step of a later group"
+    return "but another assignment scores higher"
+
+
+def _why_not_called(candidates: Candidates) -> str:
+    steps = candidates.actual_steps
+    if (renamed := next((step for step in steps if step.tool in candidates.names), None)) is not None:
+        return f"the agent called {renamed.tool}, but steps.names has it as {renamed.get('name')}"
+    called = ", ".join(dict.fromkeys(step.tool or str(step.get("name")) for step in steps))
+    return f"the agent did not call {candidates.tools}" + (f"; it called {called}" if steps else " nor any other tool")
+
+
+def _hint_on_name(candidates: Candidates) -> str:
+    """Say which names may fulfil the reference step where the agent used its name, which may not."""
+    name = candidates.reference.get("name")
+    if all(step.get("name") != name or candidates.may_be(step) for step in candidates.actual_steps):
+        return ""
+    return f"; a step named {name} does not fulfil it, only one named {candidates.tools} does"
+
+
+def _compared_with(candidates: Candidates, index: int, reason: str, *, matched: bool) -> StepDiagnosis:
+    comparison = candidates[index]
+    return StepDiagnosis(
+        index,
+        _id_of(candidates.actual_steps[index]),
+        candidates.worth(index),
+        matched,
+        reason,
+        is_undecided=comparison.is_undecided,
+        compared=comparison.outcome,
+    )
+
+
+def _id_of(step: StepView) -> str | None:
+    identifier = step.get("id")
+    return None if identifier is None else str(identifier)
+
+
+def _error_text(step: StepView) -> str:
+    """Return the error of a failed step; recorded runs carry it in the output."""
+    error = step.get("error")
+    return shortened(str(step.get("output") or "no message" if error is None else error), _SHOWN_ERROR)
