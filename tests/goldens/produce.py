@@ -23,6 +23,7 @@ from artefacts import Artefacts
 from judgements import judgement
 from masking_times import frozen
 from openai_stub import OpenAIStub
+from rows import KINDS_OF_FIELDS, RECORDS, outcome_of, read_records
 
 HERE = Path(__file__).resolve().parent
 MAIN = "import sys; sys.argv[0] = 'graphrag-eval-lc'; from graphrag_eval_lc.cli import main; main()"
@@ -303,6 +304,21 @@ def vectors(side: Side) -> None:
     each("context_precision_ragas", lambda given: _contexts(metrics, given))
 
 
+def rows(side: Side) -> None:
+    """Recorded comparisons and readings: one file for each operation and kind of field, one line for each record."""
+    lines: dict[str, list[str]] = {}
+    for record in read_records(HERE / "inputs" / RECORDS):
+        outcome = outcome_of(record)
+        for kind, fields in KINDS_OF_FIELDS.items():
+            found = {field: outcome[field] for field in fields if field in outcome}
+            if found and (kind != "form" or record["op"] == "read"):
+                form = record["outcome"].get("form") or "no form"
+                line = f"{record['id']} ({form}): {json.dumps(found, ensure_ascii=False)}"
+                lines.setdefault(f"rows/{record['op']}_{kind}.txt", []).append(line)
+    for name, of_kind in lines.items():
+        side.artefacts.text(name, "\n".join([*of_kind, ""]))
+
+
 PARTS = {
     "helps": helps,
     "names": names,
@@ -311,6 +327,7 @@ PARTS = {
     "tables": tables,
     "evaluated": evaluated,
     "validated": validated,
+    "rows": rows,
 }
 RECORDED_PARTS = {"real_runs": real_runs, "vectors": vectors}
 

@@ -1,0 +1,325 @@
+"""Laws of comparisons and grades: what holds for any two tables."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.matching.rows import SparqlComparison, compare_sparql_results
+
+Cell = tuple[str, str] | None  # kind and text; None is unbound
+Rows = list[tuple[Cell, ...]]
+Mode = dict[str, Any]
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+TEXTS: list[Cell] = [("literal", "a"), ("literal", "b"), ("uri", "urn:a"), ("integer", "5"), ("double", "6.5"), None]
+BLANKS: list[Cell] = [("bnode", f"b{at}") for at in range(3)]
+# Long enough that nobody guesses them.
+NAMES: list[Cell] = [("uri", f"urn:example:value:{letter}") for letter in "abcdef"]
+MODES: list[Mode] = [{}, {"ordered": True}, {"ignore_duplicates": False}]
+UNORDERED: list[Mode] = [{}, {"ignore_duplicates": False}]
+
+
+def term(kind: str, text: str) -> dict[str, str]:
+    datatype = {"datatype": XSD + kind} if kind in ("integer", "double", "float", "boolean") else {}
+    return {"type": "literal" if datatype else kind, "value": text, **datatype}
+
+
+def table(rows: Rows, names: list[str] | None = None) -> dict[str, Any]:
+    names = [f"c{at}" for at in range(len(rows[0]))] if names is None else names
+    bindings = [{name: term(*cell) for name, cell in zip(names, row, strict=True) if cell} for row in rows]
+    return {"head": {"vars": names}, "results": {"bindings": bindings}}
+
+
+def compared(mine: Rows, others: Rows, names: list[str] | None = None, **options: Any) -> SparqlComparison:
+    return compare_sparql_results(table(mine), table(others, names), **options)
+
+
+@st.composite
+def tables(draw: st.DrawFn, cells: list[Cell] | None = None, width: int = 3) -> Rows:
+    """Small tables of few values, so that much is alike."""
+    pool = draw(st.lists(st.sampled_from(cells or TEXTS + BLANKS), min_size=1, max_size=5, unique=True))
+    row = st.tuples(*[st.sampled_from(pool)] * draw(st.integers(1, width)))
+    return draw(st.lists(row, min_size=1, max_size=4))
+
+
+@st.composite
+def pairs(draw: st.DrawFn, cells: list[Cell] | None = None) -> tuple[Rows, Rows]:
+    """A table and one made from it: columns in another order, cells changed, columns and rows added or left out."""
+    mine = draw(tables(cells))
+    rng = draw(st.randoms(use_true_random=False))
+    pool = [*(cells or TEXTS + BLANKS), ("uri", "urn:example:other:1")]
+    width = max(1, len(mine[0]) + rng.choice([-1, 0, 0, 0, 1]))
+    columns = rng.sample(range(max(width, len(mine[0]))), width)
+    others: Rows = []
+    for row in mine:
+        longer = [rng.choice(pool) if rng.random() < 0.1 else cell for cell in row]
+        longer += [rng.choice(pool) for _ in range(width - len(row))]
+        if rng.random() < 0.9 or not others:
+            others.append(tuple(longer[at] for at in columns))
+    if rng.random() < 0.3:
+        others.append(rng.choice([*others, tuple(rng.choice(pool) for _ in range(width))]))
+    rng.shuffle(others)
+    return mine, others
+
+
+def moved(rows: Rows, rng: random.Random, *, is_ordered: bool = False) -> tuple[Rows, list[str]]:
+    """Return rows with columns, names, labels of blank nodes and, in any order, rows in another order."""
+    columns = rng.sample(range(len(rows[0])), len(rows[0]))
+    labels = {f"b{at}": f"n{new}" for at, new in enumerate(rng.sample(range(3), 3))}
+    others: Rows = [
+        tuple(
+            ("bnode", labels[cell[1]]) if cell and cell[0] == "bnode" else cell for cell in (row[at] for at in columns)
+        )
+        for row in rows
+    ]
+    return others if is_ordered else rng.sample(others, len(others)), [f"x{at}" for at in columns]
+
+
+# --- verdicts --------------------------------------------------------------------------------------------------------
+
+
+@given(rows=tables(), mode=st.sampled_from(MODES), strict=st.booleans())
+def test_results_match_themselves_by_name(rows: Rows, mode: Mode, strict: bool) -> None:
+    found = compared(rows, rows, strict=strict, **mode)
+    assert (found.score, found.row_f1, found.missing_row_count, found.extra_row_count) == (1.0, 1.0, 0, 0)
+    assert found.columns == {f"c{at}": f"c{at}" for at in range(len(rows[0]))}
+
+
+@given(rows=tables(width=4), mode=st.sampled_from(MODES), strict=st.booleans(), rng=st.randoms(use_true_random=False))
+def test_names_labels_free_columns_and_orders_do_not_matter(
+    rows: Rows, mode: Mode, strict: bool, rng: random.Random
+) -> None:
+    others, names = moved(rows, rng, is_ordered="ordered" in mode)
+    wider: Rows = [(*row, ("literal", f"free {at}")) for at, row in enumerate(others)]
+    found = compared(rows, wider, [*names, "free"], strict=strict, **mode)
+    assert found.score == 1.0, found.reason
+
+
+@given(rows=tables(), rng=st.randoms(use_true_random=False))
+def test_duplicates_count_only_in_bags_and_lists(rows: Rows, rng: random.Random) -> None:
+    more = [*rows, rng.choice(rows)]
+    assert compared(rows, more).score == compared(more, rows).score == 1.0
+    for mode in MODES[1:]:
+        found = compared(rows, more, **mode)
+        assert (found.score, found.extra_row_count) == (0.0, 1)
+
+
+@given(pair=pairs(), mode=st.sampled_from(MODES), strict=st.booleans())
+def test_results_of_as_many_columns_compare_the_same_either_way(
+    pair: tuple[Rows, Rows], mode: Mode, strict: bool
+) -> None:
+    width = min(len(rows[0]) for rows in pair)
+    mine, others = ([row[:width] for row in rows] for rows in pair)
+    there, back = compared(mine, others, strict=strict, **mode), compared(others, mine, strict=strict, **mode)
+    assert there.score == back.score
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(rows=tables(), rng=st.randoms(use_true_random=False))
+def test_a_changed_cell_and_an_added_row_of_new_values_never_match(mode: Mode, rows: Rows, rng: random.Random) -> None:
+    new: Cell = ("literal", "new")
+    more = [*rows, tuple(new for _ in rows[0])]
+    found = compared(rows, more, **mode)
+    assert (found.score, found.extra_row_count) == (0.0, 1)
+    assert compared(more, rows, **mode).missing_row_count == 1
+    changed = list(rows)
+    at, column = rng.randrange(len(rows)), rng.randrange(len(rows[0]))
+    changed[at] = tuple(new if place == column else cell for place, cell in enumerate(rows[at]))
+    assert compared(rows, changed, **mode).score == 0.0
+
+
+@given(pair=pairs(TEXTS), mode=st.sampled_from(MODES))
+def test_the_verdict_is_that_of_trying_all_columns(pair: tuple[Rows, Rows], mode: Mode) -> None:
+    mine, others = pair
+    kept: Callable[[Rows], Any] = list if "ordered" in mode else set if not mode else Counter
+    choices = permutations(range(len(others[0])), len(mine[0]))
+    fits = any(kept(mine) == kept([tuple(row[at] for at in choice) for row in others]) for choice in choices)
+    found = compared(mine, others, **mode)
+    assert found.score == float(fits), found.reason
+    assert 0.0 <= found.row_precision <= 1.0
+    assert 0.0 <= found.row_recall <= 1.0
+    assert found.reason.endswith(".")
+    assert found.columns.keys() <= {f"c{at}" for at in range(len(mine[0]))}
+    assert len(set(found.columns.values())) == len(found.columns)
+
+
+@given(pair=pairs(), mode=st.sampled_from(MODES), rng=st.randoms(use_true_random=False))
+def test_the_verdict_does_not_depend_on_the_order_of_rows_and_columns(
+    pair: tuple[Rows, Rows], mode: Mode, rng: random.Random
+) -> None:
+    mine, others = pair
+    again, names = moved(others, rng, is_ordered="ordered" in mode)
+    assert compared(mine, others, **mode).score == compared(mine, again, names, **mode).score
+
+
+@given(pair=pairs(), mode=st.sampled_from(MODES), column=st.sampled_from(TEXTS + BLANKS))
+def test_a_free_column_never_breaks_a_match(pair: tuple[Rows, Rows], mode: Mode, column: Cell) -> None:
+    mine, others = pair
+    wider = [(*row, column) for row in others]
+    assert compared(mine, wider, **mode).score >= compared(mine, others, **mode).score
+
+
+@given(
+    numbers=st.lists(st.integers(1, 60), min_size=1, max_size=5, unique=True),
+    share=st.sampled_from([0.0, 4e-6, -4e-6, 3e-5]),
+    mode=st.sampled_from(MODES),
+)
+def test_numbers_apart_from_each_other_match_within_the_tolerance(numbers: list[int], share: float, mode: Mode) -> None:
+    mine: Rows = [(("float", f"{number * 100}"),) for number in numbers]
+    others: Rows = [(("float", f"{number * 100 * (1 + share):.6f}"),) for number in numbers]
+    assert compared(mine, others, **mode).score == float(abs(share) < 1e-5)
+
+
+# --- grades ----------------------------------------------------------------------------------------------------------
+
+
+@given(pair=pairs(), mode=st.sampled_from(MODES))
+def test_a_grade_is_1_only_for_a_match_without_more_columns(pair: tuple[Rows, Rows], mode: Mode) -> None:
+    mine, others = pair
+    found = compared(mine, others, **mode)
+    assert 0.0 <= found.grade <= 1.0
+    assert found.grade_reason
+    assert found.grade < 1.0 or found.score == 1.0
+    assert compared(mine, mine, **mode).grade == 1.0
+
+
+@given(rows=tables(NAMES, width=4), mode=st.sampled_from(MODES), rng=st.randoms(use_true_random=False))
+def test_each_right_row_makes_the_grade_higher(rows: Rows, mode: Mode, rng: random.Random) -> None:
+    rows = list(dict.fromkeys(rows))
+    taken = rng.sample(range(len(rows)), len(rows))
+    grades = [
+        compared(rows, [rows[at] for at in sorted(taken[:count])], **mode).grade for count in range(1, len(rows) + 1)
+    ]
+    assert grades == sorted(set(grades))
+    assert grades[-1] == 1.0
+
+
+@given(pair=pairs(NAMES), mode=st.sampled_from(MODES), place=st.integers(0, 5))
+def test_gaming_does_not_pay(pair: tuple[Rows, Rows], mode: Mode, place: int) -> None:
+    """A wrong row and a column of nothing required never make the grade higher."""
+    mine, others = pair
+    grade = compared(mine, others, **mode).grade
+    wrong: tuple[Cell, ...] = tuple(("uri", f"urn:example:wrong:{at}") for at in range(len(others[0])))
+    assert compared(mine, [*others[:place], wrong, *others[place:]], **mode).grade <= grade + 1e-9
+    wider: Rows = [(*row, ("uri", "urn:example:more")) for row in others]
+    assert compared(mine, wider, **mode).grade <= grade + 1e-9
+
+
+def test_answering_everything_is_worth_little() -> None:
+    cities: Rows = [
+        (("uri", f"urn:city:{at}"), ("uri", "urn:City"), ("integer", str(2000 + at % 5))) for at in range(30)
+    ]
+    everything: Rows = [
+        (("uri", f"urn:city:{at}"), ("uri", f"urn:p{at % 7}"), ("integer", str(at))) for at in range(1000)
+    ]
+    assert compared([(("uri", "urn:city:1"),)], everything).grade < 0.01
+    others: Rows = [(("uri", f"urn:other:{at}"), *row[1:]) for at, row in enumerate(cities)]
+    assert compared(cities, others).grade < 0.1
+    numbers: Rows = [tuple(("integer", str(at)) for at in range(300))]
+    assert compared([(("integer", "5"),)], numbers).grade < 0.05
+
+
+@given(pair=pairs(NAMES), mode=st.sampled_from(UNORDERED), rng=st.randoms(use_true_random=False))
+def test_grades_do_not_depend_on_names_and_the_order_of_rows_and_columns(
+    pair: tuple[Rows, Rows], mode: Mode, rng: random.Random
+) -> None:
+    mine, others = pair
+    names = [f"y{at}" for at in range(len(others[0]))]
+    again, other_names = moved(others, rng)
+    grade = compared(mine, others, names, **mode).grade
+    assert compared(mine, again, other_names, **mode).grade == pytest.approx(grade)
+
+
+@pytest.mark.parametrize("mode", UNORDERED)
+def test_grades_of_many_rows_do_not_depend_on_their_order(mode: Mode) -> None:
+    rng = random.Random(5)
+    mine: Rows = [
+        tuple(("uri", f"urn:{each}") for each in (at, at % 9, rng.randrange(40), at * 17)) for at in range(300)
+    ]
+    others: Rows = [tuple(rng.choice([("uri", "urn:x"), cell, cell, cell]) for cell in row) for row in mine]
+    grade = compared(mine, others, **mode).grade
+    assert 0.4 < grade < 0.9
+    for _ in range(3):
+        rng.shuffle(others)
+        rng.shuffle(mine)
+        assert compared(mine, others, **mode).grade == pytest.approx(grade)
+
+
+def test_nothing_that_is_passed_in_is_changed_and_outcomes_are_the_same_each_time() -> None:
+    rng = random.Random(3)
+    mine: Rows = [tuple(rng.choice(TEXTS) for _ in range(4)) for _ in range(20)]
+    reference, actual = table(mine), table(mine[::-1][:18], ["s", "t", "u", "v"])
+    before = repr((reference, actual))
+    first, again = compare_sparql_results(reference, actual), compare_sparql_results(reference, actual)
+    assert (first.reason, first.columns, first.grade) == (again.reason, again.columns, again.grade)
+    assert first.missing_rows == again.missing_rows
+    assert repr((reference, actual)) == before
+
+
+@pytest.mark.parametrize("tolerance", [-1e-6, 1, 5, float("nan"), True, "5%", [1e-6], {"float": -1}, {"decimal": 1e-6}])
+def test_what_is_not_a_tolerance_is_refused(tolerance: Any) -> None:
+    with pytest.raises(ValueError, match=r"tolerance of decimal|from 0 to below 1"):
+        compared([(("literal", "x"),)], [(("literal", "x"),)], tolerance=tolerance)
+
+
+def test_shown_rows_are_few_and_short() -> None:
+    reference: Rows = [(("literal", f"{at}\n{'long' * 100}"),) for at in range(50)]
+    found = compared(reference, [(("literal", "x"),)])
+    assert found.missing_row_count == 50
+    assert 1 <= len(found.missing_rows) <= 20
+    assert all(len(text or "") <= 60 and "\n" not in (text or "") for row in found.missing_rows for text in row)
+
+
+# --- tables that are hard to compare ---------------------------------------------------------------------------------
+
+
+def twisted(count: int, rng: random.Random) -> tuple[Rows, Rows]:
+    """Return two graphs of blank nodes that look the same everywhere but are not: a ring, and two rings."""
+    one = [(at, (at + 1) % count) for at in range(count)]
+    two = [(at, at + 1 if (at + 1) % (count // 2) else at + 1 - count // 2) for at in range(count)]
+    sides = []
+    for edges in (one, two):
+        order = rng.sample(range(count), count)
+        sides.append([tuple(("bnode", f"b{order[at]}") for at in edge) for edge in edges])
+    return sides[0], sides[1]  # type: ignore[return-value]
+
+
+def test_what_looks_the_same_everywhere_is_never_wrong() -> None:
+    rng = random.Random(1)
+    for count in (6, 12, 40):
+        ring, two_rings = twisted(count, rng)
+        assert compared(ring, two_rings).outcome in ("mismatch", "undecided")
+        assert compared(ring, ring[::-1]).outcome in ("match", "undecided")
+
+
+@pytest.mark.parametrize("width", [8, 25])
+def test_many_columns_of_two_values_are_decided_or_undecided_in_time(width: int) -> None:
+    rng = random.Random(width)
+    mine: Rows = [tuple(("literal", rng.choice("01")) for _ in range(width)) for _ in range(12)]
+    others, names = moved([(*row, *(("literal", rng.choice("01")) for _ in range(width))) for row in mine], rng)
+    assert compared(mine, others, names).outcome in ("match", "undecided")
+    changed = [tuple(("literal", "2") if at == 0 else cell for at, cell in enumerate(row)) for row in mine]
+    assert compared(changed, others, names).outcome == "mismatch"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", UNORDERED)
+def test_many_free_columns_and_many_rows_end_in_time(mode: Mode) -> None:
+    rng = random.Random(4)
+    wide: Rows = [tuple(("literal", str(rng.randrange(40))) for _ in range(60)) for _ in range(2_000)]
+    mine = [row[:12] for row in wide]
+    mine[0], mine[1] = (mine[1][0], *mine[0][1:]), (mine[0][0], *mine[1][1:])
+    others, names = moved(wide, rng)
+    start = time.process_time()
+    found = compared(mine, others, names, **mode)
+    assert found.outcome in ("mismatch", "undecided")
+    assert found.reason
+    assert 0.0 <= found.grade < 1.0
+    assert time.process_time() - start < 20

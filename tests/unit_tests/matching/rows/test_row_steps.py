@@ -1,0 +1,111 @@
+"""What validation says of reference steps with rows, and how such steps are drafted."""
+
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import validate_dataset
+from graphrag_eval_lc.config import RowsConfig, ValuesConfig
+from graphrag_eval_lc.matching import StepView, match_steps
+from graphrag_eval_lc.matching.rows import match_row_steps
+from graphrag_eval_lc.matching.rows.row_steps import ROWS
+
+SPARQL = "application/sparql-results+json"
+
+
+def results(names: str, *rows: str) -> str:
+    bindings = [
+        {name: {"type": "literal", "value": value} for name, value in zip(names, row, strict=True)} for row in rows
+    ]
+    return json.dumps({"head": {"vars": list(names)}, "results": {"bindings": bindings}})
+
+
+def findings(output: Any, config: dict[str, Any] | None = None, **keys: Any) -> list[tuple[str, str]]:
+    step = {"name": "sparql_query", "args": {}, "output": output, "output_media_type": SPARQL, **keys}
+    question = {"id": "q", "question_text": "?", "reference_steps": [[step]]}
+    dataset: Any = [{"template_id": "t", "questions": [question]}]
+    return [(problem.severity, problem.what) for problem in validate_dataset(dataset, config=config)]
+
+
+@pytest.mark.parametrize(
+    ("output", "keys", "severity", "phrase"),
+    [
+        (results("n"), {}, "warning", "no rows"),
+        (results("ns", "a9"), {"required_columns": ["n", "x"]}, "error", "no column x"),
+        ("n,s\r\na,9\r\n", {}, "warning", "W3C CSV"),
+        ('?n\t?s\n"a"\t9\n', {}, "warning", "W3C TSV"),
+        ("| n | s |\n|---|---|\n| a | 9 |", {}, "warning", "Markdown"),
+        ('[{"n": "a", "s": 9}]', {}, "warning", "row objects"),
+        ("n,s\r\na,9\r\n", {"strict": True}, "error", "no types"),
+        ("n,s\r\na,9\r\nb,… [truncated]", {}, "error", "truncated"),
+        ({"head": {"vars": ["n"]}, "results": {"bindings": [{"n": [1]}]}}, {}, "error", "column `n`"),
+    ],
+)
+def test_what_is_wrong_with_a_reference_is_found(output: Any, keys: Any, severity: str, phrase: str) -> None:
+    found = findings(output, **keys)
+    assert any(each == severity and phrase in what for each, what in found), found
+
+
+@pytest.mark.parametrize("output", [results("ns", "a9", "b7"), '{"head": {}, "boolean": false}'])
+def test_nothing_is_wrong_with_a_good_reference(output: str) -> None:
+    assert findings(output) == []
+
+
+def test_a_drafted_step_requires_the_columns_that_can_be_read() -> None:
+    def drafted(output: Any) -> Any:
+        assert ROWS.draft is not None
+        return ROWS.draft({"name": "sparql_query", "args": {}, "output": json.dumps(output)}, [])
+
+    cells = {"m": {"type": "uri", "value": "urn:a"}, "n": [1]}
+    step = drafted({"head": {"vars": ["m", "n"]}, "results": {"bindings": [cells]}})
+    assert (step["output_media_type"], step["required_columns"]) == (SPARQL, ["m"])
+    assert drafted([{"a": 1}])["output_media_type"] == "application/json"
+    assert drafted({"head": {"vars": ["m"]}, "results": {"bindings": []}}) is None
+
+
+def test_a_step_has_the_rules_of_the_config() -> None:
+    def table(text: str) -> str:
+        cell = {"type": "literal", "value": text, "datatype": "http://www.w3.org/2001/XMLSchema#dateTime"}
+        return json.dumps({"head": {"vars": ["t"]}, "results": {"bindings": [{"t": cell}]}})
+
+    reference = {"name": "sparql_query", "output": table("2020-01-01T00:00:00Z")}
+    actual = StepView({"name": "sparql_query", "output": table("2020-01-01T00:00:00.000Z")})
+    assert match_row_steps(StepView(reference), actual).score == 1.0
+    assert match_row_steps(StepView({**reference, "values": ValuesConfig(times=False)}), actual).score == 0.0
+
+
+@pytest.mark.parametrize(("key", "value"), [("tolerance", "5%"), ("ordered", "no"), ("strict", 1)])
+def test_options_that_cannot_be_are_the_fault_of_the_reference(key: str, value: Any) -> None:
+    step = {"name": "sparql_query", "output": results("n", "a")}
+    found = match_row_steps(StepView({**step, key: value}), StepView(step))
+    assert found.score == 0.0
+    assert f"The reference step in the dataset is at fault: `{key}`" in found.reason()
+
+
+def test_node_keys_and_the_order_of_lists_come_from_the_config() -> None:
+    def score(reference: Any, actual: Any, rows: RowsConfig) -> float | None:
+        step = {"name": "cypher_query", "output": json.dumps([{"n": reference}])}
+        made = {"name": "cypher_query", "args": {}, "status": "success", "output": json.dumps([{"n": actual}])}
+        return match_steps([[step]], [made], rows=rows).steps_score
+
+    one, other = {"iri": "urn:a", "seen": 1}, {"iri": "urn:a", "seen": 2}
+    assert (score(one, other, RowsConfig()), score(one, other, RowsConfig(node_keys=["iri"]))) == (0.0, 1.0)
+    lists = ["a", "b"], ["b", "a"]
+    assert (score(*lists, RowsConfig()), score(*lists, RowsConfig(list_order=False))) == (0.0, 1.0)
+
+
+def test_steps_that_all_score_0_are_ranked_by_how_near_they_come() -> None:
+    reference = StepView({"name": "sparql_query", "output": results("ab", "x1", "y2", "z3")})
+    outputs = [results("ab", "x1", "y2"), results("ab", "x1", "y3"), results("ab", "p5", "q6")]
+    found = [match_row_steps(reference, StepView({"name": "sparql_query", "output": output})) for output in outputs]
+    near, nearer, far = (step.closeness() for step in found)
+    assert 1.0 > near >= nearer > far >= 0.0
+    assert [step.score for step in found] == [0.0, 0.0, 0.0]
+
+
+def test_named_columns_without_rows_are_worth_half_if_the_reference_names_none() -> None:
+    for output, worth in (('{"columns": ["a"], "data": []}', 0.5), ("[]", 1.0)):
+        actual = {"name": "cypher_query", "args": {}, "id": "1", "status": "success", "output": output}
+        match = match_steps([[{"name": "cypher_query", "output": "[]"}]], [actual], grading="graded")
+        assert match.steps_score == worth
