@@ -1,28 +1,25 @@
-"""Tables that are hard to compare, for ``sparql_matching.py``: which are decided, in how many steps and seconds.
+"""Tables that are hard to compare, for ``sparql_matching.py``: which are decided, in how many seconds.
 
-Most take no time at all. What stays undecided ends at the search's bound; that it does so within 10 s is a goal.
+Most take no time at all. What stays undecided ends at the search's bound.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from graphrag_eval_lc.matching.rows import compare_sparql_results
+from graphrag_eval_lc.matching import compare_sparql_results
 
 Rows = list[tuple[int, ...]]
 Pair = tuple[dict[str, Any], dict[str, Any]]
 
-MOST_SEC: Final = 10.0
 _FLOAT: Final = "http://www.w3.org/2001/XMLSchema#float"
 
 
 class Found(NamedTuple):
     """What came of one comparison, with its reason and closeness, in seconds of processor time."""
 
-    shape: str
     outcome: str
-    steps: int
     seconds: float
 
 
@@ -100,21 +97,16 @@ SHAPES: Final[dict[str, Callable[[], Pair]]] = {
 }
 
 
-def measured() -> Iterator[Found]:
-    """Compare each hard shape, with its reason and closeness."""
+def print_measured() -> list[Found]:
+    """Compare each hard shape, with its reason and closeness, and print a line for each."""
+    print(f"\n{'hard shapes':<54} {'outcome':<10} {'seconds':>8}")
+    measured = []
     for shape, case in SHAPES.items():
         reference, actual = case()
         start = time.process_time()
-        found = compare_sparql_results(reference, actual)
-        _ = found.reason, found.closeness
-        yield Found(shape, found.outcome, found.steps, time.process_time() - start)
-
-
-def print_measured() -> float:
-    """Print a line for each hard shape, and give the seconds of the slowest."""
-    print(f"\n{'hard shapes':<54} {'outcome':<10} {'steps':>12} {'seconds':>8}")
-    slowest = 0.0
-    for found in measured():
-        print(f"{found.shape:<54} {found.outcome:<10} {found.steps:>12,} {found.seconds:>8.2f}", flush=True)
-        slowest = max(slowest, found.seconds)
-    return slowest
+        comparison = compare_sparql_results(reference, actual)
+        _ = comparison.reason, comparison.closeness
+        found = Found(comparison.outcome, time.process_time() - start)
+        print(f"{shape:<54} {found.outcome:<10} {found.seconds:>8.2f}", flush=True)
+        measured.append(found)
+    return measured

@@ -304,7 +304,10 @@ RelativeTolerance = Annotated[
 
 
 class _Checked(BaseModel):
-    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
+    # Records are checked and stay dicts, so that their other keys need not be kept here.
+    model_config = ConfigDict(
+        extra="ignore", json_schema_extra={"additionalProperties": True}, use_attribute_docstrings=True
+    )
 
 
 class ReferenceStepModel(_Checked):

@@ -283,6 +283,8 @@ class Pipeline:
                 self._file.add(sample.position, result)
                 self._aggregator.add(result)
             self._unknown_tools.add(result.get("reference_steps"), result)
+        if self._tell is tell_nobody:
+            return
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,

@@ -36,7 +36,8 @@ from graphrag_eval_lc.registry.metrics import (
 
 NO_RESPONSE = "there is no response to this question"
 
-
+# On actual steps: the beginnings of what evaluations say of them.
+_OF_EVALUATION = (RETRIEVAL_IDS, RETRIEVAL_TEXT, "output_cut")
 # Measured on the agent's run; its cost follows from the prices.
 _MEASURED = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
 # The keys of an earlier evaluation say nothing of this one.
@@ -86,9 +87,7 @@ def evaluate_question(
         of the question and the response.
     """
     response, error = _usable(response)
-    actual_steps = [_unmeasured(step) for step in response.get("actual_steps") or ()]
-    for step in actual_steps:
-        _complete_status(step)
+    actual_steps = [_to_score(step) for step in response.get("actual_steps") or ()]
     result: dict[str, Any] = {
         "template_id": str(template["template_id"]),
         "question_id": str(question["id"]),
@@ -145,22 +144,23 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
     return response, None if error is None else str(error) or "the agent failed without a message"
 
 
-def _unmeasured(step: ActualStep) -> ActualStep:
-    """Return a copy of a step without what an earlier evaluation measured of its retrieval and said of its output."""
-    of_evaluation = (RETRIEVAL_IDS, RETRIEVAL_TEXT, "output_cut")
-    copied = {key: value for key, value in step.items() if not key.startswith(of_evaluation)}
-    return cast("ActualStep", copied)
+def _to_score(step: ActualStep) -> ActualStep:
+    """Return a copy of a step without what an earlier evaluation said of it, and with a status.
 
-
-def _complete_status(step: ActualStep) -> None:
-    """Fill in what hand-written steps may lack; recorded runs carry the text of a failure in the output."""
-    if step.get("status") not in (None, "success", "error"):
-        step["status"] = step_status(step["status"])
-    if step.get("status") is None:
-        step["status"] = "success" if step.get("error") is None else "error"
-    if step["status"] == "error" and step.get("error") is None:
-        output = step.get("output")
-        step["error"] = output if isinstance(output, str) and output else "the call failed without a message"
+    Hand-written steps may lack a status; steps of recorded runs have the text of a failure in their output.
+    """
+    copied = cast("ActualStep", {key: value for key, value in step.items() if not key.startswith(_OF_EVALUATION)})
+    status = copied.get("status")
+    if status == "success":
+        return copied
+    if status is None:
+        copied["status"] = "success" if copied.get("error") is None else "error"
+    elif status != "error":
+        copied["status"] = step_status(status)
+    if copied["status"] == "error" and copied.get("error") is None:
+        output = copied.get("output")
+        copied["error"] = output if isinstance(output, str) and output else "the call failed without a message"
+    return copied
 
 
 def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:

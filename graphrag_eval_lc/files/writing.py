@@ -12,7 +12,7 @@ import yaml
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_write, no_path, removed
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, open_descriptor, refuse_odd
-from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.json_values import json_text, json_utf8
 
 _APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
@@ -259,7 +259,7 @@ class BackgroundSync:
 
 def json_line(value: Any) -> bytes:
     """Return a record as one line of a JSON Lines file, in UTF-8 and with its newline."""
-    return json_text(value).encode("utf-8") + b"\n"
+    return json_utf8(value) + b"\n"
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
