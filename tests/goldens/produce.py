@@ -313,7 +313,7 @@ def rows(side: Side) -> None:
             found = {field: outcome[field] for field in fields if field in outcome}
             if found and (kind != "form" or record["op"] == "read"):
                 form = record["outcome"].get("form") or "no form"
-                line = f"{record['id']} ({form}): {json.dumps(found, ensure_ascii=False)}"
+                line = f"{record['id']} ({form}): {json.dumps(found, ensure_ascii=False, sort_keys=True)}"
                 lines.setdefault(f"rows/{record['op']}_{kind}.txt", []).append(line)
     for name, of_kind in lines.items():
         side.artefacts.text(name, "\n".join([*of_kind, ""]))

@@ -198,7 +198,7 @@ def kind_of_difference(old: Record, new: Record) -> str | None:
 
 
 def _shown(outcome: Record, kind: str) -> str:
-    if kind == "verdict":
+    if kind == "verdict" and not isinstance(outcome.get("verdict"), list):
         return str(outcome.get("verdict") or outcome.get("error") or outcome.get("raises") or "read")
     return kind
 
@@ -217,6 +217,8 @@ def main() -> None:
     parser.add_argument("--from", dest="of_from", metavar="old->new", help="show only groups with this change")
     arguments = parser.parse_args()
     sys.path.insert(0, str(Path.cwd()))
+    import graphrag_eval_lc.matching  # noqa: F401 - if it cannot be imported, no record says anything
+
     found = [here / name for name in (f"inputs/{RECORDS}", RECORDS) if (here / name).exists()]
     records = [record for path in arguments.files or found[:1] for record in read_records(path)]
     records = [record for record in records if not arguments.op or record["op"] in arguments.op]

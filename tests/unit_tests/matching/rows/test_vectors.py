@@ -83,7 +83,7 @@ def matched(step: dict[str, Any], call: dict[str, Any], config: dict[str, Any] |
 
 def found_by(vector: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what a vector gives, once for each direction in which it is compared."""
-    given = {key: value for key, value in vector.items() if key not in ("id", "why", "expected", "new")}
+    given = {key: value for key, value in vector.items() if key not in ("id", "why", "expected")}
     if "step" in given:
         yield matched(**given)
     elif "output" in given:
