@@ -216,8 +216,15 @@ def _values_on(text: str, error: type[GraphRAGEvalError], *, what: str, path: st
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of JSON Lines that are not blank, with their numbers from 1."""
-    return ((line, text) for line, text in enumerate(text.split("\n"), start=1) if text.strip())
+    """Yield the lines of JSON Lines that are not blank, with their numbers from 1, one at a time."""
+    start, line = 0, 1
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        found = text[start:end]
+        if found.strip():
+            yield line, found
+        start, line = end + 1, line + 1
 
 
 def quoted(text: str) -> str:
