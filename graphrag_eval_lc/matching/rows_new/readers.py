@@ -1,0 +1,304 @@
+"""Which form an output has: one chain of readers, from SPARQL JSON to sentences, and the marks of a cut."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, get_args
+
+from graphrag_eval_lc.config.sections import OutputFormat
+from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, printable, value_at
+from graphrag_eval_lc.matching.rows_new import text_forms
+from graphrag_eval_lc.matching.rows_new.json_forms import (
+    SINGLE_FORMS,
+    results_in,
+    results_of_rows,
+    single_value,
+    sparql_object,
+)
+from graphrag_eval_lc.matching.rows_new.python_repr import looks_like_repr, python_value
+from graphrag_eval_lc.matching.rows_new.results import SPARQL_JSON, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.texts import shortened
+
+_DEEPEST: Final = 4
+
+
+def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path: str | None = None) -> SparqlResults:
+    r"""Read the results of a query in any form that tools return them in.
+
+    Args:
+        output: SPARQL 1.1 JSON, as a string or parsed; an array of row objects, of arrays or of single values; one
+            object; a single value; names of columns next to rows, or an object of columns; any of them under a key,
+            in content blocks, encoded twice or one a line; W3C XML, CSV or TSV; a Markdown table or one that a console
+            draws; Python's repr; any of them in a code fence, and most before or after a sentence.
+        format: The form, if it is known; see ``OutputConfig``.
+        path: The keys on the way to the results in a JSON output, such as ``result.rows``; None: the whole output.
+
+    Returns:
+        The results, whose ``form`` says what was read. Cells of CSV, Markdown and row objects have no types; an empty
+        cell is unbound.
+
+    Raises:
+        CutOutput: The results end before their end.
+        UnreadableOutput: There are none, or several things that may be meant; nothing else is raised.
+        ValueError: There is no such format.
+
+    Example:
+        >>> results = read_sparql_results("| name | n |\n|---|---|\n| Oslo | 5 |")
+        >>> results.variables, results.row_count, results.form
+        (('name', 'n'), 1, 'a Markdown table')
+    """
+    if format is not None and format not in get_args(OutputFormat):
+        raise ValueError(f"there is no format {format!r:.40}; there are {', '.join(get_args(OutputFormat))}")
+    if path is not None:
+        output = value_at(output, path)
+    try:
+        results = _read(output, 0) if format is None else _read_as(format, output)
+    except RecursionError:
+        raise UnreadableOutput("a value that is nested too deeply") from None
+    return with_answer(results)
+
+
+def with_answer(results: SparqlResults) -> SparqlResults:
+    """Return the answer of an ASK that a store returns as rows: Virtuoso has no row for false, Jena's CSV a word."""
+    name = results.variables[0] if len(results.variables) == 1 and results.row_count < 2 else ""
+    if name.lower() not in ("__ask_retval", "_askresult") or results.faults:
+        return results
+    is_true = any(text.lower() in ("1", "true") for text in results.columns[name].texts)
+    return SparqlResults({}, 0, is_true, form=results.form)
+
+
+def _read(output: Any, depth: int) -> SparqlResults:
+    if not isinstance(output, str):
+        return results_in(output, lambda text: _read(text, depth + 1))
+    if depth > _DEEPEST:
+        raise UnreadableOutput("results inside of results")
+    try:
+        results = _read_text(output, depth)
+    except CutOutput:
+        raise
+    except UnreadableOutput:
+        refuse_broken_off(output, depth)
+        raise
+    if results.form != SPARQL_JSON and len(results.columns) == 1:  # a notice of the server may be its last row
+        refuse_broken_off(output, depth)
+    return results
+
+
+def _read_text(text: str, depth: int) -> SparqlResults:
+    """Read a text by the first form that it has; if no form can be read, the first one says why."""
+    first: UnreadableOutput | None = None
+    for looks_like, read, hands_on in _CHAIN:
+        if looks_like(text):
+            try:
+                return read(text, depth)
+            except UnreadableOutput as problem:
+                if not hands_on or isinstance(problem, CutOutput):
+                    raise
+                first = first or problem
+    if _ERROR.match(text) is not None:
+        _refuse_error(text, depth)
+    raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(text[:200].split()))}")
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(shortened(text.strip()[:200], 60)))
+
+
+_ERROR: Final = re.compile(
+    r"""\s{0,20}(?:
+    (?P<driver>(?:error:\ ?)?\((?:\w{1,40}\.){1,6}\w{0,60}(?:Error|Exception|Warning|Violation|Undefined\w{1,30})\))
+    |(?:Database\ |SQL\ |Query\ )?error(?:\ \d{1,5}\ \([0-9A-Z]{5}\))?(?:\ at\ line\ \d+)?:\ ?)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def _is_driver_error(text: str) -> bool:
+    """Return whether a text is an error of a database's driver, whatever it shows of the query and its values."""
+    found = _ERROR.match(text)
+    return found is not None and (found["driver"] is not None or "\n[SQL: " in text)
+
+
+def _refuse_error(text: str, _: int) -> SparqlResults:
+    first = re.sub(r"(?i)\Aerror: ?", "", text.strip()).split("\n")[0]
+    raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
+
+
+def _begins_as_json(text: str) -> bool:
+    return text[:200].lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
+
+
+def _read_json(text: str, depth: int) -> SparqlResults:
+    try:
+        value = parsed_json(text)
+    except CutOutput:
+        raise
+    except UnreadableOutput:
+        _refuse_broken_json(text)
+        raise
+    results = results_in(value, lambda inner: _read(inner, depth + 1))
+    has_mark = text.startswith("\ufeff") and results.form == SPARQL_JSON
+    return replace(results, form=f"{SPARQL_JSON} after a byte order mark") if has_mark else results
+
+
+_VALUE: Final = re.compile(r"true|false|-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?", re.IGNORECASE)
+_IRI: Final = re.compile(r"<?((?:https?://|urn:)[^\s<>\"']+)>?")
+_ANSWER: Final = re.compile(r"(?:Ask => |Answer: ?)(yes|no|true|false)|<QueryBoolean (true|false)>", re.IGNORECASE)
+_WORD: Final = re.compile(r"""(["'])([^\s"']+)\1""")
+
+
+def _is_single(text: str) -> bool:
+    text = text.strip()
+    return any(form.fullmatch(text) is not None for form in (_VALUE, _IRI, _ANSWER, _WORD))
+
+
+def _read_single(text: str, _: int) -> SparqlResults:
+    """Read a lone value: a truth value, a number, an IRI, a word in quotation marks, or how a tool prints an ASK."""
+    text = text.strip()
+    if (answer := _ANSWER.fullmatch(text)) is not None:
+        return SparqlResults({}, 0, (answer[1] or answer[2]).lower() in ("yes", "true"), form="the answer of an ASK")
+    if (iri := _IRI.fullmatch(text)) is not None:
+        return single_value({"type": "uri", "value": iri[1]})
+    word = _WORD.fullmatch(text)
+    if word is not None and _VALUE.fullmatch(word[2]) is None:
+        return single_value(word[2])
+    return single_value(parse_json((text if word is None else word[2]).lower()))
+
+
+def _may_be_lines(text: str) -> bool:
+    lines = text[:100_000].lstrip("\ufeff \t\r\n").split("\n", 2)
+    return len(lines) > 1 and all(line.lstrip()[:1] in ("{", "[", "(") for line in lines[:2])
+
+
+def _read_lines(text: str, _: int) -> SparqlResults:
+    """Read one row a line, as JSON or as Python shows it."""
+    rows: list[Any] = []
+    lines = [line for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
+    for at, line in enumerate(lines, start=1):
+        for parse in (parsed_json, python_value):
+            try:
+                rows.append(parse(line))
+                break
+            except CutOutput:
+                if at == len(lines):
+                    raise CutOutput(f"the lines break off in row {at}") from None
+            except UnreadableOutput:
+                pass
+        else:
+            raise UnreadableOutput("lines that are not all rows")
+    keys = {
+        str(key).lower() for row in rows if isinstance(row, Mapping) for key, cell in row.items() if _has_parts(cell)
+    }
+    if keys & {"bindings", "columns", "data", "fields", "head", "items", "records", "result", "results", "rows"}:
+        raise UnreadableOutput("results on several lines, of which one may be meant")
+    return replace(results_of_rows(rows), form="JSON lines" if _begins_as_json(text) else "rows one a line")
+
+
+def _has_parts(cell: Any) -> bool:
+    return isinstance(cell, Mapping | list)
+
+
+def _read_repr(text: str, depth: int) -> SparqlResults:
+    results = results_in(python_value(text), lambda inner: _read(inner, depth + 1))
+    return replace(results, form=f"{results.form} as Python shows it")
+
+
+def _read_sentence(text: str, depth: int) -> SparqlResults:
+    def read(piece: str) -> SparqlResults:
+        results = _read(piece, depth + 1)
+        if results.form.startswith(SINGLE_FORMS):
+            raise UnreadableOutput("a sentence with values in it")
+        return results
+
+    return text_forms.read_sentence(text, read)
+
+
+def _plain(read: Callable[[str], SparqlResults]) -> Callable[[str, int], SparqlResults]:
+    return lambda text, _: read(text)
+
+
+_Reader = tuple[Callable[[str], bool], Callable[[str, int], SparqlResults], bool]
+
+# Whether a text looks like a form, its reader, and whether a later one may read what it refuses.
+_CHAIN: Final[tuple[_Reader, ...]] = (
+    (_is_driver_error, _refuse_error, False),
+    (_begins_as_json, _read_json, True),
+    (_is_single, _read_single, False),
+    (_may_be_lines, _read_lines, True),
+    (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _plain(text_forms.read_xml), False),
+    (text_forms.looks_like_xml, _plain(text_forms.read_xml), True),  # a sentence may follow
+    (looks_like_repr, _read_repr, True),
+    (text_forms.looks_like_fence, lambda text, at: text_forms.read_fence(text, lambda t: _read(t, at + 1)), False),
+    (text_forms.looks_like_drawn_table, _plain(text_forms.read_drawn_table), True),
+    (text_forms.looks_like_markdown, _plain(text_forms.read_markdown), True),
+    (text_forms.looks_like_tsv, _plain(text_forms.read_tsv), True),
+    (text_forms.looks_like_csv, _plain(text_forms.read_csv), True),
+    (text_forms.looks_like_sentence, _read_sentence, True),
+)
+
+# What a server or a proxy writes after the results if a query breaks off: the first line of it.
+_NOTICE: Final = re.compile(
+    r"""^[ \t]*(?:\#+[ ]*query[ ](?:cancell?ed|aborted|killed|timed[ ]out)\b.*
+    |(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)(?:[ ]\d+)?(?::[ ].*|$)
+    |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*
+    |upstream[ ].*|traceback[ ]\(.*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+
+
+def _refuse_broken_json(text: str) -> None:
+    """Raise CutOutput for JSON that a server broke off, also inside a text, and after which it wrote what happened."""
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as problem:
+        notice = _NOTICE.search(text[problem.pos :].lstrip()) if problem.msg != "Extra data" else None
+        where = cut_json(text[: problem.pos]) if notice is not None else None
+        if notice is not None and where is not None:
+            raise CutOutput(f"{where}, and {_quoted(notice[0])} follows") from None
+    except (ValueError, RecursionError):
+        return
+
+
+def refuse_broken_off(text: str, depth: int = 0) -> None:
+    """Raise CutOutput for rows after which a server wrote that the query broke off."""
+    notice = _NOTICE.search(text, text.find("\n") + 1)
+    if notice is None or not text[: notice.start()].strip():
+        return
+    try:
+        _read_text(text[: notice.start()], depth + 1)
+    except CutOutput:
+        pass
+    except UnreadableOutput:
+        return
+    raise CutOutput(f"after the results is {_quoted(notice[0])}")
+
+
+_OF_TEXTS: Final[Mapping[str, Callable[[str], SparqlResults]]] = {
+    "xml": text_forms.read_xml,
+    "csv": text_forms.read_csv,
+    "tsv": text_forms.read_tsv,
+    "markdown": text_forms.read_markdown,
+    "python": lambda text: replace(_read_repr(text, 0), form="Python's repr"),
+}
+
+
+def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
+    """Read an output as what it is declared to be, and as nothing else."""
+    try:
+        if format in ("json", "rows"):
+            value = parsed_json(output) if isinstance(output, str) else output
+            if format == "rows":
+                return results_of_rows(value)
+            if isinstance(value, bool | int | float):
+                return single_value(value)
+            return (sparql_object(value) if isinstance(value, Mapping) else None) or parse_sparql_results(value)
+        if format == "python" and isinstance(output, list | tuple | Mapping):
+            return _read(output, 0)
+        if not isinstance(output, str):
+            raise UnreadableOutput(f"{'nothing' if output is None else f'a {type(output).__name__}'} instead of a text")
+        return _OF_TEXTS[format](output)
+    except CutOutput:
+        raise
+    except UnreadableOutput as problem:
+        raise UnreadableOutput(f"not what steps.outputs declares (format: {format}): {problem}") from None
