@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.config.sections import OutputFormat
+from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
 from graphrag_eval_lc.matching.rows_new.json_forms import XSD, is_prose
-from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results, refuse_broken_off, with_answer
+from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results, refuse_broken_off
 from graphrag_eval_lc.matching.rows_new.results import SPARQL_JSON, SPARQL_RESULTS, Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows_new.text_forms import OPEN_FORMS, read_csv, read_tsv
 from graphrag_eval_lc.registry.step_kinds import bare_media_type
@@ -39,6 +40,8 @@ GRAPHS: Final[Mapping[str, str]] = {
 """What graphs are called by their media type."""
 
 _NAMES: Final = ("subject", "predicate", "object", "graph")
+_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
 _FENCE: Final = re.compile(r"```[\w/+.-]{0,40}[ \t]*\n(.*?)\n?```", re.DOTALL)
 _BASE: Final = "urn:base:"
 # The forms as pyoxigraph and rdflib call them; Turtle and N-Triples are TriG too.
@@ -66,6 +69,8 @@ def read_graph(output: Any) -> SparqlResults:
     text = text if fence is None else fence[1]
     begins = text.lstrip("\ufeff \t\r\n")[:1]
     problem = UnreadableOutput("not an RDF graph")
+    if begins in ("{", "[", "<") and _ELSEWHERE.search(text) is not None:
+        raise UnreadableOutput("an RDF graph with a context or an entity that is defined elsewhere")
     for form in {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("RDF/XML", "TriG", "N-Quads")}.get(
         begins, ("TriG",)
     ):
@@ -74,6 +79,8 @@ def read_graph(output: Any) -> SparqlResults:
         except UnreadableOutput as found:
             problem = found
             continue
+        if not rows and form == "JSON-LD" and text.strip() not in ("[]", "{}"):
+            continue  # JSON without a triple
         columns = {
             name: TermColumn([row[at][0] for row in rows], [row[at][1] for row in rows])
             for at, name in enumerate(_NAMES[: 4 if any(row[3][0] for row in rows) else 3])
@@ -87,11 +94,14 @@ def _library() -> Any:
     for name in ("pyoxigraph", "rdflib"):
         with suppress(ImportError):
             return import_module(name)
-    raise UnreadableOutput('an RDF graph, which needs a library to be read: pip install "graphrag-eval-lc[graph]"')
+    missing = MissingExtraError("An RDF graph", "graph", "pyoxigraph")
+    raise UnreadableOutput(f"not read: {missing}")
 
 
 def _quads(text: str, form: str) -> Iterator[tuple[tuple[str, Shape], ...]]:
     library = _library()
+    if form == "RDF/XML" and _RDF not in text:
+        raise UnreadableOutput("not an RDF graph")
     oxigraph_name, rdflib_name = _FORMS[form].split()
     try:
         if library.__name__ == "pyoxigraph":
@@ -142,7 +152,7 @@ def _declared(read: Callable[[str], SparqlResults]) -> Callable[[Any], SparqlRes
                     refuse_broken_off(output)
                     if is_prose(results.variables[0]):
                         raise UnreadableOutput(f"not {results.form}: its first line is a sentence")
-                return with_answer(results)
+                return results
             except UnreadableOutput as found:
                 if isinstance(found, CutOutput):
                     raise

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, printable, value_at
-from graphrag_eval_lc.matching.rows_new import text_forms
+from graphrag_eval_lc.matching.rows_new import drawn_tables, text_forms
 from graphrag_eval_lc.matching.rows_new.json_forms import (
     SINGLE_FORMS,
     results_in,
@@ -54,19 +54,9 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
     if path is not None:
         output = value_at(output, path)
     try:
-        results = _read(output, 0) if format is None else _read_as(format, output)
+        return _read(output, 0) if format is None else _read_as(format, output)
     except RecursionError:
         raise UnreadableOutput("a value that is nested too deeply") from None
-    return with_answer(results)
-
-
-def with_answer(results: SparqlResults) -> SparqlResults:
-    """Return the answer of an ASK that a store returns as rows: Virtuoso has no row for false, Jena's CSV a word."""
-    name = results.variables[0] if len(results.variables) == 1 and results.row_count < 2 else ""
-    if name.lower() not in ("__ask_retval", "_askresult") or results.faults:
-        return results
-    is_true = any(text.lower() in ("1", "true") for text in results.columns[name].texts)
-    return SparqlResults({}, 0, is_true, form=results.form)
 
 
 def _read(output: Any, depth: int) -> SparqlResults:
@@ -230,8 +220,8 @@ _CHAIN: Final[tuple[_Reader, ...]] = (
     (text_forms.looks_like_xml, _plain(text_forms.read_xml), True),  # a sentence may follow
     (looks_like_repr, _read_repr, True),
     (text_forms.looks_like_fence, lambda text, at: text_forms.read_fence(text, lambda t: _read(t, at + 1)), False),
-    (text_forms.looks_like_drawn_table, _plain(text_forms.read_drawn_table), True),
-    (text_forms.looks_like_markdown, _plain(text_forms.read_markdown), True),
+    (drawn_tables.looks_like_drawn_table, _plain(drawn_tables.read_drawn_table), True),
+    (drawn_tables.looks_like_markdown, _plain(drawn_tables.read_markdown), True),
     (text_forms.looks_like_tsv, _plain(text_forms.read_tsv), True),
     (text_forms.looks_like_csv, _plain(text_forms.read_csv), True),
     (text_forms.looks_like_sentence, _read_sentence, True),
@@ -278,7 +268,7 @@ _OF_TEXTS: Final[Mapping[str, Callable[[str], SparqlResults]]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
     "tsv": text_forms.read_tsv,
-    "markdown": text_forms.read_markdown,
+    "markdown": drawn_tables.read_markdown,
     "python": lambda text: replace(_read_repr(text, 0), form="Python's repr"),
 }
 
