@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_number, json_text
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
@@ -38,11 +38,13 @@ def _words(text: str) -> frozenset[str]:
 _RESULT_KEYS: Final = _words(
     "bindings boolean content data output records response result results rows text value values"
 )
-# Keys that say something about results. An object with nothing else is not a row.
+# Keys that say something about results, in lower case and without signs. An object with nothing else is not a row.
 _ABOUT_KEYS: Final = _words(
-    "code count cypher duration elapsed error errors has_more hasmore message msg ok query row_count rowcount sparql"
-    " sql statement status success time timestamp took took_ms total truncated type warnings"
+    "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
+    " message msg ok query querytime requestid resultcount resultsize rowcount sparql sql statement status success"
+    " time timems timestamp took tookms tool type warnings"
 )
+_COUNT_KEYS: Final = _words("count length number size total")
 _ERROR_KEYS: Final = _words("error errors exception traceback")
 # What servers and tools set if they return less than they found, in lower case and without signs.
 _CUT_FLAGS: Final = _words(
@@ -119,7 +121,7 @@ def single_value(value: Any) -> SparqlResults:
 
 
 def _is_array(value: Any) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, list | tuple) and not isinstance(value, Term | Triple)
+    return isinstance(value, list | tuple) and not isinstance(value, Term | Triple | Mapping)
 
 
 def _noted(results: SparqlResults, where: str) -> SparqlResults:
@@ -145,6 +147,8 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
         names, rows, notes = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]], *value[1:]
         if notes and all(isinstance(note, str) and ": " in note for note in notes) and all(map(_is_array, rows)):
             return _of_table(names, rows, "FalkorDB's reply")
+    if len(value) > 1 and value[-1] in ("...", "…") and not isinstance(value[0], str):
+        raise CutOutput(f"the array ends with {value[-1]!r}")
     return results_of_rows(value)
 
 
@@ -164,12 +168,16 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults |
         return _of_one_object(value)
     for part in (value, *(inner for inner in value.values() if isinstance(inner, Mapping))):
         for key, flag in part.items():
-            name = re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
+            name = _plain_key(key)
             is_flag = name in _CUT_FLAGS and str(flag).lower() == "true"
             if is_flag or (name in _NEXT_PAGES and isinstance(flag, str) and flag):
                 shown = printable(shortened(json_text({str(key): flag})[1:-1], 60))
                 raise CutOutput(f"the output says that there are more rows ({shown})")
     return results
+
+
+def _plain_key(key: Any) -> str:
+    return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
 
 
 def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
@@ -283,7 +291,7 @@ def _with_kind(cell: Any, about: Any) -> Any:
 
 def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows."""
-    names, columns = list(map(str, value)), list(value.values())
+    names, columns = list(map(str, value.keys())), list(value.values())
     if not columns:
         return None
     if all(map(_is_array, columns)):
@@ -312,29 +320,24 @@ def _counts(cells: Sequence[Any]) -> bool:
     return all(str(cell) == str(at) for at, cell in enumerate(cells))
 
 
-class _Found(NamedTuple):
-    path: str
-    results: SparqlResults
-    rank: int  # 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells
-
-
 def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
     """Return the one thing under the keys of an object that is results; SPARQL results take precedence over rows."""
     cuts: list[CutOutput] = []
     found = list(_search(value, "", _LEVELS, read_text, cuts))
-    best = [each for each in found if each.rank == max(one.rank for one in found)]
+    best = [each for each in found if each[0] == max(rank for rank, _, _ in found)]
     if len(best) > 1:
-        places = printable(listed([each.path for each in best]))
+        places = printable(listed([path for _, path, _ in best]))
         hint = "steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}); {hint}")
     if not best and cuts:
         raise cuts[0]
-    return _noted(best[0].results, f"under {printable(shortened(best[0].path, 60))}") if best else None
+    return _noted(best[0][2], f"under {printable(shortened(best[0][1], 60))}") if best else None
 
 
 def _search(
     value: Mapping[Any, Any], path: str, levels: int, read_text: ReadText, cuts: list[CutOutput]
-) -> Iterator[_Found]:
+) -> Iterator[tuple[int, str, SparqlResults]]:
+    """Yield what may be results, with a rank: 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells."""
     for key, inner in value.items():
         place, is_expected = f"{path}.{key}" if path else str(key), str(key).lower() in _RESULT_KEYS
         results = None
@@ -353,34 +356,36 @@ def _search(
             continue
         if results is not None:
             has_parts = any(column.structures for column in results.columns.values())
-            yield _Found(place, results, -1 if has_parts else int(not results.is_untyped))
+            yield -1 if has_parts else int(not results.is_untyped), place, results
         elif isinstance(inner, Mapping) and levels > 1:
             yield from _search(inner, place, levels - 1, read_text, cuts)
 
 
 def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Read what is under the one key of results, if all other keys only say something about them."""
-    keys = [key for key in value if str(key).lower() in _RESULT_KEYS]
-    others = {str(key).lower() for key in value} - _RESULT_KEYS
-    if len(keys) != 1 or not others <= _ABOUT_KEYS or isinstance(value[keys[0]], str | None):
+    """Read what is under the one key that does not only say something about results."""
+    about = _ABOUT_KEYS | _COUNT_KEYS | _CUT_FLAGS | _NEXT_PAGES
+    keys = [key for key, _ in value.items() if _plain_key(key) not in about]
+    name, inner = (str(keys[0]).lower(), value[keys[0]]) if len(keys) == 1 else ("", None)
+    is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner)
+    if inner is None or isinstance(inner, str) or not (is_column or name in _RESULT_KEYS):
         return None
-    if _is_array(value[keys[0]]) and keys[0].lower() in ("content", "text"):
+    if _is_array(inner) and name in ("content", "text", "messages"):
         return None
-    return _noted(results_in(value[keys[0]], read_text), f"under {keys[0]}")
+    return _noted(results_in(inner, read_text), f"under {keys[0]}")
 
 
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object without results in it as one row, unless it is a message."""
-    keys, cells = {str(key).lower() for key in value}, list(value.values())
-    parts = [cell for cell in cells if isinstance(cell, Mapping)]
+    keys, cells = set(map(_plain_key, value.keys())), list(value.values())
+    left = keys - _ABOUT_KEYS - _CUT_FLAGS
+    if not left or (len(left) > 1 and left <= _COUNT_KEYS | _RESULT_KEYS) or not keys.isdisjoint(("head", "boolean")):
+        return None
     lists = [cell for cell in cells if _is_array(cell)]
-    says = [cell for cell in cells if isinstance(cell, str) and is_prose(cell)]
-    is_about = keys <= _ABOUT_KEYS | _RESULT_KEYS and len(keys) > 1
-    if is_about or len(says) == len(cells) - len(lists) or "head" in keys or "boolean" in keys:
+    if lists and (left < keys or not all(map(_are_scalars, lists))):
         return None
-    if lists and not (all(map(_are_scalars, lists)) and keys.isdisjoint(_ABOUT_KEYS | _RESULT_KEYS)):
+    if sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists):
         return None
-    if not all(is_entity(part) or is_term(part) for part in parts):
+    if not all(is_entity(cell) or is_term(cell) for cell in cells if isinstance(cell, Mapping)):
         return None
     return replace(_of_objects([value]), form="an object as one row")
 
@@ -405,7 +410,7 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
 
 def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     """Return the results of row objects, whose cells are RDF terms, plain values or values of a property graph."""
-    names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    names = list(dict.fromkeys(str(name) for row in rows for name, _ in row.items()))
     if not names:
         raise UnreadableOutput("rows without a cell")
     if len(names) * len(rows) > _MOST_CELLS:
@@ -414,6 +419,9 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput("JSON-LD, which is not rows")
     if len(rows) == 1:
         refuse_error({key: cell for key, cell in rows[0].items() if str(key).lower() in _ERROR_KEYS})
+    lists = [cell for row in rows for cell in row.values()] if len(names) > 1 else []
+    if lists and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in lists):
+        rows = [{name: cell[0] for name, cell in row.items()} for row in rows]  # as Gremlin's valueMap() has them
     untyped, reader = False, GraphReader()
     structures: dict[str, dict[int, Any]] = {}
     bindings: list[dict[str, Any]] = []

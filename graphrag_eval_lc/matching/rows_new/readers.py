@@ -2,26 +2,38 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from typing import Any, Final, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
-from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, printable, value_at
 from graphrag_eval_lc.matching.rows_new import drawn_tables, text_forms
 from graphrag_eval_lc.matching.rows_new.json_forms import (
     SINGLE_FORMS,
+    XSD,
     results_in,
     results_of_rows,
     single_value,
     sparql_object,
 )
 from graphrag_eval_lc.matching.rows_new.python_repr import looks_like_repr, python_value
-from graphrag_eval_lc.matching.rows_new.results import SPARQL_JSON, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows_new.results import (
+    SPARQL_JSON,
+    Shape,
+    SparqlResults,
+    TermColumn,
+    parse_sparql_results,
+)
 from graphrag_eval_lc.texts import shortened
 
 _DEEPEST: Final = 4
+_LONGEST_TAIL: Final = 20_000  # so far from the end a server's notice is looked for
 
 
 def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path: str | None = None) -> SparqlResults:
@@ -71,7 +83,8 @@ def _read(output: Any, depth: int) -> SparqlResults:
     except UnreadableOutput:
         refuse_broken_off(output, depth)
         raise
-    if results.form != SPARQL_JSON and len(results.columns) == 1:  # a notice of the server may be its last row
+    is_open = any(form in results.form for form in text_forms.OPEN_FORMS)
+    if is_open and (len(results.columns) == 1 or "Markdown" in results.form):  # a notice may be the last row, or follow
         refuse_broken_off(output, depth)
     return results
 
@@ -190,7 +203,13 @@ def _has_parts(cell: Any) -> bool:
 
 
 def _read_repr(text: str, depth: int) -> SparqlResults:
-    results = results_in(python_value(text), lambda inner: _read(inner, depth + 1))
+    try:
+        value = python_value(text)
+    except CutOutput:
+        if re.match(r"[\s\[{]*\"", text):  # JSON, of which it is known that it does not break off
+            raise UnreadableOutput("neither JSON nor a Python value") from None
+        raise
+    results = results_in(value, lambda inner: _read(inner, depth + 1))
     return replace(results, form=f"{results.form} as Python shows it")
 
 
@@ -229,11 +248,16 @@ _CHAIN: Final[tuple[_Reader, ...]] = (
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
-    r"""^[ \t]*(?:\#+[ ]*query[ ](?:cancell?ed|aborted|killed|timed[ ]out)\b.*
-    |(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)(?:[ ]\d+)?(?::[ ].*|$)
-    |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*
-    |upstream[ ].*|traceback[ ]\(.*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
+    r"""^[ \t]*(?:(?:\#+|!+>+\#)[ ]*query[ ].*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
+    |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
+    |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
+    |upstream[ ].*|curl:[ ].*|HTTP[/ ][\d. ]*\d{3}\b.*|\d{3}[ ](?:bad[ ])?gateway.*|gateway[ ]time.*
+    |traceback[ ]\(.*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_TROUBLE: Final = re.compile(
+    r"error|exception|time-?out|timed out|cancel|abort|killed|terminat|gateway|connection|refused|unavailable|trace",
+    re.IGNORECASE,
 )
 
 
@@ -242,17 +266,19 @@ def _refuse_broken_json(text: str) -> None:
     try:
         json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as problem:
-        notice = _NOTICE.search(text[problem.pos :].lstrip()) if problem.msg != "Extra data" else None
-        where = cut_json(text[: problem.pos]) if notice is not None else None
-        if notice is not None and where is not None:
-            raise CutOutput(f"{where}, and {_quoted(notice[0])} follows") from None
+        rest = text[problem.pos :].lstrip()
+        is_text = rest[:1].isalpha() or rest[:1] in ("<", "#", "*", "!", "-")
+        if problem.msg == "Extra data" or not is_text or _TROUBLE.search(rest, 0, 500) is None:
+            return
+        if (where := cut_json(text[: problem.pos])) is not None:
+            raise CutOutput(f"{where}, and {_quoted(rest.splitlines()[0])} follows") from None
     except (ValueError, RecursionError):
         return
 
 
 def refuse_broken_off(text: str, depth: int = 0) -> None:
     """Raise CutOutput for rows after which a server wrote that the query broke off."""
-    notice = _NOTICE.search(text, text.find("\n") + 1)
+    notice = _NOTICE.search(text, max(text.find("\n") + 1, len(text) - _LONGEST_TAIL))
     if notice is None or not text[: notice.start()].strip():
         return
     try:
@@ -292,3 +318,110 @@ def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
         raise
     except UnreadableOutput as problem:
         raise UnreadableOutput(f"not what steps.outputs declares (format: {format}): {problem}") from None
+
+
+GRAPHS: Final[Mapping[str, str]] = {
+    "text/turtle": "Turtle",
+    "application/x-turtle": "Turtle",
+    "application/n-triples": "N-Triples",
+    "application/ld+json": "JSON-LD",
+    "application/rdf+xml": "RDF/XML",
+    "application/trig": "TriG",
+    "application/n-quads": "N-Quads",
+}
+"""What graphs are called by their media type."""
+
+_NAMES: Final = ("subject", "predicate", "object", "graph")
+_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
+_FENCE: Final = re.compile(r"```[\w/+.-]{0,40}[ \t]*\n(.*?)\n?```", re.DOTALL)
+_BASE: Final = "urn:base:"
+# The forms as pyoxigraph and rdflib call them; Turtle and N-Triples are TriG too.
+_FORMS: Final = {
+    "JSON-LD": "JSON_LD json-ld",
+    "RDF/XML": "RDF_XML xml",
+    "TriG": "TRIG trig",
+    "N-Quads": "N_QUADS nquads",
+}
+
+
+def read_graph(output: Any) -> SparqlResults:
+    """Read an RDF graph in any form that its beginning allows.
+
+    Returns:
+        Results with the columns subject, predicate and object; with graph, if there are named graphs.
+
+    Raises:
+        UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
+    """
+    text = json_text(output) if isinstance(output, Mapping | list) else output
+    if not isinstance(text, str) or not text.strip():
+        raise UnreadableOutput(f"{'nothing' if not output else 'a value'} instead of an RDF graph")
+    fence = _FENCE.fullmatch(text.strip())
+    text = text if fence is None else fence[1]
+    begins = text.lstrip("\ufeff \t\r\n")[:1]
+    problem = UnreadableOutput("not an RDF graph")
+    if begins in ("{", "[", "<") and _ELSEWHERE.search(text) is not None:
+        raise UnreadableOutput("an RDF graph with a context or an entity that is defined elsewhere")
+    for form in {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("RDF/XML", "TriG", "N-Quads")}.get(
+        begins, ("TriG",)
+    ):
+        try:
+            rows = sorted(set(_quads(text, form)), key=repr)
+        except UnreadableOutput as found:
+            problem = found
+            continue
+        if not rows and form == "JSON-LD" and text.strip() not in ("[]", "{}"):
+            continue  # JSON without a triple
+        columns = {
+            name: TermColumn([row[at][0] for row in rows], [row[at][1] for row in rows])
+            for at, name in enumerate(_NAMES[: 4 if any(row[3][0] for row in rows) else 3])
+        }
+        return SparqlResults(columns, len(rows), form="Turtle" if form == "TriG" else form, is_graph=True)
+    raise problem
+
+
+@cache
+def _library() -> Any:
+    for name in ("pyoxigraph", "rdflib"):
+        with suppress(ImportError):
+            return import_module(name)
+    missing = MissingExtraError("An RDF graph", "graph", "pyoxigraph")
+    raise UnreadableOutput(f"not read: {missing}")
+
+
+def _quads(text: str, form: str) -> Iterator[tuple[tuple[str, Shape], ...]]:
+    library = _library()
+    if form == "RDF/XML" and _RDF not in text:
+        raise UnreadableOutput("not an RDF graph")
+    oxigraph_name, rdflib_name = _FORMS[form].split()
+    try:
+        if library.__name__ == "pyoxigraph":
+            for quad in library.parse(text, format=getattr(library.RdfFormat, oxigraph_name), base_iri=_BASE):
+                yield tuple(map(_term, (quad.subject, quad.predicate, quad.object, quad.graph_name)))
+            return
+        dataset = library.Dataset()
+        dataset.parse(data=text, format=rdflib_name, publicID=_BASE)
+        for *triple, graph in dataset.quads():
+            is_default = graph is None or str(graph) in (_BASE, "urn:x-rdflib:default")
+            yield tuple(map(_term, (*triple, None if is_default else graph)))
+    except UnreadableOutput:
+        raise
+    except Exception as problem:  # each library has its own errors
+        why = printable(shortened(" ".join(str(problem).split())[:200], 100))
+        raise UnreadableOutput(f"not an RDF graph ({why})") from None
+
+
+def _term(term: Any) -> tuple[str, Shape]:
+    """Return the text and the shape of a term of either library; rdflib's are texts."""
+    kind = type(term).__name__
+    if kind in ("DefaultGraph", "NoneType"):
+        return "", ("", None, None)
+    if kind == "Triple":
+        raise UnreadableOutput("a graph with triples as terms, which are not compared")
+    text = str(term) if isinstance(term, str) else term.value
+    if kind != "Literal":
+        return text, ("bnode" if kind in ("BlankNode", "BNode") else "uri", None, None)
+    datatype = str(getattr(term.datatype, "value", term.datatype or ""))
+    is_plain = term.language or datatype in ("", f"{XSD}string")
+    return text, ("literal", None if is_plain else datatype, term.language)

@@ -1,37 +1,190 @@
 """The step kind rows: comparing, checking and drafting the steps that query a graph or a database."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.config import RowsConfig, ValuesConfig
+from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.files.record_file import Finding
-from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.json_values import json_text, parse_deep_json
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows_new.comparison import (
     SparqlComparison,
     compare_sparql_results,
     comparison_without_results,
 )
-from graphrag_eval_lc.matching.rows_new.media_types import (
-    JSON_MEDIA_TYPE,
-    MEDIA_TYPES,
-    REQUIRED_COLUMNS,
-    ROW_TOOLS,
-    SPARQL_QUERY,
-    SQL_DB_QUERY,
-    MediaType,
-    actual_results,
-    is_json,
-    media_type_of_form,
-    names_no_columns,
-    reference_results,
-)
-from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results
-from graphrag_eval_lc.matching.rows_new.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows_new.json_forms import is_prose
+from graphrag_eval_lc.matching.rows_new.readers import GRAPHS, read_graph, read_sparql_results, refuse_broken_off
+from graphrag_eval_lc.matching.rows_new.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows_new.text_forms import OPEN_FORMS, read_csv, read_tsv
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
+
+REQUIRED_COLUMNS: Final = "required_columns"
+JSON_MEDIA_TYPE: Final = "application/json"
+SPARQL_QUERY: Final = "sparql_query"
+CYPHER_QUERY: Final = "cypher_query"
+SQL_DB_QUERY: Final = "sql_db_query"
+ROW_TOOLS: Final = (CYPHER_QUERY, "read_neo4j_cypher", SQL_DB_QUERY)
+"""The names of steps other than ``sparql_query`` that return rows: tools of Neo4j, its MCP server, LangChain."""
+
+
+def _declared(read: Callable[[str], SparqlResults]) -> Callable[[Any], SparqlResults]:
+    """Return a reader of outputs that their media type declares to be CSV or TSV, also of one column."""
+
+    def read_declared(output: Any) -> SparqlResults:
+        if not isinstance(output, str):
+            return read_sparql_results(output)
+        # Some begin as another form that is no line of cells.
+        is_other = output.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
+        readers = [read_sparql_results, read] if is_other else [read, read_sparql_results]
+        problem: UnreadableOutput | None = None
+        for each in readers:
+            try:
+                results = each(output)
+                if each is read and len(results.variables) == 1:
+                    refuse_broken_off(output)
+                    if is_prose(results.variables[0]):
+                        raise UnreadableOutput(f"not {results.form}: its first line is a sentence")
+                return results
+            except UnreadableOutput as found:
+                if isinstance(found, CutOutput):
+                    raise
+                problem = problem or found
+        raise problem or UnreadableOutput("nothing")
+
+    return read_declared
+
+
+class _MediaType(NamedTuple):
+    """A media type of rows: what its outputs are called and how they are read; as which forms, if there are few."""
+
+    title: str
+    read: Callable[[Any], SparqlResults]
+    forms: tuple[str, ...] = ()
+
+
+_MEDIA_TYPES: Final[Mapping[str, _MediaType]] = {
+    SPARQL_RESULTS: _MediaType(SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
+    "text/csv": _MediaType("CSV", _declared(read_csv), ("W3C CSV",)),
+    "text/tab-separated-values": _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV")),
+    "text/tsv": _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV")),  # as many write it
+    "application/sparql-results+xml": _MediaType("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
+    "text/boolean": _MediaType("a truth value", read_sparql_results),
+    **{media_type: _MediaType(title, read_graph) for media_type, title in GRAPHS.items()},
+}
+
+
+def _reader_for(reference: Mapping[str, Any]) -> Callable[[Any], SparqlResults]:
+    """Return the function that reads outputs as the media type of a reference step says."""
+    given = reference.get("output_media_type")
+    known = _MEDIA_TYPES.get(bare_media_type(given)) if isinstance(given, str) else None
+    return read_sparql_results if known is None else known.read
+
+
+@cache
+def _reader_as(format: OutputFormat) -> Callable[[Any], SparqlResults]:
+    return partial(read_sparql_results, format=format)
+
+
+def reference_results(reference: StepView) -> SparqlResults:
+    r"""Return the results of a reference step, read as its media type says, else in the form that they have.
+
+    Raises:
+        CutOutput: They end before their end.
+        UnreadableOutput: There are none.
+
+    Example:
+        >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
+        ('name',)
+    """
+    return _no_rows_of(reference) or reference.parsed(_reader_for(reference))
+
+
+def _no_rows_of(step: StepView) -> SparqlResults | None:
+    """Return results without rows if the output of a step is the empty text of LangChain's SQL tool."""
+    output = step.get("output")
+    if SQL_DB_QUERY not in (step.get("name"), step.tool) or not isinstance(output, str) or output.strip():
+        return None
+    return SparqlResults({}, 0, form=f"an empty text, as {SQL_DB_QUERY} returns for no rows", is_untyped=True)
+
+
+def step_results(step: StepView, read: Callable[[Any], SparqlResults] = read_sparql_results) -> SparqlResults:
+    """Return the results of a step, read as ``steps.outputs`` declares, else in whatever form they have.
+
+    Raises:
+        CutOutput: They end before their end.
+        UnreadableOutput: There are none.
+    """
+    no_rows, cut = _no_rows_of(step), step.cut_by_capture
+    if no_rows is not None:
+        return no_rows
+    if step.declared is not None and step.declared.format is not None:
+        read = _reader_as(step.declared.format)
+    try:
+        results = step.parsed(read)
+    except UnreadableOutput as problem:
+        if cut is None or isinstance(problem, CutOutput):
+            raise
+        raise CutOutput(f"{cut}, and what is left is {problem}") from None
+    if cut is not None and any(name in results.form for name in (*OPEN_FORMS, "lines", "Turtle")):
+        raise CutOutput(cut)  # nothing marks the end of these
+    return results
+
+
+def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
+    """Return the results of a step; what is not an evident table is read as the reference's media type says.
+
+    Raises:
+        CutOutput: They end before their end.
+        UnreadableOutput: There are none.
+    """
+    read = _reader_for(reference)
+    if read is read_graph:
+        return step_results(actual, read)
+    try:
+        return step_results(actual)
+    except UnreadableOutput as problem:
+        if read is read_sparql_results or actual.declared is not None or isinstance(problem, CutOutput):
+            raise
+        with suppress(UnreadableOutput):
+            return actual.parsed(read)
+        raise
+
+
+def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
+    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr.
+
+    Example:
+        >>> output = '[{"name": "Oslo"}]'
+        >>> media_type_of_form(read_sparql_results(output), output)
+        'application/json'
+    """
+    found = next((each for each, known in _MEDIA_TYPES.items() if results.form in known.forms), None)
+    return found or (JSON_MEDIA_TYPE if _is_json(output) else None)
+
+
+def _is_json(output: Any) -> bool:
+    """Return whether an output is JSON."""
+    try:
+        return output is not None and (not isinstance(output, str) or parse_deep_json(output) is not ...)
+    except ValueError:
+        return False
+
+
+def names_no_columns(results: SparqlResults) -> bool:
+    """Return whether results have no rows in a form that then names no columns either, such as an empty array.
+
+    Example:
+        >>> names_no_columns(read_sparql_results("[]"))
+        True
+    """
+    return results.is_untyped and not results.row_count and not results.variables
+
 
 _SHORTEST_CUT_CELL: Final = 200  # LangChain's SQL tool cuts texts after the last word that fits into 300 characters
 _QUERY: Final = re.compile(
@@ -118,7 +271,6 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         if not is_the_cell:
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
-    expected, found = _with_single_values(expected, found), _with_single_values(found, expected)
     is_of_sql = SQL_DB_QUERY in (actual.get("name"), actual.tool)
     whole = _with_whole_cells(found, expected) if is_of_sql else None
     if whole is not None and compare_sparql_results(expected, whole, required, **options).score:
@@ -131,23 +283,6 @@ def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
     """Return whether an output that is not a table is the text of the reference's only cell."""
     texts = [text for column in expected.columns.values() for text in column.texts]
     return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
-
-
-def _with_single_values(results: SparqlResults, other: SparqlResults) -> SparqlResults:
-    """Return results without the lists around single values that Gremlin's valueMap() has, if the other has none."""
-    columns = results.columns.values()
-    if not results.row_count or any(column.structures for column in other.columns.values()):
-        return results
-    if not all(len(column.structures) == results.row_count for column in columns):
-        return results
-    lists = [column.structures[row] for column in columns for row in range(results.row_count)]
-    if not all(isinstance(each, list) and len(each) == 1 for each in lists):
-        return results
-    rows = [
-        {name: column.structures[row][0] for name, column in results.columns.items()}
-        for row in range(results.row_count)
-    ]
-    return replace(read_sparql_results(rows), form=f"{results.form} with a list around each value")
 
 
 def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults | None:
@@ -229,8 +364,8 @@ def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     """Find results in another form than the media type says, and those without types if types are compared."""
     given, output = step.get("output_media_type"), step.get("output")
     media_type = bare_media_type(given) if isinstance(given, str) else ""
-    known = MEDIA_TYPES.get(media_type, MediaType("JSON", read_sparql_results))
-    is_as_said = is_json(output) if media_type == JSON_MEDIA_TYPE else results.form in (known.forms or (results.form,))
+    known = _MEDIA_TYPES.get(media_type, _MediaType("JSON", read_sparql_results))
+    is_as_said = _is_json(output) if media_type == JSON_MEDIA_TYPE else results.form in (known.forms or (results.form,))
     if is_as_said:
         return
     what = f"the output is read from {results.form}, and its media type is that of {known.title}"
@@ -274,16 +409,16 @@ _XML: Final = ("application/xml", "text/xml")
 ROWS = StepKind(
     key="rows",
     title="SPARQL results",
-    serves=((SPARQL_QUERY, SPARQL_RESULTS), *((None, media_type) for media_type in MEDIA_TYPES)),
+    serves=((SPARQL_QUERY, SPARQL_RESULTS), *((None, media_type) for media_type in _MEDIA_TYPES)),
     # Of these, only outputs that can be read as rows are rows: a sentence is compared as a text.
     serves_where=(
-        *(ServedWhere(name=name, reads=read) for name, read in _READS.items() if name != SPARQL_QUERY),
+        *(ServedWhere(name=name, reads=read) for name, read in _READS.items()),
         *(ServedWhere(name=name, media_type=JSON_MEDIA_TYPE, reads=read) for name, read in _READS.items()),
         ServedWhere(media_type=JSON_MEDIA_TYPE, key=REQUIRED_COLUMNS, reads=read_sparql_results),
         *(ServedWhere(media_type=media_type, reads=read_sparql_results) for media_type in _XML),
     ),
     forms=(
-        *(Form(media_type=each, title=known.title, parse=known.read) for each, known in list(MEDIA_TYPES.items())[1:]),
+        *(Form(media_type=each, title=known.title, parse=known.read) for each, known in list(_MEDIA_TYPES.items())[1:]),
         *(Form(media_type=each, title="rows", parse=read_sparql_results) for each in (JSON_MEDIA_TYPE, *_XML, None)),
     ),
     matcher=match_row_steps,
