@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
@@ -96,8 +97,6 @@ def results_of_rows(rows: Any) -> SparqlResults:
     Example:
         >>> results_of_rows([{"name": "Oslo", "n": 5}, {"name": "Bergen"}]).variables
         ('name', 'n')
-        >>> results_of_rows(["Oslo", "Bergen"]).columns["column 1"].texts
-        ['Oslo', 'Bergen']
     """
     if not _is_array(rows):
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
@@ -133,20 +132,18 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
     if value and all(isinstance(item, Mapping) for item in value):
         texts = [item["text"] for item in value if _is_block(item)]
         if texts and all(isinstance(item.get("type"), str) for item in value):
-            where = "in a content block" if len(texts) == 1 else "in content blocks"
-            try:
-                return _noted(read_text("".join(texts)), where)
-            except UnreadableOutput:
-                if len(texts) == 1:
-                    raise
-                return _noted(read_text("\n".join(texts)), where)
+            if len(texts) == 1:
+                return _noted(read_text(texts[0]), "in a content block")
+            with suppress(UnreadableOutput):
+                return _noted(read_text("".join(texts)), "in content blocks")
+            return _noted(read_text("\n".join(texts)), "in content blocks")
         contents = [item.get("content") for item in value]
         if all(isinstance(text, str) and text.startswith(("<Record ", "{'")) for text in contents):
             return read_text("\n".join(map(str, contents)))
-    if len(value) == 3 and all(map(_is_array, value)):
-        names, rows, notes = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]], *value[1:]
-        if notes and all(isinstance(note, str) and ": " in note for note in notes) and all(map(_is_array, rows)):
-            return _of_table(names, rows, "FalkorDB's reply")
+    if len(value) == 3 and all(map(_is_array, value)) and all(map(_is_array, value[1])):
+        names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
+        if value[2] and all(isinstance(note, str) and ": " in note for note in value[2]):
+            return _of_table(names, value[1], "FalkorDB's reply")
     if len(value) > 1 and value[-1] in ("...", "…") and not isinstance(value[0], str):
         raise CutOutput(f"the array ends with {value[-1]!r}")
     return results_of_rows(value)
@@ -160,20 +157,29 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults |
     """Read an object; None if it is nothing like results and has none."""
     if _is_block(value):
         return _noted(read_text(value["text"]), "in a content block")
+    if value.keys() == {"@type", "@value"}:  # GraphSON
+        return results_in(GraphReader().read(value), read_text)
     results = sparql_object(value) or _of_named_columns(value)
     if results is None:
-        refuse_error(value)
+        _refuse_error(value)
         results = _under_a_key(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
     if results is None:
         return _of_one_object(value)
-    for part in (value, *(inner for inner in value.values() if isinstance(inner, Mapping))):
-        for key, flag in part.items():
-            name = _plain_key(key)
-            is_flag = name in _CUT_FLAGS and str(flag).lower() == "true"
-            if is_flag or (name in _NEXT_PAGES and isinstance(flag, str) and flag):
-                shown = printable(shortened(json_text({str(key): flag})[1:-1], 60))
-                raise CutOutput(f"the output says that there are more rows ({shown})")
+    if not results.form.startswith("an object of"):
+        _refuse_flags(value, _LEVELS)
     return results
+
+
+def _refuse_flags(value: Mapping[Any, Any], levels: int) -> None:
+    """Raise CutOutput if an object says next to results that there are more."""
+    for key, flag in value.items():
+        name = _plain_key(key)
+        is_flag = name in _CUT_FLAGS and str(flag).lower() == "true"
+        if is_flag or (name in _NEXT_PAGES and isinstance(flag, str) and flag):
+            shown = printable(shortened(json_text({str(key): flag})[1:-1], 60))
+            raise CutOutput(f"the output says that there are more rows ({shown})")
+        if isinstance(flag, Mapping) and levels > 1:
+            _refuse_flags(flag, levels - 1)
 
 
 def _plain_key(key: Any) -> str:
@@ -220,18 +226,15 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     parts: list[Mapping[Any, Any]] = [value]
     for part in parts:  # it grows
         for key, inner in part.items():
-            if (
-                isinstance(inner, list) and len(inner) == 1 and "errors" in value
-            ):  # the one statement of Neo4j's HTTP API
-                (inner,) = inner
+            if isinstance(inner, list) and len(inner) == 1 and "errors" in value:
+                (inner,) = inner  # the one statement of Neo4j's HTTP API
             if isinstance(inner, Mapping) and str(key).lower() in _WRAPPERS and len(parts) < 6:
                 parts.append(inner)
     items = [(str(key).lower(), inner) for part in parts for key, inner in part.items()]
     keys = {key for key, _ in items}
     named = [names for key, inner in items if key in _NAMES_KEYS and (names := _names(inner)) is not None]
-    lists = [inner for key, inner in items if key in _ROWS_KEYS and _is_array(inner)][
-        len(parts) > 1 and "errors" in keys :
-    ]
+    lists = [inner for key, inner in items if key in _ROWS_KEYS and _is_array(inner)]
+    lists = lists[1:] if len(parts) > 1 and "errors" in keys else lists
     if len(named) != 1 or len(lists) != 1:
         return None
     names, rows, form = named[0], list(map(_cells, lists[0])), "rows beside the names of their columns"
@@ -249,24 +252,19 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
         rows = [[term_of_turtle(cell) if isinstance(cell, str) and cell else None for cell in row] for row in rows]
     if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
         del rows[0]
-    index = value.get("index")  # of pandas; one that only counts is left out
-    if isinstance(index, list) and len(index) == len(rows) and not _counts(index):
-        names, rows = ["index", *names], [[at, *row] for at, row in zip(index, rows, strict=True)]
-    elif "primarykey" in keys and names[0] == "index" and _counts([row[0] for row in rows]):
-        names, rows = names[1:], [row[1:] for row in rows]
+    if "primarykey" in keys and names[0] == "index" and _counts([row[0] for row in rows]):
+        names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
     return _of_table(names, rows, form)
 
 
 def _names(value: Any) -> list[str] | None:
     """Return the names of columns that a list of texts or of descriptions is."""
-    if not _is_array(value) or not value:
-        return None
-    of_items = [
-        next((item[key] for key in _NAME_KEYS if key in item), None) if isinstance(item, Mapping) else item
-        for item in value
+    items = value if _is_array(value) else ()
+    found = [
+        next((it[key] for key in _NAME_KEYS if key in it), None) if isinstance(it, Mapping) else it for it in items
     ]
-    names = [name for name in of_items if isinstance(name, str) and name]
-    return names if len(names) == len(of_items) else None
+    names = [name for name in found if isinstance(name, str) and name]
+    return names if names and len(names) == len(found) else None
 
 
 def _cells(row: Any) -> Any:
@@ -304,11 +302,11 @@ def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     inner, cells = list(map(str, columns[0])), [list(column.values()) for column in columns]
     if not inner or any(list(map(str, column)) != inner for column in columns):
         return None
-    if _counts(inner) and _counts(names):
-        raise UnreadableOutput("an object of objects, in which rows cannot be told from columns")
-    if _counts(inner):
-        return _of_table(names, list(zip(*cells, strict=True)), "an object of columns")
-    return _of_table(inner, cells, "an object of rows") if _counts(names) else None
+    if _counts(inner) == _counts(names):  # neither or both may count the rows
+        return None
+    if _counts(names):
+        return _of_table(inner, cells, "an object of rows")
+    return _of_table(names, list(zip(*cells, strict=True)), "an object of columns")
 
 
 def _are_scalars(values: Sequence[Any]) -> bool:
@@ -324,8 +322,9 @@ def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults
     """Return the one thing under the keys of an object that is results; SPARQL results take precedence over rows."""
     cuts: list[CutOutput] = []
     found = list(_search(value, "", _LEVELS, read_text, cuts))
-    best = [each for each in found if each[0] == max(rank for rank, _, _ in found)]
-    if len(best) > 1:
+    highest = max((rank for rank, _, _ in found), default=0)
+    best = [each for each in found if each[0] == highest]
+    if len(best) > 1 and any(results.columns != best[0][2].columns for _, _, results in best):
         places = printable(listed([path for _, path, _ in best]))
         hint = "steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}); {hint}")
@@ -347,7 +346,10 @@ def _search(
                 if begins in {"{", "[", "<", "`"} or (is_expected and "\n" in inner):
                     results = read_text(inner)
             elif isinstance(inner, Mapping):
-                results = sparql_object(inner) or _of_named_columns(inner)
+                is_graphson = inner.keys() == {"@type", "@value"}
+                results = (
+                    _of_object(inner, read_text) if is_graphson else sparql_object(inner) or _of_named_columns(inner)
+                )
             elif _is_array(inner) and (is_expected or inner) and not (inner and _are_scalars(inner)):
                 results = _of_array(inner, read_text)
         except CutOutput as cut:
@@ -385,7 +387,7 @@ def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
         return None
     if sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists):
         return None
-    if not all(is_entity(cell) or is_term(cell) for cell in cells if isinstance(cell, Mapping)):
+    if not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping)):
         return None
     return replace(_of_objects([value]), form="an object as one row")
 
@@ -417,19 +419,22 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput(f"{len(rows):,} rows with {len(names):,} different keys")
     if any(name.startswith("@") for name in names):
         raise UnreadableOutput("JSON-LD, which is not rows")
-    if len(rows) == 1:
-        refuse_error({key: cell for key, cell in rows[0].items() if str(key).lower() in _ERROR_KEYS})
+    if len(rows) == 1:  # its status may be a cell
+        _refuse_error({key: cell for key, cell in rows[0].items() if str(key).lower() in _ERROR_KEYS})
     lists = [cell for row in rows for cell in row.values()] if len(names) > 1 else []
     if lists and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in lists):
         rows = [{name: cell[0] for name, cell in row.items()} for row in rows]  # as Gremlin's valueMap() has them
     untyped, reader = False, GraphReader()
     structures: dict[str, dict[int, Any]] = {}
     bindings: list[dict[str, Any]] = []
-    for at, row in enumerate(_without_missing_numbers(rows)):
+    texts = {name for row in rows for name, cell in row.items() if isinstance(cell, str)}
+    for at, row in enumerate(rows):
         bindings.append({})
         for key, cell in row.items():
             name = str(key)
-            is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and is_term(cell))
+            if isinstance(cell, float) and cell != cell and key in texts:  # as pandas writes a missing text
+                continue
+            is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and _is_term(cell))
             untyped = untyped or not (is_typed or cell is None)
             if not (is_typed or cell is None or isinstance(cell, str | int | float)):
                 try:
@@ -442,7 +447,7 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
                     structures.setdefault(name, {})[at] = cell
                     cell = printable(readable(cell))
             if cell is not None:
-                bindings[at][name] = plain_term(cell)
+                bindings[at][name] = _plain_term(cell)
     reader.join_ends()
     results = results_from_bindings(names, bindings)
     columns = {
@@ -453,35 +458,21 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     return replace(results, columns=columns, form=form, is_untyped=untyped)
 
 
-def _without_missing_numbers(rows: Sequence[Mapping[Any, Any]]) -> Sequence[Mapping[Any, Any]]:
-    """Return rows without NaN in columns of texts, in which pandas writes it for missing values."""
-    missing = {name for row in rows for name, cell in row.items() if isinstance(cell, float) and cell != cell}
-    texts = {name for row in rows for name in missing & row.keys() if isinstance(row[name], str)} if missing else ()
-    if not texts:
-        return rows
-    return [{name: None if name in texts and cell != cell else cell for name, cell in row.items()} for row in rows]
-
-
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
 
 
-def is_term(cell: Mapping[Any, Any]) -> bool:
-    """Return whether an object in a cell is an RDF term, and not a map or node with a property called value.
-
-    Example:
-        >>> is_term({"value": "5"}), is_term({"value": 5, "unit": "kV"}), is_term({"name": "Oslo"})
-        (True, False, False)
-    """
+def _is_term(cell: Mapping[Any, Any]) -> bool:
+    """Return whether an object in a cell is an RDF term, and not a map or node with a property called value."""
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
-def plain_term(value: Any) -> dict[str, Any]:
+def _plain_term(value: Any) -> dict[str, Any]:
     """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Triple):
-        return {"type": "triple", "value": {key: plain_term(part) for key, part in value._asdict().items()}}
+        return {"type": "triple", "value": {key: _plain_term(part) for key, part in value._asdict().items()}}
     if isinstance(value, Term):
         kind, datatype, language = value.shape
         more = {"datatype": datatype, "xml:lang": language}
@@ -497,12 +488,12 @@ def plain_term(value: Any) -> dict[str, Any]:
     return {"type": "literal", "value": number if isinstance(number, str) else repr(number)}
 
 
-def refuse_error(value: Mapping[Any, Any]) -> None:
+def _refuse_error(value: Mapping[Any, Any]) -> None:
     """Raise UnreadableOutput for an object in which a tool reports an error."""
     is_failure = value.get("isError") is True or value.get("success") is False
     is_failure = is_failure or str(value.get("status")).lower() in ("error", "failed", "failure")
     if is_failure or any(part for key, part in value.items() if str(key).lower() in _ERROR_KEYS):
-        known = [part for key, part in value.items() if str(key).lower() in {*_ERROR_KEYS, "message"} and part]
-        message = known[0] if known else "no message"
+        known = (part for key, part in value.items() if str(key).lower() in {*_ERROR_KEYS, "message"} and part)
+        message = next(known, "no message")
         shown = message if isinstance(message, str) else json_text(message)
         raise UnreadableOutput(f"an error: {printable(shortened(shown[:400], 100))}")

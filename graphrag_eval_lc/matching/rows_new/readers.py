@@ -267,8 +267,8 @@ def _refuse_broken_json(text: str) -> None:
         json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as problem:
         rest = text[problem.pos :].lstrip()
-        is_text = rest[:1].isalpha() or rest[:1] in ("<", "#", "*", "!", "-")
-        if problem.msg == "Extra data" or not is_text or _TROUBLE.search(rest, 0, 500) is None:
+        is_text = (rest[:1].isalpha() or rest[:1] in ("<", "#", "*", "!", "-")) and _TROUBLE.search(rest, 0, 500)
+        if problem.msg == "Extra data" or not (is_text or re.fullmatch(r"(?:\.\.\.|…)[\s\]}]*", rest)):
             return
         if (where := cut_json(text[: problem.pos])) is not None:
             raise CutOutput(f"{where}, and {_quoted(rest.splitlines()[0])} follows") from None
