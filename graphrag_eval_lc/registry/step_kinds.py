@@ -385,8 +385,9 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
         is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
         if is_meant and (parse := kind.parse_for(key[1])) is not None and is_read_by(parse):
             return key[1]
-    is_json = media_type is not None and bare_media_type(media_type).endswith("+json")
-    return known.get("application/json", media_type) if is_json else media_type
+    if media_type is None or not bare_media_type(media_type).endswith("+json") or near_media_types(media_type):
+        return media_type
+    return known.get("application/json", media_type)
 
 
 def near_media_types(media_type: str) -> list[str]:

@@ -84,7 +84,9 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
     elif value is not None:
         results = single_value(value)
     if results is None:
-        raise UnreadableOutput(f"{'nothing' if value is None else 'a JSON object'} without SPARQL results")
+        raise UnreadableOutput(
+            "nothing instead of SPARQL results" if value is None else "a JSON object without SPARQL results"
+        )
     return results
 
 

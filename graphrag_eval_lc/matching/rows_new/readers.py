@@ -206,7 +206,7 @@ def _read_repr(text: str, depth: int) -> SparqlResults:
     try:
         value = python_value(text)
     except CutOutput:
-        if re.match(r"[\s\[{]*\"", text):  # JSON, of which it is known that it does not break off
+        if re.match(r"[^'\"(<A-Z]*['(<A-Z]", text) is None:  # rather JSON, which is known not to break off
             raise UnreadableOutput("neither JSON nor a Python value") from None
         raise
     results = results_in(value, lambda inner: _read(inner, depth + 1))
