@@ -23,8 +23,9 @@ ShownAs = Literal["text", "rows", "iri"]
 # How many letters of a media type may be wrong.
 _MISSPELT = 2
 _LONGEST_MEDIA_TYPE = 80
-# Formats of their own that are spelt nearly like JSON.
-_NO_MISSPELLINGS = frozenset(f"application/{name}" for name in ("bson", "cson", "hjson", "json5", "jsonl", "ndjson"))
+# Formats that are spelt nearly like JSON or XML.
+_JSON_LIKE = ("bson", "cson", "hjson", "json5", "jsonl", "ndjson")
+_NO_MISSPELLINGS = frozenset({"text/html", *(f"application/{name}" for name in _JSON_LIKE)})
 _WORD = re.compile("[a-z]+")
 
 # The module that declares the kinds of this package.
@@ -359,7 +360,8 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
     """Return the media type that is meant by the one that a reference step gives.
 
     A media type that some kind serves is meant as it is. Else its case and parameters do not count, and a misspelt one
-    is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one whose name goes with a media type of this package
+    is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one
+    whose name goes with a media type of this package
     (``sparql_query``) has that one, where the output can be read so. All else stays as it is.
 
     Args:
@@ -385,9 +387,8 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
         is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
         if is_meant and (parse := kind.parse_for(key[1])) is not None and is_read_by(parse):
             return key[1]
-    if media_type is None or not bare_media_type(media_type).endswith("+json") or near_media_types(media_type):
-        return media_type
-    return known.get("application/json", media_type)
+    whole = f"application/{bare_media_type(media_type).rpartition('+')[2]}" if media_type and "+" in media_type else ""
+    return whole if media_type and (None, whole) in kinds and not near_media_types(media_type) else media_type
 
 
 def near_media_types(media_type: str) -> list[str]:

@@ -11,6 +11,7 @@ from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
+from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows_new.comparison import (
     SparqlComparison,
@@ -25,7 +26,7 @@ from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
 
 REQUIRED_COLUMNS: Final = "required_columns"
-JSON_MEDIA_TYPE: Final = "application/json"
+JSON_MEDIA_TYPE: Final = str(JSON.serves[0][1])
 SPARQL_QUERY: Final = "sparql_query"
 CYPHER_QUERY: Final = "cypher_query"
 SQL_DB_QUERY: Final = "sql_db_query"
