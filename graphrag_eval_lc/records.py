@@ -320,8 +320,10 @@ class ReferenceStepModel(_Checked):
     output: Any = None
     """What the tool gives; for iri_discovery the IRI, for retrieval a JSON array of objects with an id."""
     output_media_type: str | None = None
-    """application/sparql-results+json, text/csv, text/tab-separated-values, text/tsv, application/sparql-results+xml: \
-rows; application/json: JSON values, with required_columns rows; none: rows of queries, else texts."""
+    """application/sparql-results+json, text/csv, text/tab-separated-values, text/tsv, application/sparql-results+xml, \
+text/boolean, text/turtle, application/x-turtle, application/n-triples, application/ld+json, application/rdf+xml, \
+application/trig, application/n-quads: rows; application/json: JSON values, with required_columns or of queries rows; \
+none: rows of queries, else texts."""
     required_columns: list[str] | None = None
     """The columns that must be there, under any name. Without it: all; []: only whether there are rows."""
     ordered: bool | None = None

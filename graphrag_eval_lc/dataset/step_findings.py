@@ -24,6 +24,7 @@ from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.step_kinds import (
     Check,
     StepKind,
+    bare_media_type,
     has_own_check,
     kind_if_readable,
     near_media_types,
@@ -89,12 +90,20 @@ def _media_type_findings(
     if given is None and meant is not None:
         what = f"there is no output_media_type, and the output is compared as {kind.title_for(meant)}"
         yield Finding(what, f"Add output_media_type: {meant}.", location, severity="warning")
-    elif given is not None and given != meant:
+    elif (
+        given is not None
+        and given != meant
+        and not (meant == JSON_MEDIA_TYPE and bare_media_type(given).endswith("+json"))
+    ):
         what = f"the media type {shortened(given, 80)} is read as {meant}"
         yield Finding(what, f"Write output_media_type: {meant}.", place, severity="warning")
     elif given is not None and kind is step_kind_for(None, None) and (near := near_media_types(given)):
         what = f"the media type {shortened(given, 80)} is unknown, so that the output is compared as a text"
         yield Finding(what, f"Write {near[0]}, with an output of that kind.", place)
+    elif given is not None and kind is step_kind_for(None, None) and bare_media_type(given) != "text/plain":
+        what = f"outputs of the media type {shortened(given, 80)} cannot be compared, other than as the same text"
+        hint = "Keep it if the text must be the same, to the letter; else store an output that can be compared."
+        yield Finding(what, hint, place, severity="warning")
     elif (found := _results_not_compared_as_rows(given, kind, reference)) is not None:
         what = f"the output is {found}, so that the order of its rows and its names count"
         hint = f"{'Add' if given is None else 'Write'} output_media_type: {SPARQL_RESULTS}."

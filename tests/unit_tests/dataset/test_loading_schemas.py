@@ -23,10 +23,11 @@ def test_descriptions_of_a_reference_step_name_what_the_step_kinds_declare() -> 
         for kind in BUILT_IN
         if kind.key in ("rows", "json")
     )
-    with_key = [each.key for kind in BUILT_IN for each in kind.serves_where if each.media_type == json[0]]
+    with_key = [each.key for kind in BUILT_IN for each in kind.serves_where if each.media_type == json[0] and each.key]
     compared_by_args = [name for kind in BUILT_IN if kind.reads == "args" for name in kind.names]
     assert texts["output_media_type"] == (
-        f"{', '.join(rows)}: rows; {json[0]}: JSON values, with {with_key[0]} rows; none: rows of queries, else texts."
+        f"{', '.join(rows)}: rows; {json[0]}: JSON values, with {with_key[0]} or of queries rows; "
+        "none: rows of queries, else texts."
     )
     assert (len(json), len(with_key)) == (1, 1)
     assert texts["args"].startswith(f"The arguments. They are compared for {' and '.join(compared_by_args)};")
