@@ -120,6 +120,7 @@ def _exact(text: str) -> Number:
 
 
 _PLAIN: Final = b"-.0123456789\n"
+_PLAIN_UNTYPED: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
 
 
 def numbers_from(texts: Sequence[str], datatype: str | None) -> list[Number | None]:
@@ -129,12 +130,15 @@ def numbers_from(texts: Sequence[str], datatype: str | None) -> list[Number | No
         >>> numbers_from(["5", "a"], XSD + "integer")
         [5.0, None]
     """
-    joined = "\n".join(texts)
-    is_plain = datatype is not None and joined.isascii() and not joined.encode().translate(None, _PLAIN)
-    if is_plain and ("." not in joined or NUMBER_KINDS[datatype] != NumberKind.INTEGER):
+    joined = "\n".join([*texts, ""])
+    if datatype is None:
+        is_plain = _PLAIN_UNTYPED.fullmatch(joined) is not None
+    else:
+        is_plain = joined.isascii() and not joined.encode().translate(None, _PLAIN)
+        is_plain &= "." not in joined or NUMBER_KINDS[datatype] != NumberKind.INTEGER
+    if is_plain and max(map(len, texts), default=0) <= _EXACT_DIGITS:
         try:
-            if max(map(len, texts), default=0) <= _EXACT_DIGITS:
-                return list(map(float, texts))
+            return list(map(float, texts))
         except ValueError:  # such as 5- or an empty text
             pass
     return [number_from(text, datatype) for text in texts]
@@ -209,24 +213,25 @@ def boolean_from(text: str) -> bool | None:
 Value: TypeAlias = tuple[Any, ...]
 """The value of a time, duration or geometry, after the name of its kind."""
 
-_DATE: Final = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-_CLOCK: Final = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,40}))?)?"
+_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
+_FRACTION: Final = r"(?:(?<=:[0-9]{2}:[0-9]{2})(\.[0-9]{1,40}))?"
 _ZONE: Final = r"(?:(Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)(?:\[[A-Za-z_/+0-9-]{1,40}\])?)?"
-_DATE_TIME: Final = re.compile(rf"{_DATE}[T ]{_CLOCK}{_ZONE}")
-_DAY: Final = re.compile(rf"{_DATE}{_ZONE}")
-_TIME: Final = re.compile(rf"{_CLOCK}{_ZONE}")
+_DATE_TIME: Final = re.compile(rf"({_DATE}[T ]{_CLOCK}){_FRACTION}{_ZONE}")
+_DAY: Final = re.compile(rf"({_DATE}){_ZONE}")
+_TIME: Final = re.compile(rf"({_CLOCK}){_FRACTION}{_ZONE}")
+_WITH_SECONDS: Final = 2  # colons
 
 
-def _moment(digits: Sequence[str | None], zone: str | None) -> tuple[bool, datetime] | None:
+def _moment(text: str, zone: str | None) -> tuple[bool, datetime] | None:
     """Return whether there is a zone, and the moment: in UTC if there is one. None if there is no such moment."""
-    year, month, day, hour, minute, second = (int(each or "0") for each in digits)
     try:
-        moment = datetime(year, month, day, hour, minute, second)
+        moment = datetime.fromisoformat(text)
         if zone is None or zone == "Z":
             return zone is not None, moment
-        offset = zone[1:].replace(":", "").ljust(4, "0")
-        before = timedelta(hours=int(offset[:2]), minutes=int(offset[2:]))
-        return True, moment + before if zone[0] == "-" else moment - before
+        digits = zone[1:].replace(":", "").ljust(4, "0")
+        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+        return True, moment + offset if zone[0] == "-" else moment - offset
     except (ValueError, OverflowError):
         return None
 
@@ -241,10 +246,10 @@ def date_time_from(text: str) -> Value | None:
         True
     """
     found = _DATE_TIME.fullmatch(text.strip(_WHITE_SPACE))
-    if found is None or (found[6] is found[8] is None):  # neither seconds nor a zone
+    if found is None or (found[3] is None and found[1].count(":") < _WITH_SECONDS):
         return None
-    moment = _moment(found.groups()[:6], found[8])
-    return None if moment is None else ("dateTime", *moment, (found[7] or "").rstrip("0"))
+    moment = _moment(found[1], found[3])
+    return None if moment is None else ("dateTime", *moment, (found[2] or "").rstrip(".0"))
 
 
 def date_from(text: str) -> Value | None:
@@ -255,7 +260,7 @@ def date_from(text: str) -> Value | None:
         True
     """
     found = _DAY.fullmatch(text.strip(_WHITE_SPACE))
-    moment = None if found is None else _moment((*found.groups()[:3], "0", "0", "0"), found[4])
+    moment = None if found is None else _moment(found[1], found[2])
     return None if moment is None else ("date", *moment)
 
 
@@ -267,10 +272,10 @@ def time_from(text: str) -> Value | None:
         True
     """
     found = _TIME.fullmatch(text.strip(_WHITE_SPACE))
-    if found is None or found[3] is found[5] is None:
+    if found is None or (found[3] is None and found[1].count(":") < _WITH_SECONDS):
         return None
-    moment = _moment(("2000", "1", "1", *found.groups()[:3]), found[5])
-    return None if moment is None else ("time", *moment, (found[4] or "").rstrip("0"))
+    moment = _moment(f"2000-01-01T{found[1]}", found[3])
+    return None if moment is None else ("time", *moment, (found[2] or "").rstrip(".0"))
 
 
 def untyped_time_from(text: str) -> Value | None:
@@ -287,11 +292,11 @@ def untyped_time_from(text: str) -> Value | None:
     """
     if ":" not in text or text != text.strip(_WHITE_SPACE):
         return None
-    found = date_time_from(text)
-    if found is None and (clock := _TIME.fullmatch(text)) is not None and clock[5] is not None:
-        is_verse = clock[3] is None and clock[5] != "Z" and ":" not in clock[5]
-        return None if is_verse else time_from(text)
-    return found
+    clock = _TIME.fullmatch(text)
+    if clock is None:
+        return date_time_from(text)
+    may_be_verse = clock[1].count(":") < _WITH_SECONDS and clock[3] != "Z" and ":" not in (clock[3] or "")
+    return None if clock[3] is None or may_be_verse else time_from(text)
 
 
 _DIGITS: Final = "([0-9]{1,18})"
