@@ -125,7 +125,7 @@ class Rules(NamedTuple):
 
 UNBOUND_KEY: Final = 0
 BLANK_KEY: Final = 1
-_BOOLEANS: Final = {"true": 2, "True": 2, "false": 3, "False": 3}
+_TRUE_KEY, _FALSE_KEY = 2, 3
 _FIRST_KEY: Final = 4
 
 
@@ -207,7 +207,10 @@ class _Space:
         if kind in NO_LITERALS or (language and not self.datatype):
             return
         if self.datatype == XSD_BOOLEAN:
-            self.known = {**_BOOLEANS, "1": _BOOLEANS["true"], "0": _BOOLEANS["false"]}
+            self.known = {
+                **dict.fromkeys(("true", "True", "1"), _TRUE_KEY),
+                **dict.fromkeys(("false", "False", "0"), _FALSE_KEY),
+            }
         elif not rules.strict:
             readers: dict[str | None, Callable[[str], Value | None]] = dict(TIME_READERS) if rules.values.times else {}
             if rules.values.durations:
@@ -253,7 +256,7 @@ class Keys:
         self._columns = (reference.columns, actual.columns)
         self._new_key = count(_FIRST_KEY)
         self._texts: defaultdict[Hashable, dict[str, int]] = defaultdict(
-            lambda: {} if rules.strict else dict(_BOOLEANS)
+            lambda: {} if rules.strict else {"true": _TRUE_KEY, "false": _FALSE_KEY}
         )
         self._spaces: dict[Shape, _Space] = {}
         self._values: dict[Hashable, int] = {}
