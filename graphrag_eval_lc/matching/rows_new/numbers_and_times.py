@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -157,20 +158,18 @@ def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool
     """
     if one == other or isinstance(one, str) or isinstance(other, str):
         return one == other
-    low, high = _as_float(one), _as_float(other)
-    if math.isinf(low) and math.isinf(high):
-        if isinstance(one, float) or isinstance(other, float):
-            return False
-    elif math.isinf(low) or math.isinf(high):
+    if one in _INFINITE or other in _INFINITE:
         return False
-    else:
-        larger = max(abs(low), abs(high))
-        distance, bound = abs(high - low), max(ABSOLUTE_TOLERANCE, relative * larger)
-        unsure = larger * 1e-15
-        if abs(distance - bound) > unsure:
+    if isinstance(one, float) and isinstance(other, float):
+        larger = max(abs(one), abs(other))
+        distance, bound = abs(one - other), max(ABSOLUTE_TOLERANCE, relative * larger)
+        if abs(distance - bound) > larger * 1e-15:
             return distance < bound
     share = _fraction(relative) * max(abs(_fraction(one)), abs(_fraction(other)))
     return distance_of(one, other) <= max(_fraction(ABSOLUTE_TOLERANCE), share)
+
+
+_INFINITE: Final = (math.inf, -math.inf)
 
 
 def distance_of(one: Number, other: Number) -> Fraction:
@@ -182,13 +181,6 @@ def _fraction(number: Number) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
-def _as_float(number: float | int | Decimal) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
 def relative_difference(one: Number, other: Number) -> float | None:
     """Return the difference of two numbers as a share of the larger one; None if one is infinite or NaN.
 
@@ -196,18 +188,10 @@ def relative_difference(one: Number, other: Number) -> float | None:
         >>> relative_difference(0.5, 1)
         0.5
     """
-    if any(isinstance(each, str) or (isinstance(each, float) and math.isinf(each)) for each in (one, other)):
+    if any(isinstance(each, str) or each in _INFINITE for each in (one, other)):
         return None
     larger = max(abs(_fraction(one)), abs(_fraction(other)))
     return float(distance_of(one, other) / larger) if larger else 0.0
-
-
-_BOOLEANS: Final = {"true": True, "1": True, "True": True, "false": False, "0": False, "False": False}
-
-
-def boolean_from(text: str) -> bool | None:
-    """Read an xsd:boolean, or True and False as Python writes them; None if ``text`` is none of these."""
-    return _BOOLEANS.get(text.strip(_WHITE_SPACE))
 
 
 Value: TypeAlias = tuple[Any, ...]
@@ -217,65 +201,47 @@ _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
 _FRACTION: Final = r"(?:(?<=:[0-9]{2}:[0-9]{2})(\.[0-9]{1,40}))?"
 _ZONE: Final = r"(?:(Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)(?:\[[A-Za-z_/+0-9-]{1,40}\])?)?"
-_DATE_TIME: Final = re.compile(rf"({_DATE}[T ]{_CLOCK}){_FRACTION}{_ZONE}")
-_DAY: Final = re.compile(rf"({_DATE}){_ZONE}")
-_TIME: Final = re.compile(rf"({_CLOCK}){_FRACTION}{_ZONE}")
+_TIMES: Final = {
+    "dateTime": re.compile(rf"({_DATE}[T ]{_CLOCK}){_FRACTION}{_ZONE}"),
+    "date": re.compile(rf"({_DATE})(){_ZONE}"),
+    "time": re.compile(rf"({_CLOCK}){_FRACTION}{_ZONE}"),
+}
 _WITH_SECONDS: Final = 2  # colons
 
 
-def _moment(text: str, zone: str | None) -> tuple[bool, datetime] | None:
-    """Return whether there is a zone, and the moment: in UTC if there is one. None if there is no such moment."""
+def time_from(text: str, name: str) -> Value | None:
+    """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None if ``text`` is none.
+
+    With a zone it counts in UTC: a date from its start, a time of day as one of one and the same day, as in XPath.
+
+    Args:
+        text: The text; XSD's white space around it is allowed.
+        name: Its datatype in XSD: dateTime, dateTimeStamp, date or time.
+
+    Example:
+        >>> time_from("1970-01-01T01:00:00.50+01:00", "dateTime") == time_from("1970-01-01 00:00:00.5Z", "dateTime")
+        True
+        >>> time_from("1970-01-01-12:00", "date") == time_from("1970-01-02+12:00", "date")
+        True
+        >>> time_from("2021-02-29T00:00:00Z", "dateTime") is None
+        True
+    """
+    kind = name.removesuffix("Stamp")
+    found = _TIMES[kind].fullmatch(text.strip(_WHITE_SPACE))
+    if found is None:
+        return None
+    moment, fraction, zone = found.groups()
+    if zone is None and (name != kind or (kind != "date" and moment.count(":") < _WITH_SECONDS)):
+        return None
     try:
-        moment = datetime.fromisoformat(text)
-        if zone is None or zone == "Z":
-            return zone is not None, moment
-        digits = zone[1:].replace(":", "").ljust(4, "0")
-        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-        return True, moment + offset if zone[0] == "-" else moment - offset
-    except (ValueError, OverflowError):
+        when = datetime.fromisoformat(f"2000-01-01T{moment}" if kind == "time" else moment)
+        if zone is not None and zone != "Z":
+            digits = zone[1:].replace(":", "").ljust(4, "0")
+            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+            when = when + offset if zone[0] == "-" else when - offset
+    except (ValueError, OverflowError):  # there is no such day
         return None
-
-
-def date_time_from(text: str) -> Value | None:
-    """Read a point in time as XSD, SQL, Cypher and JSON write it; None if ``text`` is none.
-
-    Example:
-        >>> date_time_from("1970-01-01T01:00:00.50+01:00") == date_time_from("1970-01-01 00:00:00.5Z")
-        True
-        >>> date_time_from("2021-02-29T00:00:00Z") is None
-        True
-    """
-    found = _DATE_TIME.fullmatch(text.strip(_WHITE_SPACE))
-    if found is None or (found[3] is None and found[1].count(":") < _WITH_SECONDS):
-        return None
-    moment = _moment(found[1], found[3])
-    return None if moment is None else ("dateTime", *moment, (found[2] or "").rstrip(".0"))
-
-
-def date_from(text: str) -> Value | None:
-    """Read a date as the moment at which the day starts; None if ``text`` is none.
-
-    Example:
-        >>> date_from("1970-01-01-12:00") == date_from("1970-01-02+12:00")
-        True
-    """
-    found = _DAY.fullmatch(text.strip(_WHITE_SPACE))
-    moment = None if found is None else _moment(found[1], found[2])
-    return None if moment is None else ("date", *moment)
-
-
-def time_from(text: str) -> Value | None:
-    """Read a time of day as a moment of one and the same day, as XPath does; None if ``text`` is none.
-
-    Example:
-        >>> time_from("21:30:00+10:30") == time_from("06:00:00-05:00")
-        True
-    """
-    found = _TIME.fullmatch(text.strip(_WHITE_SPACE))
-    if found is None or (found[3] is None and found[1].count(":") < _WITH_SECONDS):
-        return None
-    moment = _moment(f"2000-01-01T{found[1]}", found[3])
-    return None if moment is None else ("time", *moment, (found[2] or "").rstrip(".0"))
+    return kind, zone is not None, when, (fraction or "").rstrip(".0")
 
 
 def untyped_time_from(text: str) -> Value | None:
@@ -285,18 +251,18 @@ def untyped_time_from(text: str) -> Value | None:
     day without seconds before a zone without a colon, as in chapters and verses (10:15-12).
 
     Example:
-        >>> untyped_time_from("1970-01-01 01:00+01") == date_time_from("1970-01-01T00:00:00Z")
+        >>> untyped_time_from("1970-01-01 01:00+01") == time_from("1970-01-01T00:00:00Z", "dateTime")
         True
         >>> untyped_time_from("01:00:00"), untyped_time_from("10:15-12")
         (None, None)
     """
     if ":" not in text or text != text.strip(_WHITE_SPACE):
         return None
-    clock = _TIME.fullmatch(text)
+    clock = _TIMES["time"].fullmatch(text)
     if clock is None:
-        return date_time_from(text)
+        return time_from(text, "dateTime")
     may_be_verse = clock[1].count(":") < _WITH_SECONDS and clock[3] != "Z" and ":" not in (clock[3] or "")
-    return None if clock[3] is None or may_be_verse else time_from(text)
+    return None if clock[3] is None or may_be_verse else time_from(text, "time")
 
 
 _DIGITS: Final = "([0-9]{1,18})"
@@ -356,17 +322,9 @@ def geometry_from(text: str) -> tuple[str, tuple[float, ...]] | None:
     return (crs + skeleton, tuple(map(float, parts[1::2]))) if _WORDS_AND_BRACKETS.fullmatch(skeleton) else None
 
 
-def _stamp_from(text: str) -> Value | None:
-    found = date_time_from(text)
-    return found if found is not None and found[1] else None
-
-
 TIME_READERS: Final[Mapping[str | None, Callable[[str], Value | None]]] = {
     None: untyped_time_from,
-    f"{XSD}dateTime": date_time_from,
-    f"{XSD}dateTimeStamp": _stamp_from,
-    f"{XSD}date": date_from,
-    f"{XSD}time": time_from,
+    **{XSD + name: partial(time_from, name=name) for name in ("dateTime", "dateTimeStamp", "date", "time")},
 }
 """What reads the times of a datatype, or of texts without one."""
 
