@@ -79,7 +79,7 @@ class TermColumn:
         return self.shapes[row] if isinstance(self.shapes, list) else self.shapes
 
     def kind(self, row: int) -> str:
-        """Return the type of a cell: uri, literal, bnode, triple; empty if it is unbound."""
+        """Return the type of a cell; empty if it is unbound."""
         return self.shape(row)[0]
 
     def readable(self, row: int) -> str | None:
@@ -136,9 +136,8 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         output: SPARQL 1.1 Query Results JSON, as a string or parsed already.
 
     Returns:
-        The results. A variable that the head names twice is one column; a binding of a variable that the head
-        does not name is left out. Cells that are nearly RDF terms are read, with a note; a column with a cell that
-        cannot be read is kept by its name alone.
+        The results. A binding of a variable that the head does not name is left out. Cells that are nearly RDF terms
+        are read, with a note; a column with a cell that cannot be read is kept by its name alone.
 
     Raises:
         UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
@@ -153,18 +152,25 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         found = "nothing" if document is None else f"a {type(document).__name__}"
         raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
     if "boolean" in document:
-        answer = document["boolean"]
-        answer = {"true": True, "false": False}.get(answer.lower()) if isinstance(answer, str) else answer
-        if not isinstance(answer, bool):
+        answer = _ANSWERS.get(str(document["boolean"]).lower()) if isinstance(document["boolean"], bool | str) else None
+        if answer is None:
             raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
         return SparqlResults({}, 0, answer)
+    head, results = document.get("head"), document.get("results")
     if "head" not in document and "results" not in document:
-        names = [key[:30].encode("ascii", "replace").decode() for key in list(document)[:5] if isinstance(key, str)]
-        keys = f"its keys are {', '.join(names)}" if names else "it is empty"
-        raise UnreadableOutput(f"a JSON object without SPARQL results ({keys})")
-    variables, results, notes = _variables(document), document.get("results"), []
-    if variables is None:
-        notes.append('there is no list "vars" in a "head", so the columns are those of the rows')
+        keys = ", ".join(key[:30].encode("ascii", "replace").decode() for key in document if isinstance(key, str))
+        raise UnreadableOutput(
+            f"a JSON object without SPARQL results ({f'its keys are {keys:.120}' if keys else 'it is empty'})"
+        )
+    if not isinstance(head, dict) and (head is not None or results is None):
+        raise UnreadableOutput('SPARQL results without a "head" object')
+    variables = None if head is None else head.get("vars")
+    if variables is None and results is not None:
+        notes = ['there is no list "vars" in a "head", so the columns are those of the rows']
+    elif isinstance(variables, list) and all(isinstance(name, str) for name in variables):
+        notes = []
+    else:
+        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
     if not isinstance(results, dict) or not isinstance(results.get("bindings"), list):
         raise UnreadableOutput('SPARQL results without a list "bindings" in "results"')
     bindings: list[Any] = results["bindings"]
@@ -175,39 +181,28 @@ def parse_sparql_results(output: Any) -> SparqlResults:
     return results_from_bindings(variables, bindings, notes=notes)
 
 
+_ANSWERS: Final = {"true": True, "false": False}
+
+
 def _json(text: str) -> Any:
     try:
         return parse_json(text, allow_nan=False)
     except RecursionError:
         raise UnreadableOutput("JSON that is nested too deeply") from None
     except ValueError as error:
-        start = " ".join(text[:60].split())
-        shown = start.encode("ascii", "replace").decode() or "an empty text"
+        shown = " ".join(text[:60].split()).encode("ascii", "replace").decode() or "an empty text"
         raise UnreadableOutput(f"no JSON ({error}): {shown}") from None
-
-
-def _variables(document: dict[str, Any]) -> list[str] | None:
-    """Return the names in the head; None if there are none, and the rows name the columns."""
-    head = document.get("head")
-    if (head is None or isinstance(head, dict)) and "results" in document and (head or {}).get("vars") is None:
-        return None
-    if not isinstance(head, dict):
-        raise UnreadableOutput('SPARQL results without a "head" object')
-    variables = head.get("vars")
-    if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
-        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    return variables
 
 
 def results_from_bindings(
     variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
 ) -> SparqlResults:
-    """Return the results of rows of RDF terms.
+    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them.
 
     Args:
-        variables: The names of the columns; None: those that the rows have, in the order in which they appear.
-        bindings: The rows: for each name the term as SPARQL 1.1 JSON has it. A name is absent if it is unbound.
-        notes: What was read with allowances already; other notes follow these.
+        variables: The names of the columns; None: those that the rows have, in their order.
+        bindings: The rows: for each name the term. A name is absent if it is unbound.
+        notes: What was read with allowances already.
 
     Raises:
         UnreadableOutput: A name has half a character.
@@ -215,7 +210,7 @@ def results_from_bindings(
     Example:
         >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
         >>> results.columns["n"].texts, results.notes
-        (['Oslo', 'Bergen'], ('1 cell that is a bare value instead of an RDF term (first: "n" in row 2)',))
+        (['Oslo', 'Bergen'], ('1 cell with a bare value instead of an RDF term (first: "n" in row 2)',))
     """
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
@@ -223,7 +218,7 @@ def results_from_bindings(
     require_unicode(names)
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
-    allowed: _Allowed = {}
+    allowed: dict[str, list[tuple[str, int]]] = {}
     for name in names:
         try:
             columns[name] = _plain_column(name, bindings)
@@ -236,7 +231,10 @@ def results_from_bindings(
                 continue
             for about, places in reader.allowed.items():
                 allowed.setdefault(about, []).extend(places)
-    said = [f'{counted(len(at), *about)} (first: "{at[0][0]}" in row {at[0][1] + 1})' for about, at in allowed.items()]
+    said = [
+        f'{counted(len(places), "cell")} {about} (first: "{places[0][0]}" in row {places[0][1] + 1})'
+        for about, places in allowed.items()
+    ]
     return SparqlResults(columns, len(bindings), None, (*notes, *said), faults, names if faults else None)
 
 
@@ -276,38 +274,29 @@ def _plain_column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColum
     found = set(kinds)
     if "triple" in found or ("" in found and kinds.count("") != unbound):
         raise TypeError
-    keys = sum(map(len, cells)) - 2 * len(cells)
-    nothing: list[str | None] = [None] * len(cells)
-    datatypes = list(map(dict.get, cells, repeat("datatype"))) if keys else nothing
-    keys -= len(cells) - datatypes.count(None)
-    languages = list(map(dict.get, cells, repeat("xml:lang"))) if keys else nothing
-    if keys > len(cells) - languages.count(None) and any(not _RARE_KEYS.isdisjoint(cell) for cell in cells):
+    others = sum(map(len, cells)) - 2 * len(cells)
+    datatypes = list(map(dict.get, cells, repeat("datatype"))) if others else [None] * len(cells)
+    others -= len(cells) - datatypes.count(None)
+    languages = list(map(dict.get, cells, repeat("xml:lang"))) if others else [None] * len(cells)
+    if others > len(cells) - languages.count(None) and any(not _RARE_KEYS.isdisjoint(cell) for cell in cells):
         raise TypeError
-    if len(found) == len(set(datatypes)) == len(set(languages)) == 1:
-        shapes: Any = (kinds[0], datatypes[0], languages[0])
-    else:
-        pairs = list(zip(kinds, datatypes, languages, strict=True))
-        known = dict(zip(pairs, pairs, strict=True))
-        shapes = list(map(known.__getitem__, pairs))  # the same object for the same shape
-    for kind, *others in set(shapes) if isinstance(shapes, list) else (shapes,):
-        if not isinstance(kind, str) or not all(isinstance(other, str | None) for other in others):
-            raise TypeError
-    return TermColumn(texts, shapes)
+    sets = found, set(datatypes), set(languages)
+    is_one = all(len(each) == 1 for each in sets)
+    shapes = list(zip(*sets if is_one else (kinds, datatypes, languages), strict=True))
+    known: dict[Any, Any] = dict(zip(shapes, shapes, strict=True))
+    if not all(isinstance(kind, str) and isinstance(each, str | None) for kind, *rest in known for each in rest):
+        raise TypeError
+    return TermColumn(texts, shapes[0] if is_one else list(map(known.__getitem__, shapes)))
 
 
 DEEPEST_TRIPLE: Final = 20
 MOST_PARTS: Final = 300
+"""Of one triple term, with those of nested ones."""
 
-_About: TypeAlias = tuple[str, str]
-_Allowed: TypeAlias = dict[_About, list[tuple[str, int]]]
-
-_UNTYPED: Final = ('cell without a "type"', 'cells without a "type"')
-_NO_TEXT: Final = (
-    'cell whose "value" is a number or boolean instead of a text',
-    'cells whose "value" is a number or boolean instead of a text',
-)
-_BARE: Final = ("cell that is a bare value instead of an RDF term", "cells that are bare values instead of RDF terms")
-_EMPTY: Final = ("cell that is an empty object, read as unbound", "cells that are empty objects, read as unbound")
+_NO_TYPE: Final = 'without a "type"'
+_NO_TEXT: Final = 'with a number or boolean instead of a text as "value"'
+_BARE: Final = "with a bare value instead of an RDF term"
+_EMPTY: Final = "with an empty object, read as unbound"
 
 _PARTS: Final = (("subject", "s"), ("predicate", "p", "property"), ("object", "o"))
 """The keys of a triple's parts as RDF 1.2, RDF4J and old Jena write them."""
@@ -321,7 +310,7 @@ class _LenientReader:
     """Reads the cells of a column one by one, and counts what it allows."""
 
     def __init__(self, name: str) -> None:
-        self.allowed: _Allowed = {}
+        self.allowed: dict[str, list[tuple[str, int]]] = {}
         self._name = name
         self._row = 0
         self._parts_left = MOST_PARTS
@@ -341,7 +330,7 @@ class _LenientReader:
             terms.append(term)
         return TermColumn([term.text for term in terms], [term.shape for term in terms], structures)
 
-    def _allow(self, about: _About) -> None:
+    def _allow(self, about: str) -> None:
         self.allowed.setdefault(about, []).append((self._name, self._row))
 
     def _term(self, cell: Any, depth: int) -> Term | Triple:
@@ -360,7 +349,7 @@ class _LenientReader:
         if value is None and "value" in cell:
             return UNBOUND
         if kind is None:
-            self._allow(_UNTYPED)
+            self._allow(_NO_TYPE)
         if kind == "triple" or (kind is None and isinstance(value, dict)):
             return self._triple(value, depth)
         if isinstance(value, int | float):
@@ -368,8 +357,7 @@ class _LenientReader:
         elif not isinstance(value, str):
             raise UnreadableOutput('has no text as "value"')
         text, datatype = _text_of(value), _text_under("datatype", cell)
-        language = _text_under("xml:lang", cell)
-        language = _text_under("lang", cell) if language is None else language
+        language = _text_under("xml:lang", cell) or _text_under("lang", cell)
         direction = _text_under("its:dir", cell) or _text_under("direction", cell)
         if language and direction:
             language = f"{language}--{direction}"  # as N-Triples 1.2 has it: ar--rtl
