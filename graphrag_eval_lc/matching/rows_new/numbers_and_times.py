@@ -195,7 +195,21 @@ def relative_difference(one: Number, other: Number) -> float | None:
 
 
 Value: TypeAlias = tuple[Any, ...]
-"""The value of a time, duration or geometry, after the name of its kind."""
+"""The value of a boolean, time, duration or geometry, after the name of its kind."""
+
+_BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
+
+
+def boolean_from(text: str) -> Value | None:
+    """Read an xsd:boolean, or True and False as Python writes them; None if ``text`` is none of these.
+
+    Example:
+        >>> boolean_from("1"), boolean_from("yes")
+        (('boolean', 'true'), None)
+    """
+    found = _BOOLEANS.get(text.strip(_WHITE_SPACE))
+    return None if found is None else ("boolean", found)
+
 
 _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"

@@ -28,6 +28,7 @@ from graphrag_eval_lc.matching.rows_new.numbers_and_times import (
     Number,
     NumberKind,
     Value,
+    boolean_from,
     distance_of,
     duration_from,
     geometry_from,
@@ -125,8 +126,6 @@ class Rules(NamedTuple):
 
 UNBOUND_KEY: Final = 0
 BLANK_KEY: Final = 1
-_TRUE_KEY, _FALSE_KEY = 2, 3
-_FIRST_KEY: Final = 4
 
 
 @dataclass
@@ -207,10 +206,7 @@ class _Space:
         if kind in NO_LITERALS or (language and not self.datatype):
             return
         if self.datatype == XSD_BOOLEAN:
-            self.known = {
-                **dict.fromkeys(("true", "True", "1"), _TRUE_KEY),
-                **dict.fromkeys(("false", "False", "0"), _FALSE_KEY),
-            }
+            self.read = boolean_from
         elif not rules.strict:
             readers: dict[str | None, Callable[[str], Value | None]] = dict(TIME_READERS) if rules.values.times else {}
             if rules.values.durations:
@@ -223,7 +219,7 @@ class _Space:
         """Return whether some of the texts may have a value, told quickly."""
         if self.is_untyped:
             return not _FIRST_OF_VALUES.isdisjoint(map(_first_character, texts))
-        return self.has_numbers or self.read is not None or bool(self.known)
+        return self.has_numbers or self.read is not None
 
 
 _FIRST_OF_VALUES: Final = frozenset("-0123456789")
@@ -254,10 +250,8 @@ class Keys:
     def __init__(self, reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> None:
         self._rules = rules
         self._columns = (reference.columns, actual.columns)
-        self._new_key = count(_FIRST_KEY)
-        self._texts: defaultdict[Hashable, dict[str, int]] = defaultdict(
-            lambda: {} if rules.strict else {"true": _TRUE_KEY, "false": _FALSE_KEY}
-        )
+        self._new_key = count(BLANK_KEY + 1)
+        self._texts: defaultdict[Hashable, dict[str, int]] = defaultdict(dict)
         self._spaces: dict[Shape, _Space] = {}
         self._values: dict[Hashable, int] = {}
         self._numbers = _Numbers(rules.tolerances, self._new_key)
@@ -364,6 +358,9 @@ class Keys:
                     if space.datatype == WKT_LITERAL:
                         value = value[0], *self._keys_of_coordinates(value[1])
                     otherwise = None if self._is_reference else space.texts.get(text)
+                    if space.datatype == XSD_BOOLEAN:  # 1 is written true as well
+                        otherwise = space.texts.get(value[1]) if otherwise is None else otherwise
+                        space.texts.setdefault(value[1], self._key_of_value(value, otherwise))
                     space.known[text] = self._key_of_value(value, otherwise)
         if self._is_reference and not self._rules.strict:
             for text in space.known.keys() & set(texts):
