@@ -8,9 +8,9 @@ that the reference does not have equals a text of the reference that is written 
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count, repeat
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
@@ -147,6 +147,7 @@ class _Numbers:
     def __init__(self, tolerances: Tolerances, new_key: Iterator[int]) -> None:
         self._tolerances, self._new_key = tolerances, new_key
         self._keys: dict[Number, int] = {}
+        self._others: dict[Number, int] = {}
         self._of_kind: defaultdict[NumberKind, list[Any]] = defaultdict(list)
         self._sorted: dict[NumberKind, list[Any]] = {}
 
@@ -155,20 +156,22 @@ class _Numbers:
         self._of_kind[kind] += numbers
         return list(map(self._keys.setdefault, numbers, self._new_key))
 
-    def nearest(self, numbers: Sequence[Number], kind: NumberKind) -> list[int | None]:
-        """Return the keys of the same or else the nearest numbers of the reference; None if none is near enough."""
-        keys = list(map(self._keys.get, numbers))
-        if None not in keys:
-            return keys
+    def of_others(self, numbers: Iterable[Number], kind: NumberKind, otherwise: Iterable[int | None]) -> list[int]:
+        """Return the keys of the same or else the nearest numbers of the reference; if none is near, others."""
         if not self._sorted:
             self._sorted = {kind: sorted(set(each) - {"NaN"}) for kind, each in self._of_kind.items()}
-        return [self._nearest(*each, kind) if each[1] is None else each[1] for each in zip(numbers, keys, strict=True)]
+        keys = []
+        for number, other in zip(numbers, otherwise, strict=False):
+            key = self._keys.get(number)
+            if key is None:
+                key = self._nearest(number, kind)
+                key = other if key is None else key
+            keys.append(self._others.setdefault(number, next(self._new_key)) if key is None else key)
+        return keys
 
-    def _nearest(self, number: Any, key: int | None, kind: NumberKind) -> int | None:
-        if isinstance(number, str):
-            return key
+    def _nearest(self, number: Any, kind: NumberKind) -> int | None:
         near = []
-        for other_kind, others in self._sorted.items():
+        for other_kind, others in self._sorted.items() if number != "NaN" else ():
             relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             far = 3e-8 + 3 * relative * abs(number) if isinstance(number, float) and relative < 0.1 else 0.0
             at = bisect_left(others, number)
@@ -178,7 +181,7 @@ class _Numbers:
                     near.append(other)
         if len(near) > 1:
             near.sort(key=lambda other: (distance_of(number, other), other))
-        return self._keys[near[0]] if near else key
+        return self._keys[near[0]] if near else None
 
 
 def is_untyped(shape: Shape) -> bool:
@@ -350,37 +353,31 @@ class Keys:
                 if number is not None:
                     of_kind.setdefault(number_kind(text, space.datatype), {})[text] = number
             for kind, of_text in of_kind.items():
-                self._learn_numbers(space, of_text, kind)
-        if space.read is not None:
-            for text in new:
-                value = space.read(text) if text not in space.known else None
-                if value is not None:
-                    if space.datatype == WKT_LITERAL:
-                        value = value[0], *self._keys_of_coordinates(value[1])
-                    otherwise = None if self._is_reference else space.texts.get(text)
-                    if space.datatype == XSD_BOOLEAN:  # 1 is written true as well
-                        otherwise = space.texts.get(value[1]) if otherwise is None else otherwise
-                        space.texts.setdefault(value[1], self._key_of_value(value, otherwise))
-                    space.known[text] = self._key_of_value(value, otherwise)
-        if self._is_reference and not self._rules.strict:
+                written = map(space.texts.get, of_text)
+                keys = self._number_keys(self._numbers, of_text.values(), kind, written)
+                space.known.update(zip(of_text, keys, strict=True))
+        read = space.read
+        for text in new if read is not None else ():
+            value = read(text) if read is not None and text not in space.known else None
+            if value is None:
+                continue
+            otherwise = None if self._is_reference else space.texts.get(text)
+            if space.datatype == WKT_LITERAL:
+                value = value[0], *self._number_keys(self._coordinates, value[1], NumberKind.DOUBLE)
+            elif space.datatype == XSD_BOOLEAN:  # 1 is written true as well
+                otherwise = space.texts.get(value[1]) if otherwise is None else otherwise
+                space.texts.setdefault(value[1], self._key_of_value(value, otherwise))
+            space.known[text] = self._key_of_value(value, otherwise)
+        if self._is_reference:
             for text in space.known.keys() & set(texts):
                 space.texts.setdefault(text, space.known[text])
 
-    def _learn_numbers(self, space: _Space, of_text: Mapping[str, Number], kind: NumberKind) -> None:
+    def _number_keys(
+        self, keys: _Numbers, numbers: Iterable[Number], kind: NumberKind, otherwise: Iterable[int | None] = ()
+    ) -> list[int]:
         if self._is_reference:
-            keys: Sequence[int | None] = self._numbers.of_reference(list(of_text.values()), kind)
-        else:
-            keys = self._numbers.nearest(list(of_text.values()), kind)
-        for (text, number), key in zip(of_text.items(), keys, strict=True):
-            if key is None:
-                key = self._key_of_value(("number", number), None if self._rules.strict else space.texts.get(text))
-            space.known[text] = key
-
-    def _keys_of_coordinates(self, numbers: Sequence[float]) -> list[Hashable]:
-        if self._is_reference:
-            return list(self._coordinates.of_reference(numbers, NumberKind.DOUBLE))
-        keys = self._coordinates.nearest(numbers, NumberKind.DOUBLE)
-        return [("number", number) if key is None else key for number, key in zip(numbers, keys, strict=True)]
+            return keys.of_reference(list(numbers), kind)
+        return keys.of_others(numbers, kind, chain(otherwise, repeat(None)))
 
     def _keys_of(self, space: _Space, texts: Sequence[str]) -> list[int]:
         """Return the keys of texts, whose values have been learned."""
@@ -400,15 +397,12 @@ class Keys:
 
     def note(self, name: str, row: int, actual_name: str, actual_row: int) -> str | None:
         """Return how two cells are near each other, for a reason; None if nothing is to be said."""
-        terms = []
-        for column, at in ((self._columns[0][name], row), (self._columns[1][actual_name], actual_row)):
-            terms.append(Term(column.texts[at], column.shape(at)))
-        (text, shape), (other, other_shape) = terms
+        column, other_column = self._columns[_REFERENCE][name], self._columns[_ACTUAL][actual_name]
+        text, shape = column.texts[row], column.shape(row)
+        other, other_shape = other_column.texts[actual_row], other_column.shape(actual_row)
         numbers = [
-            number_from(term.text, term.shape[1])
-            if is_untyped(term.shape) or (term.shape[0] not in NO_LITERALS and term.shape[1] in NUMBER_KINDS)
-            else None
-            for term in terms
+            number_from(each, datatype) if is_untyped((kind, datatype, language)) or datatype in NUMBER_KINDS else None
+            for each, (kind, datatype, language) in ((text, shape), (other, other_shape))
         ]
         if numbers[0] is not None and numbers[1] is not None:
             share = relative_difference(numbers[0], numbers[1])
