@@ -1,0 +1,1 @@
+"""Rows of any query language: results in many forms, compared as tuples."""

@@ -1,0 +1,345 @@
+"""Reading numbers, booleans, times, durations and geometries from the texts of RDF terms and of untyped cells.
+
+A value is hashable, and equal values are the same; only numbers have a tolerance as well.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+XSD_BOOLEAN: Final = f"{XSD}boolean"
+XSD_STRING: Final = f"{XSD}string"
+WKT_LITERAL: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
+
+ABSOLUTE_TOLERANCE: Final = 1e-8
+"""Numbers of any datatype are equal if they differ by at most this much."""
+
+Number: TypeAlias = float | int | Decimal | str
+"""A float if its up to 15 digits are exact in it, or its datatype is a double or float; else an int or a decimal.
+
+The text NaN is a number as well, as it must equal itself.
+"""
+
+
+class NumberKind(IntEnum):
+    """What a number is by its datatype; the tolerance depends on it."""
+
+    INTEGER = 0
+    DECIMAL = 1
+    DOUBLE = 2
+    FLOAT = 3
+
+
+_INTEGERS: Final = (
+    "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger"
+    " unsignedLong unsignedInt unsignedShort unsignedByte"
+)
+NUMBER_KINDS: Final[Mapping[str | None, NumberKind]] = {
+    **{XSD + name: NumberKind.INTEGER for name in _INTEGERS.split()},
+    f"{XSD}decimal": NumberKind.DECIMAL,
+    f"{XSD}double": NumberKind.DOUBLE,
+    f"{XSD}float": NumberKind.FLOAT,
+}
+"""The numeric datatypes."""
+
+MAX_NUMBER_LENGTH: Final = 4_000
+"""A longer lexical form is compared as text; Python does not read much longer integers either."""
+
+_EXACT_DIGITS: Final = 15
+_DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_FORMS: Final = {
+    NumberKind.INTEGER: re.compile(r"[+-]?[0-9]+"),
+    NumberKind.DECIMAL: re.compile(_DECIMAL),
+    NumberKind.DOUBLE: re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?"),
+    NumberKind.FLOAT: re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?"),
+}
+_UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+"""As JSON writes numbers: a code such as 007 or 1_000 is a text."""
+_SPECIAL: Final[Mapping[str, Number]] = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": "NaN"}
+_WHITE_SPACE: Final = " \t\n\r"
+
+
+def number_kind(text: str, datatype: str | None) -> NumberKind:
+    """Return a number's kind; without a datatype it is an integer if it is written whole, else a double.
+
+    Example:
+        >>> number_kind("5", XSD + "float").name, number_kind("5", None).name, number_kind("5.0", None).name
+        ('FLOAT', 'INTEGER', 'DOUBLE')
+    """
+    if datatype is not None:
+        return NUMBER_KINDS[datatype]
+    return NumberKind.INTEGER if text.lstrip("-").isdigit() else NumberKind.DOUBLE
+
+
+def number_from(text: str, datatype: str | None) -> Number | None:
+    """Read a number as its datatype writes it; None if ``text`` is not a lexical form of it.
+
+    Args:
+        text: The lexical form; XSD's white space around it is allowed.
+        datatype: One of XSD's numeric datatypes; None for a text without a datatype, which is a number if JSON
+            would write it so.
+
+    Example:
+        >>> number_from("+05", XSD + "byte") == number_from("5.0", None) == 5
+        True
+        >>> number_from("1_000", XSD + "integer"), number_from("007", None)
+        (None, None)
+    """
+    if len(text) > MAX_NUMBER_LENGTH:
+        return None
+    if datatype is None:
+        found = _UNTYPED_NUMBER.fullmatch(text)
+        if found is None:
+            return None
+        if found[1] is found[2] is None:
+            return _exact(text)
+        number = float(text)
+        is_out_of_range = math.isinf(number) or (number == 0 and text.lower().partition("e")[0].strip("-0.") != "")
+        return None if is_out_of_range else number
+    text, kind = text.strip(_WHITE_SPACE), NUMBER_KINDS[datatype]
+    if _FORMS[kind].fullmatch(text) is None:
+        return _SPECIAL.get(text) if kind >= NumberKind.DOUBLE else None
+    return float(text) if kind >= NumberKind.DOUBLE else _exact(text)
+
+
+def _exact(text: str) -> Number:
+    """Return an integer or decimal; a float if it has so few digits that different numbers have different floats."""
+    if len(text) <= _EXACT_DIGITS:
+        return float(text)
+    if "." not in text:
+        number = int(text)
+        return float(number) if abs(number) < 10**_EXACT_DIGITS else number
+    digits = text.lstrip("+-").replace(".", "").strip("0")
+    return float(text) if len(digits) <= _EXACT_DIGITS and abs(float(text)) < 1e300 else Decimal(text)
+
+
+_PLAIN: Final = b"-.0123456789\n"
+_PLAIN_UNTYPED: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
+
+
+def numbers_from(texts: Sequence[str], datatype: str | None) -> list[Number | None]:
+    """Read many numbers, quickly if all are short and written as usual.
+
+    Example:
+        >>> numbers_from(["5", "a"], XSD + "integer")
+        [5.0, None]
+    """
+    joined = "\n".join([*texts, ""])
+    if datatype is None:
+        is_plain = _PLAIN_UNTYPED.fullmatch(joined) is not None
+    else:
+        is_plain = joined.isascii() and not joined.encode().translate(None, _PLAIN)
+        is_plain &= "." not in joined or NUMBER_KINDS[datatype] != NumberKind.INTEGER
+    if is_plain and max(map(len, texts), default=0) <= _EXACT_DIGITS:
+        try:
+            return list(map(float, texts))
+        except ValueError:  # such as 5- or an empty text
+            pass
+    return [number_from(text, datatype) for text in texts]
+
+
+def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool:
+    """Return whether two numbers differ by at most 1e-8, or by at most a share of the larger one.
+
+    Floats decide unless they are too near the bound to be sure; then fractions do.
+
+    Example:
+        >>> numbers_are_equal(5.0, 5.00000001), numbers_are_equal(5.0, 5.000000011)
+        (True, False)
+        >>> numbers_are_equal(15063.998, 15063.999, 1e-5)
+        True
+    """
+    if one == other or isinstance(one, str) or isinstance(other, str):
+        return one == other
+    if one in _INFINITE or other in _INFINITE:
+        return False
+    if isinstance(one, float) and isinstance(other, float):
+        larger = max(abs(one), abs(other))
+        distance, bound = abs(one - other), max(ABSOLUTE_TOLERANCE, relative * larger)
+        if abs(distance - bound) > larger * 1e-15:
+            return distance < bound
+    share = _fraction(relative) * max(abs(_fraction(one)), abs(_fraction(other)))
+    return distance_of(one, other) <= max(_fraction(ABSOLUTE_TOLERANCE), share)
+
+
+_INFINITE: Final = (math.inf, -math.inf)
+
+
+def distance_of(one: Number, other: Number) -> Fraction:
+    """Return the exact difference of two finite numbers."""
+    return abs(_fraction(one) - _fraction(other))
+
+
+def _fraction(number: Number) -> Fraction:
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
+def relative_difference(one: Number, other: Number) -> float | None:
+    """Return the difference of two numbers as a share of the larger one; None if one is infinite or NaN.
+
+    Example:
+        >>> relative_difference(0.5, 1)
+        0.5
+    """
+    if any(isinstance(each, str) or each in _INFINITE for each in (one, other)):
+        return None
+    larger = max(abs(_fraction(one)), abs(_fraction(other)))
+    return float(distance_of(one, other) / larger) if larger else 0.0
+
+
+Value: TypeAlias = tuple[Any, ...]
+"""The value of a boolean, time, duration or geometry, after the name of its kind."""
+
+_BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
+
+
+def boolean_from(text: str) -> Value | None:
+    """Read an xsd:boolean, or True and False as Python writes them; None if ``text`` is none of these.
+
+    Example:
+        >>> boolean_from("1"), boolean_from("yes")
+        (('boolean', 'true'), None)
+    """
+    found = _BOOLEANS.get(text.strip(_WHITE_SPACE))
+    return None if found is None else ("boolean", found)
+
+
+_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
+_FRACTION: Final = r"(?:(?<=:[0-9]{2}:[0-9]{2})(\.[0-9]{1,40}))?"
+_ZONE: Final = r"(?:(Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)(?:\[[A-Za-z_/+0-9-]{1,40}\])?)?"
+_TIMES: Final = {
+    "dateTime": re.compile(rf"({_DATE}[T ]{_CLOCK}){_FRACTION}{_ZONE}"),
+    "date": re.compile(rf"({_DATE})(){_ZONE}"),
+    "time": re.compile(rf"({_CLOCK}){_FRACTION}{_ZONE}"),
+}
+_WITH_SECONDS: Final = 2  # colons
+
+
+def time_from(text: str, name: str) -> Value | None:
+    """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None if ``text`` is none.
+
+    With a zone it counts in UTC: a date from its start, a time of day as one of one and the same day, as in XPath.
+
+    Args:
+        text: The text; XSD's white space around it is allowed.
+        name: Its datatype in XSD: dateTime, dateTimeStamp, date or time.
+
+    Example:
+        >>> time_from("1970-01-01T01:00:00.50+01:00", "dateTime") == time_from("1970-01-01 00:00:00.5Z", "dateTime")
+        True
+        >>> time_from("1970-01-01-12:00", "date") == time_from("1970-01-02+12:00", "date")
+        True
+        >>> time_from("2021-02-29T00:00:00Z", "dateTime") is None
+        True
+    """
+    kind = name.removesuffix("Stamp")
+    found = _TIMES[kind].fullmatch(text.strip(_WHITE_SPACE))
+    if found is None:
+        return None
+    moment, fraction, zone = found.groups()
+    if zone is None and (name != kind or (kind != "date" and moment.count(":") < _WITH_SECONDS)):
+        return None
+    try:
+        when = datetime.fromisoformat(f"2000-01-01T{moment}" if kind == "time" else moment)
+        if zone is not None and zone != "Z":
+            digits = zone[1:].replace(":", "").ljust(4, "0")
+            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+            when = when + offset if zone[0] == "-" else when - offset
+    except (ValueError, OverflowError):  # there is no such day
+        return None
+    return kind, zone is not None, when, (fraction or "").rstrip(".0")
+
+
+def untyped_time_from(text: str) -> Value | None:
+    """Read a text without a datatype that is a point in time, or a time of day with a zone; None for all else.
+
+    A point in time has a zone or seconds. A date is a text, as ids look like it (2020-01-01-05), and so is a time of
+    day without seconds before a zone without a colon, as in chapters and verses (10:15-12).
+
+    Example:
+        >>> untyped_time_from("1970-01-01 01:00+01") == time_from("1970-01-01T00:00:00Z", "dateTime")
+        True
+        >>> untyped_time_from("01:00:00"), untyped_time_from("10:15-12")
+        (None, None)
+    """
+    if ":" not in text or text != text.strip(_WHITE_SPACE):
+        return None
+    clock = _TIMES["time"].fullmatch(text)
+    if clock is None:
+        return time_from(text, "dateTime")
+    may_be_verse = clock[1].count(":") < _WITH_SECONDS and clock[3] != "Z" and ":" not in (clock[3] or "")
+    return None if clock[3] is None or may_be_verse else time_from(text, "time")
+
+
+_DIGITS: Final = "([0-9]{1,18})"
+_DURATION: Final = re.compile(
+    rf"(-)?P(?:{_DIGITS}Y)?(?:{_DIGITS}M)?(?:{_DIGITS}W)?(?:{_DIGITS}D)?"
+    rf"(?:T(?=[0-9])(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}(\.[0-9]{{1,40}})?S)?)?(?<!P)"
+)
+
+
+def duration_from(text: str) -> Value | None:
+    """Read a duration as months and seconds, of which neither makes up for the other; None if ``text`` is none.
+
+    Example:
+        >>> duration_from("P1DT0.5S") == duration_from("PT24H0.50S"), duration_from("P1Y") == duration_from("P12M")
+        (True, True)
+        >>> duration_from("P1M") == duration_from("P30D"), duration_from("P1DT")
+        (False, None)
+    """
+    found = _DURATION.fullmatch(text.strip(_WHITE_SPACE))
+    if found is None:
+        return None
+    years, months, weeks, days, hours, minutes, seconds = (int(part or "0") for part in found.groups()[1:8])
+    whole = (((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60 + seconds
+    sign = -1 if found[1] else 1
+    return "duration", sign * (years * 12 + months), sign * (whole + Fraction(f"0{found[9] or ''}"))
+
+
+_CRS: Final = re.compile(r"<([^<>\s]*)>")
+_DEFAULT_CRS: Final = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
+_COORDINATE: Final = re.compile(
+    r"(?<![\w.+-])([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w.+-])", re.ASCII
+)
+_WORDS_AND_BRACKETS: Final = re.compile(r"[A-Z][A-Z(),#]*")
+
+
+def geometry_from(text: str) -> tuple[str, tuple[float, ...]] | None:
+    """Read a geo:wktLiteral; None if ``text`` has more in it than words, brackets, commas and numbers.
+
+    Returns:
+        The IRI of its coordinate reference system with its words and brackets in upper case, and its numbers.
+
+    Example:
+        >>> geometry_from("Point ( 1  2.0 )")
+        ('POINT(##)', (1.0, 2.0))
+        >>> geometry_from("<http://www.opengis.net/def/crs/OGC/1.3/CRS84> POINT(1 2)") == geometry_from("POINT(1 2)")
+        True
+    """
+    text, crs = text.strip(_WHITE_SPACE), ""
+    found = _CRS.match(text)
+    if found is not None:
+        crs = "" if found[1] == _DEFAULT_CRS else f"<{found[1]}>"
+        text = text[found.end() :]
+    if not text.isascii() or "#" in text:
+        return None
+    parts = _COORDINATE.split(text)
+    skeleton = "".join("#".join(parts[::2]).split()).upper()
+    return (crs + skeleton, tuple(map(float, parts[1::2]))) if _WORDS_AND_BRACKETS.fullmatch(skeleton) else None
+
+
+TIME_READERS: Final[Mapping[str | None, Callable[[str], Value | None]]] = {
+    None: untyped_time_from,
+    **{XSD + name: partial(time_from, name=name) for name in ("dateTime", "dateTimeStamp", "date", "time")},
+}
+"""What reads the times of a datatype, or of texts without one."""
+
+DURATION_DATATYPES: Final = frozenset(XSD + name for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
