@@ -12,7 +12,15 @@ from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows_new.text_forms import Rows, lines_of, plain_cell, prepared, results_of_cells
+from graphrag_eval_lc.matching.rows_new.text_forms import (
+    LEFT_OUT,
+    Rows,
+    lines_of,
+    plain_cell,
+    prepared,
+    results_of_cells,
+)
+from graphrag_eval_lc.texts import counted
 
 
 class _Grid(NamedTuple):
@@ -33,7 +41,7 @@ _BOTTOM: Final = re.compile(r"[└╰╘╚┗][─━═┴╧╩┻]+[┘╯�
 _DASHES: Final = re.compile(r"-+(?:\+-+)*|-+(?: +-+)+ *")
 _MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
 _PIPE: Final = re.compile(r"(?<!\\)\|")
-_TYPE: Final = re.compile(r"-{3}|[A-Za-z][\w ]{0,40}(?:[(\[].{0,200}[)\]])?")
+_TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?")
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
 _COUNT: Final = re.compile(
     r"\((\d{1,15}) rows?(?: affected)?\)"
@@ -114,7 +122,8 @@ def _results_of_one(text: str, take: Callable[[list[str], int], _Grid | None], n
         said = shape[1] if shape else (count[1] or count[2]) if count else str(results.row_count)
         is_narrower = shape is not None and int(shape[2]) != len(grid.rows[0]) - ("pandas" in grid.form)
         if is_narrower or _MORE.fullmatch(note) or int(re.sub(r"\D", "", said)) != results.row_count:
-            raise CutOutput(f"the {grid.form} has {results.row_count} rows, and next to it stands {note[:60]!r}")
+            rows = counted(results.row_count, "row")
+            raise CutOutput(f"the {grid.form} has {rows}, and {note[:60]!r} next to it")
     return replace(results, form=f"a {grid.form}")
 
 
@@ -163,7 +172,10 @@ def _edged(lines: Sequence[str], top: int) -> _Grid:
     types, rows[1 : len(head)] = rows[1 : len(head)], []
     if types and any(cell.endswith("…") for row in rows for cell in row):  # DuckDB and polars shorten texts
         notes.append("… more in a cell")
-    fault = "" if all(_TYPE.fullmatch(cell) for row in types for cell in row) else "with names of several lines"
+    is_typed = all(
+        _TYPE.fullmatch(cell) or name in LEFT_OUT for row in types for name, cell in zip(rows[0], row, strict=False)
+    )
+    fault = "" if is_typed else "with names of several lines"
     if len(groups) > 1 and any(len(group) > 1 for group in groups):
         fault = "with cells of several lines"
     form = "table with rules as of MySQL" if signs == "|" else "table in a box as of SQLite"
@@ -197,22 +209,22 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Grid | None:
 def _pandas(lines: Sequence[str], first: int) -> _Grid | None:
     """Take a DataFrame as pandas prints it: an index of numbers on the left, and columns with straight right edges."""
     head, body = lines[first - 1].rstrip(), list(takewhile(str.strip, lines[first:]))
-    shift = max(map(len, body)) - len(head)  # a tool may have taken the spaces before the first name
-    ends = [0, *(match.end() + shift for match in _WORDS.finditer(head))]
-    rows: Rows = [["", *_WORDS.findall(head)]]
-    notes: list[str] = []
+    end = max(map(len, body))
+    shift = end - len(head)  # a tool may have taken the spaces before the first name
+    ends = [match.end() + shift for match in _WORDS.finditer(head)]
+    rows, notes = [["", *_WORDS.findall(head)]], list[str]()
     for at, line in enumerate(body):
-        index = re.match(r"(\d+|\.{2,3})(?= )", line)
-        if index is None or shift < 0 or (shift and index[1] != str(at)):
+        index = re.match(r"(?:\d+|\.{2,3})(?= )", line)
+        if index is None or shift < 0 or (shift and not line.startswith(f"{at}  ")):
             return None
-        parts = [line[start:end] for start, end in pairwise([index.end(), *ends[1:]])]
+        parts = [line[start:stop] for start, stop in pairwise([index.end(), *ends])]
         cells = [part.strip() for part in parts]
         is_straight = all(
             part[:1].strip() == "" and part.endswith(cell) for part, cell in zip(parts, cells, strict=True)
         )
-        if not is_straight or not any(cells):
+        if not is_straight or not any(cells) or (cells[-1] and len(line) < end):
             return None
-        rows.append([index[1], *("" if cell in _MISSING else cell for cell in cells)])
+        rows.append([index[0], *("" if cell in _MISSING else cell for cell in cells)])
         notes += ["... more in a cell" for cell in cells if len(cell) == 50 and cell.endswith("...")]  # as pandas cuts
     fault = "whose columns stand in several blocks" if head.endswith("\\") else ""
     return _Grid("table of pandas", rows, first - 1, first + len(body), notes, fault)

@@ -26,8 +26,9 @@ OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of
 """Parts of the names of forms that have no end of their own, so that nothing shows whether lines are missing."""
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-_LEFT_OUT: Final = frozenset({"·", "…", "...", "..", "⋮", ":"})
+LEFT_OUT: Final = frozenset({"·", "…", "...", "..", "⋮", ":"})
 _FAILURE: Final = re.compile(
     r"\s*(?:#|!!!!>>#|<(?:!doctype|html)\b|[\w.$]*(?:error|exception|traceback|timeout|timed out)\b)", re.IGNORECASE
 )
@@ -44,13 +45,7 @@ def prepared(text: str) -> str:
         raise UnreadableOutput("results with half a character (a lone surrogate)") from None
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
-    return _from_first_line(text)
-
-
-def _from_first_line(text: str) -> str:
-    text = text.removeprefix("\ufeff")
-    start = len(text) - len(text.lstrip())
-    return text[max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1 :]
+    return _BLANK_LINES.sub("", text, count=1)
 
 
 def lines_of(text: str) -> list[str]:
@@ -75,11 +70,11 @@ def results_of_cells(rows: Rows, form: str) -> SparqlResults:
     for at, row in enumerate(body, start=1):
         if len(row) != width:
             if at > 1 and len(row) < width and (at == len(body) or _FAILURE.match(row[0])):
-                raise CutOutput(f"the {form} breaks off in row {at}, which has {len(row)} of {width} cells")
+                raise CutOutput(f"the {form} breaks off in row {at}, at {row[0].strip()[:60]!r}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
-        if _LEFT_OUT.issuperset(row) or (at > 1 and _NOTICE.match(row[0])):
+        if LEFT_OUT.issuperset(row) or (at > 1 and _NOTICE.match(row[0])):
             raise CutOutput(f"the {form} leaves rows out after row {at - 1}, at {row[0].strip()[:60]!r}")
-    if not _LEFT_OUT.isdisjoint(names):
+    if not LEFT_OUT.isdisjoint(names):
         raise CutOutput(f"the {form} leaves columns out")
     columns = [[row[at] for row in body] for at in range(width)]
     if width > 1 and body and not names[0] and "index" not in names:
@@ -144,7 +139,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
     A name that is not an identifier starts with a letter, has balanced brackets and does not end as a sentence; then
     no cell may start with a space.
     """
-    if not all(names) or _NO_NAME.match(names[0]) or (len(names) > 1 and len(set(names)) == 1):
+    if not all(names) or _NO_NAME.match(names[0]):
         return False
     if all(map(_IDENTIFIER.fullmatch, names)):
         is_prose = any(row[-1][:1] == " " and row[-1].rstrip()[-1:] in {*".!?"} for row in rows)
@@ -157,7 +152,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 def _is_table(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
-    text = _from_first_line(text)
+    text = _BLANK_LINES.sub("", text, count=1)
     end = _LINE_END.search(text, 0, 5_000)
     if end is None or sign[0] not in text[: end.start()] + "," or (sign == ", " and not _SHELL.fullmatch(text)):
         return False
@@ -174,9 +169,9 @@ def _is_table(text: str, sign: str) -> bool:
     if width == 1:  # a word, and line ends of CR LF, as W3C's, or cells that are no words
         lines = re.sub('"[^"]*"', '""', text).split("\n")
         has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-        cells = [line.strip("\r") for line in lines[1:] if line.strip("\r") and not _NOTICE.match(line)]
+        has_values = all(_EVIDENT.fullmatch(line.strip("\r")) for line in lines[1:] if line.strip("\r"))
         is_word = text[0] == '"' or " " not in _BRACKETED.sub("", names[0])
-        return is_word and sign == "," and (has_crlf or (bool(cells) and all(map(_EVIDENT.fullmatch, cells))))
+        return is_word and sign == "," and (has_crlf or has_values or any(map(_NOTICE.match, lines[2:])))
     odd = next((at for at, row in enumerate(body) if len(row) != width), None)
     last = text.rstrip().rpartition("\n")[2]
     is_torn = odd == len(body) - 1 and not (" " in last and last[-1] in ".!?")
@@ -221,7 +216,7 @@ def looks_like_tsv(text: str) -> bool:
         >>> looks_like_tsv("?city\n<urn:oslo>\n"), looks_like_tsv("city\nOslo\n")
         (True, False)
     """
-    start = _from_first_line(text)
+    start = _BLANK_LINES.sub("", text, count=1)
     lines = lines_of(start) if start[:1] == "?" else []
     if lines and all(re.fullmatch(r"\?\w+", name) for name in lines[0].split("\t")):
         return len(lines) > 1 or ("\t" in lines[0] and start != lines[0])
@@ -278,10 +273,7 @@ def term_of_turtle(text: str) -> dict[str, Any]:
 
 
 def _unescaped(text: str) -> str:
-    def character(match: re.Match[str]) -> str:
-        return chr(int(match[1] or match[2], 16)) if match[3] is None else _ESCAPES.get(match[3], match[3])
-
-    return _ESCAPE.sub(character, text) if "\\" in text else text
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)
 
 
 def plain_cell(text: str) -> str:
