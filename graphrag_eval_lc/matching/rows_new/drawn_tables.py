@@ -7,7 +7,7 @@ lines next to it that count its rows, say whether it is whole. A table whose cel
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
@@ -42,6 +42,7 @@ _DASHES: Final = re.compile(r"-+(?:\+-+)*|-+(?: +-+)+ *")
 _MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
 _PIPE: Final = re.compile(r"(?<!\\)\|")
 _TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?")
+_INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?= )")
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
 _COUNT: Final = re.compile(
     r"\((\d{1,15}) rows?(?: affected)?\)"
@@ -146,7 +147,7 @@ def _drawn(lines: list[str], at: int) -> _Grid | None:
     return _pandas(lines, at) if above and line[0:1].isdigit() else None
 
 
-def _edged(lines: Sequence[str], top: int) -> _Grid:
+def _edged(lines: Sequence[str], top: int) -> _Grid | None:
     """Take a table with edges: its names stand between two rules, and a rule below the last row ends it."""
     groups, end = [list[str]()], None
     for at in range(top + 1, len(lines)):
@@ -163,6 +164,8 @@ def _edged(lines: Sequence[str], top: int) -> _Grid:
             end = at + 1
             break
     head, *groups = [groups[0], *(group for group in groups[1:] if group)]
+    if not head:
+        return None
     signs = "|" if head[0][0] == "|" else _BARS[1:]
     places = [match.start() for match in re.finditer(f"[{signs}]", head[0])]
     footers = [line.strip(_BARS + " ") for line in (groups[-1] if groups else []) if len(groups[-1]) == 1]
@@ -182,10 +185,23 @@ def _edged(lines: Sequence[str], top: int) -> _Grid:
     return _Grid(form, rows, top, end, notes, fault)
 
 
+def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> Sequence[str]:
+    end = start
+    while end < len(lines) and is_row(lines[end]):
+        end += 1
+    return lines[start:end]
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line goes on a table without edges, rather than to end it or to be the rule of another."""
+    line = line.strip()
+    return bool(line) and not _COUNT.fullmatch(line) and not (line[0] == "-" == line[-1] and _DASHES.fullmatch(line))
+
+
 def _psql(lines: Sequence[str], rule: int) -> _Grid | None:
     """Take a table of psql, which has bars between its cells, and a line that counts its rows at its end."""
     places = [match.start() for match in re.finditer(r"\+", lines[rule])]
-    body = list(takewhile(lambda line: line.strip() and not _COUNT.fullmatch(line.strip()), lines[rule + 1 :]))
+    body = _rows_from(lines, rule + 1, _is_row)
     end = rule + 1 + len(body)
     is_counted = end < len(lines) and _COUNT.fullmatch(lines[end].strip()) is not None
     rows = [_cells(line, "|", places) for line in (lines[rule - 1], *body)]
@@ -200,7 +216,7 @@ def _psql(lines: Sequence[str], rule: int) -> _Grid | None:
 def _in_columns(lines: Sequence[str], rule: int) -> _Grid | None:
     """Take a table with names above dashes, as of tabulate and of SQLite; a blank line ends it."""
     places = [match.end() for match in re.finditer("-+", lines[rule])][:-1]
-    body = list(takewhile(lambda line: line.strip() and not _COUNT.fullmatch(line.strip()), lines[rule + 1 :]))
+    body = _rows_from(lines, rule + 1, _is_row)
     rows = [_cells(line, " ", places) for line in (lines[rule - 1], *body)]
     is_table = body and len(rows[0]) == len(places) + 1 and all(rows[0][1:])
     return _Grid("table in columns", rows, rule - 1, rule + 1 + len(body)) if is_table else None
@@ -208,13 +224,16 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Grid | None:
 
 def _pandas(lines: Sequence[str], first: int) -> _Grid | None:
     """Take a DataFrame as pandas prints it: an index of numbers on the left, and columns with straight right edges."""
-    head, body = lines[first - 1].rstrip(), list(takewhile(str.strip, lines[first:]))
+    head = lines[first - 1].rstrip()
+    body = [] if _INDEX.match(head) else _rows_from(lines, first, _INDEX.match)
+    if not body or "".join(lines[first + len(body) : first + len(body) + 1]).strip():
+        return None
     end = max(map(len, body))
     shift = end - len(head)  # a tool may have taken the spaces before the first name
     ends = [match.end() + shift for match in _WORDS.finditer(head)]
     rows, notes = [["", *_WORDS.findall(head)]], list[str]()
     for at, line in enumerate(body):
-        index = re.match(r"(?:\d+|\.{2,3})(?= )", line)
+        index = _INDEX.match(line)
         if index is None or shift < 0 or (shift and not line.startswith(f"{at}  ")):
             return None
         parts = [line[start:stop] for start, stop in pairwise([index.end(), *ends])]
@@ -244,7 +263,7 @@ def _markdown(lines: Sequence[str], rule: int) -> _Grid | None:
         return cells[:-1] if cells and not cells[-1] and (is_closed or is_wider) else cells
 
     width = len(split(head, 0))
-    body = list(takewhile(lambda line: "|" in line, lines[rule + 1 :]))
+    body = _rows_from(lines, rule + 1, re.compile(r".*\|").match)
     rows = [[_markdown_cell(cell) for cell in split(line, width)] for line in (head, *body)]
     end, last = rule + 1 + len(body), (body or [lines[rule]])[-1].rstrip()
     is_torn = len(split(last, width)) < width or (is_closed and not last.endswith("|"))

@@ -65,15 +65,18 @@ def results_of_cells(rows: Rows, form: str) -> SparqlResults:
         UnreadableOutput: The rows have different numbers of cells.
     """
     names, body, width = rows[0], rows[1:], len(rows[0])
+    if not width:
+        raise UnreadableOutput(f"no {form}: it has no names")
     while width > 1 and body and body[-1] == [""]:  # blank lines at the end
         body.pop()
     for at, row in enumerate(body, start=1):
+        first = row[0].strip()[:60] if row else ""
         if len(row) != width:
-            if at > 1 and len(row) < width and (at == len(body) or _FAILURE.match(row[0])):
-                raise CutOutput(f"the {form} breaks off in row {at}, at {row[0].strip()[:60]!r}")
+            if at > 1 and len(row) < width and (at == len(body) or _FAILURE.match(first)):
+                raise CutOutput(f"the {form} breaks off in row {at}, at {first!r}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
-        if LEFT_OUT.issuperset(row) or (at > 1 and _NOTICE.match(row[0])):
-            raise CutOutput(f"the {form} leaves rows out after row {at - 1}, at {row[0].strip()[:60]!r}")
+        if LEFT_OUT.issuperset(row) or (at > 1 and _NOTICE.match(first)):
+            raise CutOutput(f"the {form} leaves rows out after row {at - 1}, at {first!r}")
     if not LEFT_OUT.isdisjoint(names):
         raise CutOutput(f"the {form} leaves columns out")
     columns = [[row[at] for row in body] for at in range(width)]
