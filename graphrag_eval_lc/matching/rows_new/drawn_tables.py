@@ -62,37 +62,22 @@ def looks_like_markdown(text: str) -> bool:
 
 
 def read_markdown(text: str) -> SparqlResults:
-    r"""Read the one Markdown table of a text.
-
-    Example:
-        >>> read_markdown("Found:\n| name | n |\n|---|---|\n| Oslo | 5 |\n").variables
-        ('name', 'n')
-    """
+    """Read the one Markdown table of a text."""
     return _results_of_one(prepared(text), _markdown, "Markdown table")
 
 
 def looks_like_drawn_table(text: str) -> bool:
-    r"""Return whether a text has a table as a tool draws it.
-
-    Example:
-        >>> looks_like_drawn_table("name  kv\n----  ---\nNea   300"), looks_like_drawn_table("Towns\n-----\nOslo")
-        (True, False)
-    """
+    """Return whether a text has a table as a tool draws it."""
     return _EMPTY.fullmatch(text) is not None or next(_grids(text, _drawn), None) is not None
 
 
 def read_drawn_table(text: str) -> SparqlResults:
-    r"""Read the one table of a text as a tool draws it; NULL is unbound, and cells in quotes are read without them.
-
-    Example:
-        >>> read_drawn_table("+------+---+\n| name | n |\n+------+---+\n| Oslo | 5 |\n+------+---+").columns["n"].texts
-        ['5']
-    """
+    """Read the one table of a text as a tool draws it; NULL is unbound, and cells in quotes are read without them."""
     text = prepared(text)
     if (empty := _EMPTY.fullmatch(text)) is not None:
         names = [name for name in (empty[1] or "").split(", ") if name]
         return SparqlResults({name: TermColumn([], []) for name in names}, 0, form="an empty table", is_untyped=True)
-    return _results_of_one(text, _drawn, "table with rules")
+    return _results_of_one(text, _drawn, "drawn table")
 
 
 def _grids(text: str, take: Callable[[list[str], int], _Grid | None]) -> Iterator[_Grid]:
@@ -130,7 +115,7 @@ def _results_of_one(text: str, take: Callable[[list[str], int], _Grid | None], n
 
 def _cells(line: str, signs: str, places: Sequence[int]) -> list[str]:
     """Return the cells of a line between signs at places, or, where wide letters move them, wherever the signs are."""
-    if all(line[at : at + 1] in signs for at in places):
+    if all((line[at : at + 1] or " ") in signs for at in places):
         cells = [line[start + 1 : end] for start, end in pairwise([-1, *places, len(line)])]
     else:
         cells = re.split(r"\s{2,}" if signs == " " else f"[{signs}]", line.strip() if signs == " " else line)
@@ -143,7 +128,7 @@ def _drawn(lines: list[str], at: int) -> _Grid | None:
     if _TOP.fullmatch(line) and "".join(lines[at + 1 : at + 2]).strip()[:1] in {*_BARS}:
         return _edged(lines, at)
     if above and _DASHES.fullmatch(line):
-        return _psql(lines, at) if " " not in line else _in_columns(lines, at)
+        return _ruled(lines, at)
     return _pandas(lines, at) if above and line[0:1].isdigit() else None
 
 
@@ -198,28 +183,23 @@ def _is_row(line: str) -> bool:
     return bool(line) and not _COUNT.fullmatch(line) and not (line[0] == "-" == line[-1] and _DASHES.fullmatch(line))
 
 
-def _psql(lines: Sequence[str], rule: int) -> _Grid | None:
-    """Take a table of psql, which has bars between its cells, and a line that counts its rows at its end."""
-    places = [match.start() for match in re.finditer(r"\+", lines[rule])]
+def _ruled(lines: Sequence[str], rule: int) -> _Grid | None:
+    """Take a table with names above dashes: psql's, with bars and a count of its rows, or tabulate's."""
+    places = [match.end() for match in re.finditer("-+", lines[rule].rstrip())][:-1]
     body = _rows_from(lines, rule + 1, _is_row)
     end = rule + 1 + len(body)
-    is_counted = end < len(lines) and _COUNT.fullmatch(lines[end].strip()) is not None
-    rows = [_cells(line, "|", places) for line in (lines[rule - 1], *body)]
-    is_table = is_counted or (bool(body) and bool(places) and all("|" in line for line in body[:-1]))
-    if len(rows[0]) != len(places) + 1 or not is_table:
+    is_psql = " " not in lines[rule].strip()
+    rows = [_cells(line, "|" if is_psql else " ", places) for line in (lines[rule - 1], *body)]
+    if len(rows[0]) != len(places) + 1 or not all(rows[0][1:]):
+        return None
+    if not is_psql:
+        return _Grid("table in columns", rows, rule - 1, end) if body else None
+    is_counted = _COUNT.fullmatch("".join(lines[end : end + 1]).strip()) is not None
+    if not is_counted and not (body and places and all("|" in line for line in body[:-1])):
         return None
     is_folded = any(cell.endswith("+") and len(cell) > 1 for row in rows[1:] for cell in row)
     fault = "with cells of several lines" if is_folded else ""
     return _Grid("table of psql", rows, rule - 1, end if is_counted else None, (), fault)
-
-
-def _in_columns(lines: Sequence[str], rule: int) -> _Grid | None:
-    """Take a table with names above dashes, as of tabulate and of SQLite; a blank line ends it."""
-    places = [match.end() for match in re.finditer("-+", lines[rule])][:-1]
-    body = _rows_from(lines, rule + 1, _is_row)
-    rows = [_cells(line, " ", places) for line in (lines[rule - 1], *body)]
-    is_table = body and len(rows[0]) == len(places) + 1 and all(rows[0][1:])
-    return _Grid("table in columns", rows, rule - 1, rule + 1 + len(body)) if is_table else None
 
 
 def _pandas(lines: Sequence[str], first: int) -> _Grid | None:
@@ -244,7 +224,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Grid | None:
         if not is_straight or not any(cells) or (cells[-1] and len(line) < end):
             return None
         rows.append([index[0], *("" if cell in _MISSING else cell for cell in cells)])
-        notes += ["... more in a cell" for cell in cells if len(cell) == 50 and cell.endswith("...")]  # as pandas cuts
+        notes += ["... more in a cell" for cell in cells if len(cell) == 49 and cell.endswith("...")]  # as pandas cuts
     fault = "whose columns stand in several blocks" if head.endswith("\\") else ""
     return _Grid("table of pandas", rows, first - 1, first + len(body), notes, fault)
 

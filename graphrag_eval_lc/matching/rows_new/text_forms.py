@@ -11,13 +11,13 @@ import io
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 from xml.etree import ElementTree
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, results_from_bindings
-from graphrag_eval_lc.matching.rows.terms import Shape
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
@@ -95,10 +95,10 @@ def results_of_cells(rows: Rows, form: str) -> SparqlResults:
 def _column(texts: list[str]) -> TermColumn:
     """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
     is_boolean = any(texts) and {"True", "False", ""}.issuperset(texts)
-    literal: Shape = ("literal", f"{_XSD}boolean" if is_boolean else None, None)
+    literal: tuple[str, str | None, str | None] = ("literal", f"{_XSD}boolean" if is_boolean else None, None)
     if all(texts) and not any(text.startswith("_:") for text in texts):
         return TermColumn(texts, literal)
-    blank: Shape = ("bnode", None, None)
+    blank: tuple[str, str | None, str | None] = ("bnode", None, None)
     shapes = [blank if re.match("_:.", text) else literal if text else ("", None, None) for text in texts]
     return TermColumn([text[2:] if shape is blank else text for text, shape in zip(texts, shapes, strict=True)], shapes)
 
@@ -136,6 +136,12 @@ def _delimited(text: str, sign: str) -> tuple[Rows, bool]:
     return rows, False
 
 
+def _without_brackets(name: str) -> str:
+    for _ in range(name.count("(") + name.count("[") if len(name) < 200 else 0):
+        name = _BRACKETED.sub("", name)
+    return name
+
+
 def _are_names(names: Sequence[str], rows: Rows) -> bool:
     """Return whether a first line may have the names of columns, and neither it nor the rows read as a sentence.
 
@@ -149,7 +155,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
         return not is_prose and not all(name[0].isdigit() for name in names)
     if any(cell[:1] == " " for row in rows for cell in row) or any(": " in name for name in names):
         return False
-    bare = [_BRACKETED.sub("", name) for name in names]
+    bare = [_without_brackets(name) for name in names]
     return all(_NAME.fullmatch(name) or _IDENTIFIER.fullmatch(name) for name in bare)
 
 
@@ -173,7 +179,7 @@ def _is_table(text: str, sign: str) -> bool:
         lines = re.sub('"[^"]*"', '""', text).split("\n")
         has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
         has_values = all(_EVIDENT.fullmatch(line.strip("\r")) for line in lines[1:] if line.strip("\r"))
-        is_word = text[0] == '"' or " " not in _BRACKETED.sub("", names[0])
+        is_word = text[0] == '"' or " " not in _without_brackets(names[0])
         return is_word and sign == "," and (has_crlf or has_values or any(map(_NOTICE.match, lines[2:])))
     odd = next((at for at, row in enumerate(body) if len(row) != width), None)
     last = text.rstrip().rpartition("\n")[2]
@@ -190,12 +196,7 @@ def _declared(text: str, rows: Rows, name: str) -> Rows:
 
 
 def looks_like_csv(text: str) -> bool:
-    r"""Return whether a text is CSV, with evidence enough that it is not a sentence.
-
-    Example:
-        >>> looks_like_csv("s.name,count(t)\na,5\n"), looks_like_csv("Yes, all.\nNo, none.\n")
-        (True, False)
-    """
+    """Return whether a text is CSV, with evidence enough that it is not a sentence."""
     return any(_is_table(text, sign) for sign in (", ", ",", ";"))
 
 
@@ -213,12 +214,7 @@ def read_csv(text: str) -> SparqlResults:
 
 
 def looks_like_tsv(text: str) -> bool:
-    r"""Return whether a text is TSV: names with question marks, or names and rows as wide.
-
-    Example:
-        >>> looks_like_tsv("?city\n<urn:oslo>\n"), looks_like_tsv("city\nOslo\n")
-        (True, False)
-    """
+    """Return whether a text is TSV: names with question marks, or names and rows as wide."""
     start = _BLANK_LINES.sub("", text, count=1)
     lines = lines_of(start) if start[:1] == "?" else []
     if lines and all(re.fullmatch(r"\?\w+", name) for name in lines[0].split("\t")):
@@ -231,8 +227,10 @@ def read_tsv(text: str) -> SparqlResults:
     text = prepared(text)
     rows = [line.split("\t") for line in lines_of(text)]
     if not rows or not all(name.startswith("?") for name in rows[0]):
-        if rows and any(name.startswith('"') for name in rows[0]) and not (quoted := _delimited(text, "\t"))[1]:
-            rows = quoted[0]
+        if any(cell.startswith('"') for row in rows for cell in row):
+            with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
+                quoted, is_open = _delimited(text, "\t")
+                rows = rows if is_open else quoted
         return results_of_cells([[plain_cell(cell) for cell in row] for row in _declared(text, rows, "TSV")], "TSV")
     names, *body = _declared(text, rows, "TSV")
     last = body[-1][-1] if body else ""
@@ -296,12 +294,7 @@ _XML_TAGS: Final = {"datatype": "datatype", "{http://www.w3.org/XML/1998/namespa
 
 
 def looks_like_xml(text: str) -> bool:
-    """Return whether a text begins as SPARQL results in XML.
-
-    Example:
-        >>> looks_like_xml('<?xml version="1.0"?><sparql xmlns="…">'), looks_like_xml("<html>")
-        (True, False)
-    """
+    """Return whether a text begins as SPARQL results in XML."""
     text = text.removeprefix("\ufeff")
     return _XML.match(text) is not None and _ROOT.search(text, 0, 5_000) is not None
 
@@ -394,12 +387,7 @@ def read_fence(text: str, read_text: ReadText) -> SparqlResults:
 
 
 def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, an array of objects or texts, or XML may stand somewhere in a text.
-
-    Example:
-        >>> looks_like_sentence('Here: [{"name": "Oslo"}].'), looks_like_sentence("See [1] and {x}.")
-        (True, False)
-    """
+    """Return whether an object, an array of objects or texts, or XML may stand somewhere in a text."""
     return _PIECE.search(text) is not None
 
 
