@@ -29,7 +29,9 @@ _TOKEN: Final = re.compile(
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"(?P<quote>'?)(?P<name>[^=<>'\"\n]{1,300})(?P=quote)=")
-_OBJECT: Final = re.compile(r"(?!Literal value=)(?P<name>[A-Za-z]{1,40})(?=[\s>])")
+_OBJECTS: Final = ("Record", "QuerySolution", "Node", "Relationship", "Path", "Triple", "Quad")
+_OBJECT: Final = re.compile(rf"({'|'.join(_OBJECTS)})(?=[\s>])")
+_TORN_OBJECT: Final = re.compile(r"(?:Literal|NamedNode|BlankNode) value=.*|[A-Z]?[a-zA-Z]{0,20}", re.DOTALL)
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?P<kind>NamedNode|BlankNode) value=(?P<id>[^<>\s]*)>"
     r"|(?P<literal>Literal) value=(?P<text>.*?)(?: datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>"
@@ -39,10 +41,12 @@ _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's
     re.DOTALL,
 )
 _TORN: Final = re.compile(
-    r"""[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?\d{0,400}\.?\d{0,400}(?:e[+-]?)?"""
-    r"|(?:\.\.\.|…)[\s\])}>]{0,20}"
+    r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?\d{0,400}\.?\d{0,400}(?:e[+-]?)?"""
+    r"|(?:\.\.\.|…)[\s\])}>]{0,20})"
 )
-_TORN_OBJECT: Final = re.compile(r"Literal value=.*|'?[^=<>'\"\n]{0,300}", re.DOTALL)
+_MODULES: Final = ("rdflib", "term", "datetime", "neo4j", "time", "zoneinfo", "np", "numpy", "pytz", "decimal")
+_TORN_FIELD: Final = re.compile(r"'?[^=<>'\"\n]{0,300}")
+_TORN_BETWEEN: Final = re.compile(r"(?:\.\.\.|…)?[\s\])}>]{0,20}")
 _NEXT_LINE: Final = re.compile(r"[ \t\r]*\n\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
@@ -125,7 +129,7 @@ class _Reader:
     def _value(self) -> Any:
         found = _TOKEN.match(self._text, self.at)
         if found is None or self._open > _DEEPEST:
-            self._refuse()
+            self._refuse(_TORN.fullmatch(self._text, self.at))
         kind = found.lastgroup or ""
         token, self.at = found[kind], found.end()
         match kind:
@@ -151,14 +155,11 @@ class _Reader:
             return sorted(cells, key=repr) if items else named
         return cells if token == "[" else tuple(cells)
 
-    def _refuse(self, torn: re.Pattern[str] = _TORN) -> NoReturn:
-        """Say that what comes next is no value, or that the text ends too early."""
+    def _refuse(self, torn: re.Match[str] | bool | None) -> NoReturn:
+        """Say that what comes next is no value, or, if it is the beginning of one, that the text ends too early."""
         if self._open > _DEEPEST:
             raise UnreadableOutput("a Python value that is nested too deeply")
-        rest = self._text[self.at :].lstrip()
-        name = rest.rpartition(".")[2] if rest.replace(".", "a").isidentifier() else "?"
-        is_torn = torn.fullmatch(rest) is not None or any(known.startswith(name) for known in (*_CALLS, *_CONSTANTS))
-        if self._open and (is_torn or cut_mark(self._text) is not None):
+        if self._open and (torn or cut_mark(self._text) is not None):
             raise CutOutput("the Python value breaks off before its end")
         raise UnreadableOutput(f"no Python value from character {self.at + 1:,} on")
 
@@ -178,8 +179,8 @@ class _Reader:
         named: dict[str, Any] = {}
         while not self._takes(closing):
             if (items or named) and not self._takes(","):
-                self._refuse()
-            if self._takes(closing):
+                self._refuse(_TORN_BETWEEN.fullmatch(self._text, self.at))
+            if len(items) == 1 and closing == ")" and self._takes(closing):
                 break
             keyword = _KEYWORD.match(self._text, self.at) if closing == ")" else None
             if keyword is not None:
@@ -202,8 +203,10 @@ class _Reader:
         if short in _CONSTANTS:
             return _CONSTANTS[short]
         if short not in _CALLS or not self._text.startswith("(", self.at):
+            known = (*_MODULES, *_CALLS, *_CONSTANTS)
+            is_torn = self.at == len(self._text) and any(each.startswith(short) for each in known)
             self.at = start
-            self._refuse()
+            self._refuse(is_torn)
         self.at += 1
         arguments, keywords = self._items(")")
         try:
@@ -221,17 +224,17 @@ class _Reader:
             self.at, self._open = special.end(), self._open - 1
             return _special(special)
         if name is None:
-            self._refuse(_TORN_OBJECT)
+            self._refuse(_TORN_OBJECT.fullmatch(self._text, self.at))
         self.at = name.end()
         fields: dict[str, Any] = {}
         while not self._takes(">"):
             field = _FIELD.match(self._text, self.at)
             if field is None:
-                self._refuse(_TORN_OBJECT)
+                self._refuse(_TORN_FIELD.fullmatch(self._text, self.at))
             self.at = field.end()
             fields[field["name"]] = self.cell()
         self._open -= 1
-        return _object_of(name["name"], fields)
+        return _object_of(name[1], fields)
 
 
 def _escaped(token: str) -> Any:
