@@ -20,8 +20,10 @@ _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60
 _MOST_DIGITS: Final = 1_000
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_ESCAPE: Final = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
 _TOKEN: Final = re.compile(
-    r"""\s*+(?:(?P<string>[bu]?(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+"))"""
+    rf"""\s*+(?:(?P<string>u?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
+    r"""|(?P<bytes>b(?:'(?:[^'\\\n]|\\(?:[\\'nrt]|x[0-9a-f]{2}))*+'|"(?:[^"\\\n]|\\(?:[\\nrt]|x[0-9a-f]{2}))*+"))"""
     r"|(?P<date>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(?![\w.'\"-])"  # of Nebula
     r"|(?P<number>-?(?:(?:0|[1-9]\d{0,3999})(?:\.\d{1,400})?(?:e[+-]?\d{1,4})?|inf))(?![\w.'\"])"
     r"|(?P<point>POINT ?Z?\([\d.eE+ -]{1,100}\))|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
@@ -135,7 +137,7 @@ class _Reader:
         match kind:
             case "string" if "\\" not in token and token[0] in "'\"":
                 return token[1:-1]
-            case "string":
+            case "string" | "bytes":
                 return _escaped(token)
             case "number":
                 return float(token) if any(sign in token for sign in ".ef") else int(token)
@@ -237,11 +239,12 @@ class _Reader:
         return _object_of(name[1], fields)
 
 
-def _escaped(token: str) -> Any:
+def _escaped(token: str) -> str | bytes:
     try:
-        return literal_eval(token)
-    except (ValueError, SyntaxError):
-        raise UnreadableOutput("a Python value with a text that cannot be read") from None
+        found: str | bytes = literal_eval(token)
+    except (SyntaxError, ValueError):  # a character that Python would have escaped, or that does not exist
+        raise UnreadableOutput("a Python value with a text that Python would not print") from None
+    return found
 
 
 def _literal(text: str, datatype: str | None = None, language: str | None = None) -> Term:
