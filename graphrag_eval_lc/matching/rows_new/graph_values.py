@@ -123,7 +123,7 @@ def is_entity(raw: Any) -> bool:
     """
     if isinstance(raw, dict):
         return raw.keys() == {"$type", "_value"} or raw.get("@type") in _GREMLIN or _entity_in(raw) is not None
-    return not isinstance(raw, str | list | tuple) and repr(raw).startswith(("<Node ", "<Relationship ", "<Path "))
+    return type(raw).__module__ == "neo4j.graph"
 
 
 class GraphReader:
@@ -159,38 +159,33 @@ class GraphReader:
             return raw
         if depth > _DEEPEST:
             raise UnreadableOutput(f"is nested more than {_DEEPEST} deep")
-        is_sequence = type(raw) in (list, tuple, set, frozenset)
-        self._left -= 1 + (len(raw) if is_sequence or isinstance(raw, dict) else 0)
+        if isinstance(raw, set | frozenset):
+            raw = sorted(raw, key=repr)
+        elif not isinstance(raw, dict) and type(raw) not in (list, tuple):
+            return self._object(raw, depth)
+        self._left -= 1 + len(raw)
         if self._left < 0:
             raise UnreadableOutput(f"has, with the cells before it, more than {MOST_VALUES:,} values")
-        if isinstance(raw, dict):
-            return self._mapping(raw, depth)
-        return (
-            self._list(sorted(raw, key=repr) if isinstance(raw, Set) else raw, depth)
-            if is_sequence
-            else self._object(raw, depth)
-        )
+        return self._mapping(raw, depth) if isinstance(raw, dict) else self._list(raw, depth)
 
     def _object(self, raw: Any, depth: int) -> GraphValue:
         """Read an object as what Python prints for it; only paths have more parts than they print."""
         try:
             if type(raw).__name__ == "Path":
-                pairs = zip(raw.nodes, raw.relationships, strict=False)
-                return self._list([*(part for pair in pairs for part in pair), raw.nodes[-1]], depth)
-            value = python_value(repr(raw))
+                return self._list(_in_turns(raw.nodes, raw.relationships), depth)
+            return self.read(python_value(repr(raw)), depth + 1)
         except UnreadableOutput:
             return str(raw)
         except Exception:  # an object of a tool, which may raise anything
             raise UnreadableOutput(f"is a {type(raw).__name__} without a text") from None
-        return self.read(value, depth + 1)
 
     def _properties(self, raw: Mapping[Any, Any], depth: int) -> dict[str, GraphValue]:
         return {str(key): self.read(value, depth + 1) for key, value in raw.items() if value is not None}
 
     def _list(self, raw: Sequence[Any], depth: int) -> GraphValue:
-        keys = [each[0] for each in raw if isinstance(each, list) and len(each) == 2 and isinstance(each[0], str)]
-        if len(keys) == len(raw) > 2 and keys[0] == "id" and keys[-1] == "properties":  # of FalkorDB
-            return self._mapping(dict(raw[:-1]) | {"properties": dict(raw[-1][1])}, depth)
+        fields = _pairs(raw)  # of FalkorDB
+        if fields is not None and {"id", "properties"} <= fields.keys():
+            return self._mapping(fields | {"properties": _pairs(fields["properties"])}, depth)
         items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
         is_path = len(items) % 2 and len(items) > 2 and isinstance(items[1], Relationship)
         if is_path and all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items)):
@@ -202,7 +197,7 @@ class GraphReader:
         if fields is not None:
             return self._entity(fields, depth)
         for kind, inner in (("$type", "_value"), ("@type", "@value")):
-            if raw.keys() == {kind, inner}:
+            if raw.keys() == {kind, inner} and isinstance(raw[kind], str):
                 return self._typed(raw[kind], raw[inner], depth)
         found = _term_in(raw) or _point_in(raw) or self._ladybug(raw, depth) or self._path(raw, depth)
         return found or self._properties(raw, depth)
@@ -221,15 +216,15 @@ class GraphReader:
         return self._with_end_ids(relationship, start, end)
 
     def _with_id(self, node: Node, own_id: Any) -> Node:
-        self._nodes[repr(own_id)] = node
+        self._nodes[str(own_id)] = node
         return node
 
     def _with_end_ids(self, relationship: Relationship, start: Any, end: Any) -> Relationship:
         if start is not None and end is not None:
-            self._loose.append((relationship, repr(start), repr(end)))
+            self._loose.append((relationship, str(start), str(end)))
         return relationship
 
-    def _typed(self, kind: Any, value: Any, depth: int) -> GraphValue:
+    def _typed(self, kind: str, value: Any, depth: int) -> GraphValue:
         """Read a value of Neo4j's typed JSON or of GraphSON."""
         if isinstance(value, str):
             if kind in ("Integer", "Float") and _NUMERAL.fullmatch(value):
@@ -243,9 +238,7 @@ class GraphReader:
             if kind == "Path" and isinstance(value.get("size"), int):  # as Python prints it
                 ends = (self.read(value.get(end), depth + 1) for end in ("start", "end"))
                 return Path(tuple(ends), value["size"])
-            value = value.get(
-                {"g:Path": "objects", "g:Property": "value", "g:VertexProperty": "value"}.get(kind), value
-            )
+            value = value.get({"g:Path": "objects", "g:Property": "value"}.get(kind), value)
         return self.read(value, depth + 1)
 
     def _ladybug(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
@@ -262,31 +255,40 @@ class GraphReader:
 
     def _path(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
         """Read a path of ladybug, kuzu or Neo4j's drivers for Go and JavaScript."""
-        keys = next((keys for keys in _KEYS_OF_PATHS if raw.keys() == set(keys)), ("", ""))
-        nodes, between = raw.get(keys[0]), raw.get(keys[1])
-        if isinstance(segments := raw.get("segments"), list) and all(isinstance(each, Mapping) for each in segments):
-            nodes = [raw.get("start"), *(each.get("end") for each in segments)]
-            between = [each.get("relationship") for each in segments]
+        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
+        segments = raw.get("segments")
+        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
+            nodes = [raw["start"], *(each["end"] for each in segments)]
+            between = [each["relationship"] for each in segments]
         if not isinstance(nodes, list) or not isinstance(between, list):
             return None
         if len(nodes) != len(between) + 1:  # the relationships of a path of ladybug, with the nodes between them
             return self._list(between, depth)
-        parts = [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
-        return Path(tuple(self.read(part, depth + 1) for part in parts), len(between))
+        return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
 
 
-_KEYS_OF_PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
+_PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
+_SEGMENT: Final = {"relationship", "end"}
 _NUMERAL: Final = re.compile(r"-?\d{1,4000}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,4})?", re.ASCII)
+
+
+def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
+    return [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
+
+
+def _pairs(raw: Any) -> dict[str, Any] | None:
+    """Return the dict that a list of names and values is; None if it is none."""
+    is_one = isinstance(raw, list) and all(isinstance(each, list) and len(each) == 2 for each in raw)
+    return dict(raw) if is_one and all(isinstance(name, str) for name, _ in raw) else None
 
 
 def _property(value: Any) -> Any:
     """Return a property of a vertex, which GraphSON writes as a list of objects with ids."""
-    if not isinstance(value, list) or not value or not all(isinstance(each, Mapping) for each in value):
+    inner = [each.get("@value", each) for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    values = [each["value"] for each in inner if isinstance(each, dict) and {"id", "value"} <= each.keys()]
+    if not values or len(values) < len(value):
         return value
-    inner = [each.get("@value") if each.get("@type") == "g:VertexProperty" else each for each in value]
-    if not all(isinstance(each, Mapping) and {"id", "value"} <= each.keys() for each in inner):
-        return value
-    return inner[0]["value"] if len(inner) == 1 else [each["value"] for each in inner]
+    return values[0] if len(values) == 1 else values
 
 
 def _term_in(raw: Mapping[Any, Any]) -> Term | None:
@@ -311,7 +313,8 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
         numbers = [raw[name] for name in names if raw.get(name) is not None]
     if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
         return None
-    return Point(srid if isinstance(srid, int) else None, tuple(map(float, numbers)))
+    is_finite = all(abs(number) < 10**300 for number in numbers)
+    return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
 _NUMBER: Final = r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?"
