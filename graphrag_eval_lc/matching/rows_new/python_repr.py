@@ -5,6 +5,7 @@ decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term`
 points become JSON objects as Neo4j writes them, which ``graph_values`` reads.
 """
 
+import math
 import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping
@@ -33,7 +34,10 @@ _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"(?P<quote>'?)(?P<name>[^=<>'\"\n]{1,300})(?P=quote)=")
 _OBJECTS: Final = ("Record", "QuerySolution", "Node", "Relationship", "Path", "Triple", "Quad")
 _OBJECT: Final = re.compile(rf"({'|'.join(_OBJECTS)})(?=[\s>])")
-_TORN_OBJECT: Final = re.compile(r"(?:Literal|NamedNode|BlankNode) value=.*|[A-Z]?[a-zA-Z]{0,20}", re.DOTALL)
+_TORN_OBJECT: Final = re.compile(
+    r"(?:Literal|NamedNode|BlankNode) value=.*|(?:DstTzInfo|class) [^<>]*|T\.[a-z: \d]*|[A-Z]?[a-zA-Z ]{0,20}",
+    re.DOTALL,
+)
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?P<kind>NamedNode|BlankNode) value=(?P<id>[^<>\s]*)>"
     r"|(?P<literal>Literal) value=(?P<text>.*?)(?: datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>"
@@ -47,6 +51,7 @@ _TORN: Final = re.compile(
     r"|(?:\.\.\.|…)[\s\])}>]{0,20})"
 )
 _MODULES: Final = ("rdflib", "term", "datetime", "neo4j", "time", "zoneinfo", "np", "numpy", "pytz", "decimal")
+_TORN_WORD: Final = re.compile(r"\s*\w{0,60}")
 _TORN_FIELD: Final = re.compile(r"'?[^=<>'\"\n]{0,300}")
 _TORN_BETWEEN: Final = re.compile(r"(?:\.\.\.|…)?[\s\])}>]{0,20}")
 _NEXT_LINE: Final = re.compile(r"[ \t\r]*\n\s*(?=[{(<])")
@@ -54,7 +59,7 @@ _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
     r"|(?:RetrieverResult\()?items=(?=\[RetrieverResultItem\(|\[\][, ])"
 )
-_NEBULA: Final = re.compile(r"ResultSet\(keys: (\[(?:'[^'\n]{0,300}'(?:, )?)*\]), values: ")
+_NEBULA: Final = re.compile(r"ResultSet\(keys: (\[(?:'[^'\n]{0,300}'(?:, )?)*\]), values:")
 _BEGINNING: Final = re.compile(
     r"[\[({]\s*(?:[\[({<'\"\])}\d-]|[bu]['\"]|(?:None|True|False|nan|inf|NaT)\b|[\w.]{1,60}\()"
     rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}|{_NEBULA.pattern}"
@@ -150,8 +155,8 @@ class _Reader:
         if token == "<":
             return self._object()
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
-        if named and (items or token == "("):
-            raise UnreadableOutput("a Python value that is neither a dict nor a list")
+        if named and items:
+            raise UnreadableOutput("a Python value that is neither a dict nor a set")
         cells = list(map(_as_cell, items))
         if token == "{":
             return sorted(cells, key=repr) if items else named
@@ -174,7 +179,7 @@ class _Reader:
         self.at += len(sign)
         return True
 
-    def _items(self, closing: str) -> tuple[list[Any], dict[str, Any]]:
+    def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
         """Read what is between brackets: values, and those with a keyword or key."""
         self._open += 1
         items: list[Any] = []
@@ -184,7 +189,9 @@ class _Reader:
                 self._refuse(_TORN_BETWEEN.fullmatch(self._text, self.at))
             if len(items) == 1 and closing == ")" and self._takes(closing):
                 break
-            keyword = _KEYWORD.match(self._text, self.at) if closing == ")" else None
+            if is_call and _TORN_WORD.fullmatch(self._text, self.at):
+                self._refuse(True)
+            keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
                 self.at = keyword.end()
                 named[keyword["name"]] = self._value()
@@ -205,12 +212,12 @@ class _Reader:
         if short in _CONSTANTS:
             return _CONSTANTS[short]
         if short not in _CALLS or not self._text.startswith("(", self.at):
-            known = (*_MODULES, *_CALLS, *_CONSTANTS)
-            is_torn = self.at == len(self._text) and any(each.startswith(short) for each in known)
+            is_end = self.at == len(self._text)
+            is_name = is_end and any(each.startswith(short) for each in (*_MODULES, *_CALLS, *_CONSTANTS))
             self.at = start
-            self._refuse(is_torn)
+            self._refuse(is_name or _TORN.fullmatch(self._text, start))
         self.at += 1
-        arguments, keywords = self._items(")")
+        arguments, keywords = self._items(")", is_call=True)
         try:
             return _CALLS[short](*arguments, **keywords)
         except UnreadableOutput:
@@ -262,10 +269,8 @@ def _as_cell(value: Any) -> Any:
             return _literal(f"{value:f}", f"{_XSD}decimal")
         case timedelta():
             return _literal(duration_text(0, value // timedelta(microseconds=1) * 1_000), f"{_XSD}dayTimeDuration")
-        case datetime():
-            return _literal(value.isoformat(), f"{_XSD}dateTime")
-        case date():
-            return _literal(value.isoformat(), f"{_XSD}date")
+        case datetime() | date():
+            return _literal(value.isoformat(), f"{_XSD}{'dateTime' if isinstance(value, datetime) else 'date'}")
         case time() if value.tzinfo is None or value.utcoffset() is not None:
             return _literal(value.isoformat(), f"{_XSD}time")
         case bytes():
@@ -299,9 +304,8 @@ def _special(found: re.Match[str]) -> Any:
     if found["kind"]:
         return Term(found["id"], ("uri" if found["kind"] == "NamedNode" else "bnode", None, None))
     if found["literal"]:
-        return _literal(
-            found["text"], found["datatype"], (found["language"] or "").replace(" direction=", "--") or None
-        )
+        language = found["language"] and found["language"].replace(" direction=", "--")
+        return _literal(found["text"], found["datatype"], language)
     if found["hours"]:
         minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
         return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
@@ -362,7 +366,8 @@ _CONSTANTS: Final[dict[str, Any]] = {
     **dict.fromkeys(("None", "NaT", "__NULL__", "__EMPTY__")),
     **dict.fromkeys(("True", "True_"), True),
     **dict.fromkeys(("False", "False_"), False),
-    **{name: float(name) for name in ("nan", "inf")},
+    "nan": math.nan,
+    "inf": math.inf,
     "utc": UTC,
 }
 _TEXTS: Final = (f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface"))
@@ -370,7 +375,7 @@ _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
     **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
     **dict.fromkeys(("UUID", "str_", *_TEXTS), lambda text: text + ""),
-    **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number + 0 if type(number) is not bool else number),
+    **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
     **dict.fromkeys(("OrderedDict", "RealDictRow", "Row", "defaultdict"), _row),
     **dict.fromkeys(("set", "frozenset"), lambda *items: list(items[0]) if items else []),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
