@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows_new.python_repr import duration_text, python_value
+from graphrag_eval_lc.matching.rows_new.python_repr import duration_text, python_value, without_single_lists
 from graphrag_eval_lc.matching.rows_new.results import Shape, Term, Triple
 
 GraphValue: TypeAlias = Any
@@ -114,6 +114,19 @@ def _entity_in(raw: Any) -> dict[str, Any] | None:
     return fields if labels is None and (is_relationship or kind == "Relationship") else None
 
 
+def _ladybug_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
+    """Return the fields of a node or relationship of ladybug or kuzu, whose own keys have an underscore."""
+    own = {str(key).upper(): each for key, each in raw.items() if str(key).startswith("_")}
+    label = own.get("_LABEL")
+    if not isinstance(label, str) or not (isinstance(own.get("_ID"), Mapping) or "_SRC" in own):
+        return None
+    names = ("_ID", "_LABEL", "_SRC", "_DST")
+    properties = {key: each for key, each in raw.items() if str(key).upper() not in names}
+    if "_SRC" in own and "_DST" in own:
+        return {"type": label, "properties": properties, "start": own["_SRC"], "end": own["_DST"]}
+    return {"labels": [label], "properties": properties, "id": own.get("_ID")}
+
+
 def is_entity(raw: Any) -> bool:
     """Return whether a value is itself a node, relationship, path or point, and so not a row with columns.
 
@@ -193,34 +206,28 @@ class GraphReader:
         return items
 
     def _mapping(self, raw: Mapping[Any, Any], depth: int) -> GraphValue:
-        fields = _entity_in(raw)
+        fields = _entity_in(raw) or _ladybug_in(raw)
         if fields is not None:
             return self._entity(fields, depth)
         for kind, inner in (("$type", "_value"), ("@type", "@value")):
             if raw.keys() == {kind, inner} and isinstance(raw[kind], str):
                 return self._typed(raw[kind], raw[inner], depth)
-        found = _term_in(raw) or _point_in(raw) or self._ladybug(raw, depth) or self._path(raw, depth)
+        found = _term_in(raw) or _point_in(raw) or self._path(raw, depth)
         return found or self._properties(raw, depth)
 
     def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:
         properties = self._properties({key: _property(each) for key, each in fields["properties"].items()}, depth)
         if fields.get("labels") is not None:
-            return self._with_id(Node(tuple(sorted(map(str, fields["labels"]))), properties), fields.get("id"))
+            node = Node(tuple(sorted(map(str, fields["labels"]))), properties)
+            self._nodes[str(self.read(fields.get("id"), depth + 1))] = node
+            return node
         name = fields.get("label", fields.get("type"))
         start, end = (self.read(fields.get(key), depth + 1) for key in ("start", "end"))
         relationship = Relationship(name if isinstance(name, str) else None, properties)
         if isinstance(start, Node) and isinstance(end, Node):
             nothing = Node((), {})  # a driver that knows only the ids
             relationship.ends = None if start == end == nothing else (start, end)
-            return relationship
-        return self._with_end_ids(relationship, start, end)
-
-    def _with_id(self, node: Node, own_id: Any) -> Node:
-        self._nodes[str(own_id)] = node
-        return node
-
-    def _with_end_ids(self, relationship: Relationship, start: Any, end: Any) -> Relationship:
-        if start is not None and end is not None:
+        elif start is not None and end is not None:
             self._loose.append((relationship, str(start), str(end)))
         return relationship
 
@@ -231,7 +238,10 @@ class GraphReader:
                 return int(value) if kind == "Integer" and value.lstrip("-").isdigit() else float(value)
             return (scalar_of_text(value) if kind == "Point" else None) or value
         if kind == "g:Map" and isinstance(value, list):
-            return self._properties(dict(zip(map(str, value[::2]), value[1::2], strict=False)), depth)
+            names = (str(self.read(key, depth + 1)) for key in value[::2])
+            found = self._properties(dict(zip(names, value[1::2], strict=False)), depth)
+            is_element = any(isinstance(key, dict) and key.get("@type") == "g:T" for key in value[::2])
+            return without_single_lists(found) if is_element else found
         if kind == "g:Date" and type(value) is int and abs(value) < 10**14:
             return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)).isoformat()
         if isinstance(value, Mapping):
@@ -240,18 +250,6 @@ class GraphReader:
                 return Path(tuple(ends), value["size"])
             value = value.get({"g:Path": "objects", "g:Property": "value"}.get(kind), value)
         return self.read(value, depth + 1)
-
-    def _ladybug(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
-        """Read a node or relationship of ladybug or kuzu, whose own keys have an underscore."""
-        own = {str(key).upper(): each for key, each in raw.items() if str(key).startswith("_")}
-        label = own.get("_LABEL")
-        if not isinstance(label, str) or not (isinstance(own.get("_ID"), Mapping) or "_SRC" in own):
-            return None
-        names = ("_ID", "_LABEL", "_SRC", "_DST")
-        properties = self._properties({key: each for key, each in raw.items() if str(key).upper() not in names}, depth)
-        if "_SRC" in own and "_DST" in own:
-            return self._with_end_ids(Relationship(label, properties), own["_SRC"], own["_DST"])
-        return self._with_id(Node((label,), properties), own.get("_ID"))
 
     def _path(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
         """Read a path of ladybug, kuzu or Neo4j's drivers for Go and JavaScript."""
@@ -432,11 +430,11 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case list():
             text = f"[{', '.join(inside(value))}]"
         case Node(labels=labels, properties=properties):
-            shown = "".join(f":{label}" for label in labels)
-            text = f"({' '.join([*filter(None, [shown]), *inside([properties] if properties else [])])})"
+            shown = ["".join(f":{label}" for label in labels), *inside([properties] if properties else [])]
+            text = f"({' '.join(filter(None, shown))})"
         case Relationship(type=name, properties=properties, ends=ends):
-            shown = "" if name is None else f":{name}"
-            text = f"[{' '.join([*filter(None, [shown]), *inside([properties] if properties else [])])}]"
+            shown = ["" if name is None else f":{name}", *inside([properties] if properties else [])]
+            text = f"[{' '.join(filter(None, shown))}]"
             text = text if ends is None else f"-{text}->".join(inside(ends))
         case Path(parts=parts, length=length):
             text = ("-" if value.is_whole else f"-[*{length}]-").join(inside(parts))

@@ -8,9 +8,10 @@ points become JSON objects as Neo4j writes them, which ``graph_values`` reads.
 import math
 import re
 from ast import literal_eval
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -54,7 +55,7 @@ _MODULES: Final = ("rdflib", "term", "datetime", "neo4j", "time", "zoneinfo", "n
 _TORN_WORD: Final = re.compile(r"\s*\w{0,60}")
 _TORN_FIELD: Final = re.compile(r"'?[^=<>'\"\n]{0,300}")
 _TORN_BETWEEN: Final = re.compile(r"(?:\.\.\.|…)?[\s\])}>]{0,20}")
-_NEXT_LINE: Final = re.compile(r"[ \t\r]*\n\s*(?=[{(<])")
+_NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
     r"|(?:RetrieverResult\()?items=(?=\[RetrieverResultItem\(|\[\][, ])"
@@ -78,7 +79,7 @@ def looks_like_repr(text: str) -> bool:
 
 
 def python_value(text: str) -> Any:
-    r"""Return the value that Python printed; dicts, tuples or records, one a line, are a list of them.
+    r"""Return the value that Python printed; dicts, tuples or records after each other are a list of them.
 
     Raises:
         CutOutput: The text breaks off before its end.
@@ -104,16 +105,16 @@ def python_value(text: str) -> Any:
     reader = _Reader(text, 0)
     values = [reader.cell()]
     while reader.at < len(text):
-        line = _NEXT_LINE.match(text, reader.at)
-        if line is None or type(values[0]) not in (dict, tuple):
+        following = _NEXT_ROW.match(text, reader.at)
+        if following is None or type(values[0]) not in (dict, tuple):
             mark = cut_mark(text)
             if mark is not None:
                 raise CutOutput(f"after the Python value follows {mark!r}")
             raise UnreadableOutput("a Python value with more text after it")
-        reader.at = line.end()
+        reader.at = following.end()
         values.append(reader.cell())
     if len(set(map(type, values))) > 1:
-        raise UnreadableOutput("Python values of several kinds, one a line")
+        raise UnreadableOutput("Python values of several kinds after each other")
     return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
@@ -154,9 +155,12 @@ class _Reader:
                 return self._named(token, found.start(kind))
         if token == "<":
             return self._object()
+        is_gremlin = token == "{" and self._text.startswith("<T.", self.at)
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
         if named and items:
             raise UnreadableOutput("a Python value that is neither a dict nor a set")
+        if is_gremlin:
+            return without_single_lists(named)
         cells = list(map(_as_cell, items))
         if token == "{":
             return sorted(cells, key=repr) if items else named
@@ -299,6 +303,13 @@ def duration_text(months: int, nanoseconds: int) -> str:
     return f"{start}{f'{sign}{days}D' if days else ''}{clock if seconds or rest or not days else ''}"
 
 
+def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties in which Gremlin's ``valueMap(True)`` has a list for each value, with the values."""
+    return {
+        name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in properties.items()
+    }
+
+
 def _special(found: re.Match[str]) -> Any:
     """Return a term of pyoxigraph, a time zone or a constant."""
     if found["kind"]:
@@ -354,12 +365,10 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
     return shown[:19] + (f".{nanosecond:09d}" if nanosecond else "") + shown[19:]
 
 
-def _point(srids: Mapping[int, str]) -> Callable[..., Any]:
-    def read(*numbers: Any) -> Any:
-        numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-        return {"$type": "Point", "_value": f"{srids.get(len(numbers), '')}POINT ({' '.join(map(repr, numbers))})"}
-
-    return read
+def _point(srids: tuple[str, str], *numbers: Any) -> Any:
+    """Read a point of Neo4j, in the reference system for two or three numbers."""
+    numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
+    return {"$type": "Point", "_value": f"{srids[len(numbers) - 2]}POINT ({' '.join(map(repr, numbers))})"}
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -392,7 +401,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Duration": lambda months=0, days=0, seconds=0, nanoseconds=0: duration_text(
         months, (days * 86_400 + seconds) * 10**9 + nanoseconds
     ),
-    "WGS84Point": _point({2: "SRID=4326;", 3: "SRID=4979;"}),
-    "CartesianPoint": _point({2: "SRID=7203;", 3: "SRID=9157;"}),
-    "Point": _point({}),
+    "WGS84Point": partial(_point, ("SRID=4326;", "SRID=4979;")),
+    "CartesianPoint": partial(_point, ("SRID=7203;", "SRID=9157;")),
+    "Point": partial(_point, ("", "")),
 }

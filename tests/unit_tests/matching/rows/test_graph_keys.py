@@ -166,3 +166,13 @@ def test_only_relationships_without_known_ends_lose_them() -> None:
     assert (loose.ends, joined.ends) == (None, tuple(nodes))
     assert key(loose, joined) == key(joined, loose)
     assert readable(joined) == "(:City {at: 1})-[:NEAR]->(:City {at: 2})"
+
+
+def test_an_element_of_gremlin_has_values_instead_of_lists() -> None:
+    name = {"@type": "g:List", "@value": ["Oslo"]}
+    raw = {
+        "@type": "g:Map",
+        "@value": [{"@type": "g:T", "@value": "id"}, {"@type": "g:Int64", "@value": 7}, "name", name],
+    }
+    assert read(raw) == {"id": 7, "name": "Oslo"}
+    assert read({"@type": "g:Map", "@value": ["name", name]}) == {"name": ["Oslo"]}
