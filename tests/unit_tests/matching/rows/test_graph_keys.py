@@ -1,0 +1,178 @@
+"""Laws of Python's prints and of the keys of graph values."""
+
+import datetime
+import random
+from collections.abc import Hashable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
+from graphrag_eval_lc.matching.rows_new.graph_keys import GraphRules, key_of, told_by
+from graphrag_eval_lc.matching.rows_new.graph_values import GraphReader, is_entity, readable, value_of_text
+from graphrag_eval_lc.matching.rows_new.python_repr import looks_like_repr, python_value
+from graphrag_eval_lc.matching.rows_new.results import Term
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+NAMES = st.text("abcå/", min_size=1, max_size=3)
+PROPERTIES = st.dictionaries(
+    NAMES, st.integers(-9, 9) | st.sampled_from(["Oslo", "2020-01-01 10:00", "P1DT1S"]) | st.lists(st.integers(0, 9))
+)
+
+
+@given(PLAIN)
+def test_what_python_prints_is_read_back(value: Any) -> None:
+    assert python_value(repr([value])) == [value]
+    assert looks_like_repr(repr([(value, "a")]))
+
+
+PRINTS = [
+    "[('Oslo', 5, datetime.date(2020, 1, 2), Decimal('1.50'), None), {'a': [1, {2, 3}], 'b': b'x\\xff'}]",
+    "[<Record n=<Node element_id='4:a:0' labels=frozenset({'City'}) properties={'name': 'Os\\'lo'}> count(*)=3>]",
+    "[<QuerySolution s=<NamedNode value=urn:a> o=<Literal value=x y language=en>>, <QuerySolution s=None>]",
+    "items=[RetrieverResultItem(content=\"<Record name='Hasle'>\", metadata=None)] metadata={'a': 1}",
+    "ResultSet(keys: ['name', 'kv'], values: [\"Hasle\", 420],[\"Nea\", __NULL__])",
+    "{'x': (rdflib.term.URIRef('urn:a'), rdflib.term.Literal('5', lang='en'))}\n{'x': neo4j.time.Time(1, 2, 3, 0)}",
+    "[WGS84Point(1.0, 2.0), datetime.datetime(2020, 1, 2, 3, tzinfo=<DstTzInfo 'Europe/Oslo' CET+1:00:00 STD>)]",
+]
+
+
+@pytest.mark.parametrize("text", PRINTS)
+def test_prints_that_break_off_are_cut_and_mutated_ones_raise_nothing_else(text: str) -> None:
+    assert looks_like_repr(text)
+    whole = python_value(text)
+    source = random.Random(1)
+    for length in range(40, len(text)):
+        try:
+            found = python_value(text[:length])
+        except CutOutput:
+            continue
+        except UnreadableOutput as problem:
+            pytest.fail(f"{text[:length]} is unreadable: {problem}")
+        assert found == whole or text[:length].strip() == text.split("\n")[0]
+    for _ in range(300):
+        at, sign = source.randrange(len(text)), source.choice("<>[](){}'\",:= \\\n0aN.-é")
+        mutated = text[:at] + sign + text[at + source.randrange(3) :]
+        try:
+            python_value(mutated)
+            GraphReader().read(python_value(mutated))
+        except UnreadableOutput:
+            continue
+    assert python_value(text) == whole
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 99_999, "<Literal value=" * 9_999, "[-" + "1" * 99_999, "['" + "\\" * 99_999, "P" + "1" * 299]
+)
+def test_hostile_texts_are_refused(text: str) -> None:
+    assert value_of_text(text) is None
+    with pytest.raises(UnreadableOutput):
+        python_value(text)
+
+
+def key(value: Any, other: Any, *, list_order: bool = True) -> Hashable:
+    return key_of(value, told_by([value], [other]), GraphRules(list_order=list_order), lambda term: term)
+
+
+def read(node: Any) -> Any:
+    return GraphReader().read(node)
+
+
+@given(PROPERTIES, st.lists(NAMES, unique=True), st.randoms())
+def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
+    properties: dict[str, Any], labels: list[str], order: random.Random
+) -> None:
+    items = list(properties.items())
+    order.shuffle(items)
+    others = [
+        {"elementId": "4:b:7", "labels": labels[::-1], "properties": dict(items) | {"no": None}},
+        {"Id": 3, "ElementId": "x", "Labels": labels, "Props": dict(items)},
+        {"~id": "x", "~entityType": "node", "~labels": labels, "~properties": dict(items)},
+        {"$type": "Node", "_value": {"_element_id": "x", "_labels": labels, "_properties": dict(items)}},
+        [["id", 3], ["labels", labels], ["properties", [[name, value] for name, value in items]]],
+    ]
+    values = list(map(read, others))
+    shown = f"<Node element_id='9' labels=frozenset({{{', '.join(map(repr, labels))}}}) properties={dict(items)!r}>"
+    values.append(read(python_value(shown.replace("frozenset({})", "frozenset()"))))
+    values.append(value_of_text(shown.replace("frozenset({})", "frozenset()")))
+    node = read({"elementId": "4:a:0", "labels": labels, "properties": properties})
+    assert {key(value, node) for value in values} == {key(node, node)}
+    assert key(node, properties) == key(properties, node)
+    assert key(node, values[0]) != key(read({"id": 1, "labels": [*labels, "x"], "properties": properties}), node)
+    changed = read({"id": 1, "labels": labels, "properties": {**properties, "name": 1.5}})
+    assert key(changed, node) != key(node, changed)
+    assert readable(node).startswith("(")
+    assert all(map(is_entity, others[:4]))
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 3) | st.lists(st.integers(0, 2), max_size=2), max_size=5), st.randoms())
+def test_the_order_of_lists_counts_unless_it_is_switched_off(items: list[Any], order: random.Random) -> None:
+    other = [*items]
+    order.shuffle(other)
+    assert key(items, other, list_order=False) == key(other, items, list_order=False)
+    assert (key(items, other) == key(other, items)) == (items == other)
+    assert key([*items, 0], other, list_order=False) != key(other, items, list_order=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (datetime.timedelta(days=1, seconds=1), "P1DT1S"),
+        ("1 day, 0:00:01", [0, 1, 1, 0]),
+        (datetime.datetime(2020, 1, 1, 10), "2020-01-01 10:00"),
+        (Decimal("1.5"), Term("1.5", ("literal", "http://www.w3.org/2001/XMLSchema#decimal", None))),
+        ("POINT(1 2)", {"srid": 7203, "x": 1, "y": 2}),
+        ({"type": "Point", "coordinates": [1, 2]}, [1.0, 2.0]),
+    ],
+)
+def test_times_durations_and_points_have_one_key_in_any_form(one: Any, other: Any) -> None:
+    values = read([one]), read([other])
+    assert key(*values) == key(*values[::-1])
+
+
+def test_values_that_cannot_be_are_read_as_they_are() -> None:
+    odd = [
+        [["id", 1], ["x", 2], ["properties", 5]],
+        {"$type": ["Node"], "_value": 1},
+        {"srid": 1, "x": 10**400, "y": 1},
+    ]
+    for value in (
+        *odd,
+        {"segments": [], "start": 1},
+        {"segments": [{"end": 1}], "start": 1},
+        {"_LABEL": "a", "_ID": 1},
+    ):
+        assert key(read(value), 1) == key(read(value), 1)
+
+
+def test_only_relationships_without_known_ends_lose_them() -> None:
+    edge = {"type": "NEAR", "properties": {}, "start": 1, "end": 2}
+    reader = GraphReader()
+    loose, joined = read(edge), reader.read(edge)
+    nodes = [reader.read({"id": at, "labels": ["City"], "properties": {"at": at}}) for at in (1, 2)]
+    reader.join_ends()
+    assert (loose.ends, joined.ends) == (None, tuple(nodes))
+    assert key(loose, joined) == key(joined, loose)
+    assert readable(joined) == "(:City {at: 1})-[:NEAR]->(:City {at: 2})"
+
+
+def test_an_element_of_gremlin_has_values_instead_of_lists() -> None:
+    name = {"@type": "g:List", "@value": ["Oslo"]}
+    raw = {
+        "@type": "g:Map",
+        "@value": [{"@type": "g:T", "@value": "id"}, {"@type": "g:Int64", "@value": 7}, "name", name],
+    }
+    assert read(raw) == {"id": 7, "name": "Oslo"}
+    assert read({"@type": "g:Map", "@value": ["name", name]}) == {"name": ["Oslo"]}
