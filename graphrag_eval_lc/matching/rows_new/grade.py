@@ -1,0 +1,234 @@
+"""What the rows of a query are worth if steps are graded; ``alignment`` has the formula.
+
+A column is trusted as far as chance does not explain what it shares with the required one. A query that returns 300
+numbers has the one that was asked for, and one that returns true and false has the right answer:
+
+- A value has as many bits as its kind has room for: a boolean or a blank node 1, a number 3.3 for each digit, a text 5
+  for each character up to 40, an IRI 40. A column has the bits of its different values; or, next to other columns,
+  those of how its values lie over the rows, if these are more.
+- Rivals are the actual columns with values of the same kind that stand for no required column and were not asked for,
+  less the required columns of this kind that no column stands for.
+- Chance explains the column to (rivals + 1) ÷ 2^bits, 1 at most; without rivals, or if the column has the name of the
+  required one, not at all. The rest is its trust.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import log2
+from typing import Final, NamedTuple
+
+from graphrag_eval_lc.matching.rows_new.alignment import Alignment
+from graphrag_eval_lc.matching.rows_new.columns import Nearest, bare_name, namesakes
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.terms import Shape
+from graphrag_eval_lc.texts import listed, plural
+
+_SHOWN_COLUMNS: Final = 5
+_NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
+_XSD_BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"
+_MOST_BITS: Final = 40.0
+
+
+class Grade(NamedTuple):
+    """What a step is worth, 0 to 1, and a sentence on what that consists of."""
+
+    value: float
+    reason: str
+
+
+class Graded(NamedTuple):
+    """What two results share under chosen columns.
+
+    Attributes:
+        recall: The share of the required cells that are shared, as far as they count.
+        precision: The share of the actual cells that are.
+        f1: F1 of both.
+        order: The share of the pairs of rows that are in the right order.
+        about: What is to be said next to the numbers.
+    """
+
+    recall: float
+    precision: float
+    f1: float
+    order: float
+    about: Sequence[str]
+
+    def grade(self) -> Grade:
+        """Return the grade."""
+        if not self.recall:
+            return Grade(0.0, "Worth 0: no cell of the required columns fits.")
+        value = self.f1 * self.order
+        parts = [f"recall {_shown(self.recall)} and precision {_shown(self.precision)} of the cells"]
+        if self.order < 1.0:
+            parts.append(f"{_shown(self.order)} of the pairs of rows are in the right order")
+        return Grade(value, f"Worth {_shown(value)}: {'; '.join([*parts, *self.about])}.")
+
+
+def _shown(number: float) -> str:
+    text = f"{number:.2f}"
+    return "nearly 0" if text == "0.00" and number else "nearly 1" if text == "1.00" and number < 1 else text
+
+
+def graded(
+    reference: SparqlResults,
+    actual: SparqlResults,
+    columns: Mapping[str, str | None],
+    aligned: Alignment,
+    *,
+    is_match: bool,
+) -> Graded:
+    """Return what two results share.
+
+    Args:
+        reference: The expected results.
+        actual: The actual ones.
+        columns: For each required column the actual one that stands for it, or None.
+        aligned: Their rows under these columns.
+        is_match: Whether they match. If not, the grade is below 1, even if it cannot be seen which cell differs.
+    """
+    surplus = _surplus(reference, actual, columns)
+    trusts = _trusts(reference, actual, columns, surplus, aligned) if surplus else [1.0] * len(columns)
+    shared = sum(map(float.__mul__, aligned.shared, trusts))
+    if not is_match and aligned.are_equal:
+        shared = max(0.0, shared - 0.5)
+    absent = [name for name, found in columns.items() if found is None]
+    required = aligned.total * len(columns)
+    there = aligned.actual_total * (len(columns) - len(absent) + len(surplus))
+    unasked = [name for name in surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
+    about = [f"no value of {_listed(absent)} fits"] if absent else []
+    about += _about_surplus(unasked)
+    doubted = [name for name, trust in zip(columns, trusts, strict=True) if trust < 0.995]
+    if doubted:
+        about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
+    f1 = min(1.0, 2 * shared / (required + there))
+    return Graded(shared / required, shared / there if there else 0.0, f1, aligned.order, about)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listed([f"`{name}`" for name in names])
+
+
+def _about_surplus(surplus: Sequence[str]) -> list[str]:
+    if not surplus:
+        return []
+    names = _listed(surplus)
+    if len(surplus) > _SHOWN_COLUMNS:
+        names = f"{', '.join(f'`{name}`' for name in surplus[:_SHOWN_COLUMNS])}, …"
+    return [f"nobody asked for {len(surplus)} {plural(len(surplus), 'column')}: {names}"]
+
+
+def _surplus(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
+    """Return the actual columns that stand for no required one and that nobody asked for.
+
+    A column was asked for that has the name of a column of the reference, or of which at least half the different
+    values are those of one, each of which asks for one column.
+    """
+    taken = set(columns.values())
+    left = [name for name in actual.variables if name not in taken]
+    optional = [name for name in reference.variables if name not in columns]
+    same = namesakes(optional, left)
+    left = [name for name in left if name not in same.values()]
+    for name in optional if left else ():
+        if name in same or name not in reference.columns:
+            continue
+        mine = _plain_values(reference.columns[name])
+        shares = {
+            other: len(mine & found) / len(found)
+            for other in left
+            if other in actual.columns and (found := _plain_values(actual.columns[other]))
+        }
+        best = max(shares, key=shares.__getitem__, default=None)
+        if best is not None and shares[best] >= 0.5:
+            left.remove(best)
+    return left
+
+
+def _plain_values(column: TermColumn) -> frozenset[object]:
+    def value(text: str) -> object:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    return frozenset(map(value, set(column.texts)))
+
+
+def _trusts(
+    reference: SparqlResults,
+    actual: SparqlResults,
+    columns: Mapping[str, str | None],
+    surplus: Sequence[str],
+    aligned: Alignment,
+) -> list[float]:
+    """Return how far each column is trusted; 0 to 1."""
+    others = [_kinds(actual.columns[name]) for name in surplus if name in actual.columns]
+    absent = [_kinds(reference.columns[name]) for name, found in columns.items() if found is None]
+    bare_names = Counter(map(bare_name, actual.variables))
+    trusts = []
+    for at, (name, found) in enumerate(columns.items()):
+        if found is None or name == found.lstrip("?$") or (bare_name(name) == bare_name(found) and bare_names[bare_name(found)] == 1):
+            trusts.append(1.0)
+            continue
+        kinds = _kinds(reference.columns[name])
+        rivals = sum(not kinds.isdisjoint(each) for each in others) - sum(not kinds.isdisjoint(each) for each in absent)
+        if rivals <= 0:
+            trusts.append(1.0)
+            continue
+        shared = aligned.shared_keys(at)
+        row_of = {row[at]: place for place, row in enumerate(aligned.rows)}
+        bits = sum(_kind_and_bits(*_cell(reference.columns[name], row_of[key]))[1] for key in shared)
+        rows = shared.total()
+        if len(columns) > 1:
+            bits = max(bits, sum(times * log2(rows / times) for times in shared.values()))
+        trusts.append(1.0 - min(1.0, (rivals + 1) * 2.0 ** -min(bits, 1_000.0)))
+    return trusts
+
+
+def _cell(column: TermColumn, at: int) -> tuple[str, Shape]:
+    return column.texts[at], column.shapes[at] if isinstance(column.shapes, list) else column.shapes
+
+
+def _kinds(column: TermColumn) -> frozenset[str]:
+    shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(column.texts)
+    return frozenset(_kind_and_bits(*cell)[0] for cell in set(zip(column.texts, shapes, strict=True))) - {""}
+
+
+def _kind_and_bits(text: str, shape: Shape) -> tuple[str, float]:
+    """Return the kind of value that a cell is, as a guess would have to be, and its bits."""
+    kind, datatype, _ = shape
+    if kind in ("", "bnode"):
+        return kind, 1.0
+    if datatype == _XSD_BOOLEAN or text in ("true", "false"):
+        return "boolean", 1.0
+    match = _NUMBER.fullmatch(text)
+    if match is not None and (digits := match[1].strip(".")):
+        digits = (digits.rstrip("0") if "." in digits else digits).replace(".", "").lstrip("0")
+        return "number", min(_MOST_BITS, log2(10) * max(1, len(digits)))
+    if kind == "uri" or _IRI.fullmatch(text):
+        return "iri", _MOST_BITS
+    return "text", max(1.0, min(_MOST_BITS, 5.0 * len(text)))
+
+
+def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], score: float) -> Grade:
+    """Return the grade of results of which one has no rows, or of which no column is required.
+
+    If both are empty, what is left to compare is the names of the columns, or at least their number.
+    """
+    if reference.row_count or actual.row_count:
+        return Grade(score, f"Worth {score:.0f}: {'there are rows' if score else 'one side has no rows'}.")
+    wanted = list(required) or list(reference.variables)
+    little = "an empty reference tells little of a query"
+    if not wanted and reference.is_headless and actual.variables:
+        return Grade(0.5, f"Worth 0.50: both results are empty, and the reference names no columns; {little}.")
+    found = namesakes(wanted, actual.variables)
+    if len(found) == len(wanted):
+        surplus = _surplus(reference, actual, found)
+        value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
+        parts = ["both results are empty, with the names of the required columns", *_about_surplus(surplus), little]
+        return Grade(value, f"Worth {value:.2f}: {'; '.join(parts)}.")
+    if actual.is_headless or len(actual.variables) in (len(wanted), len(reference.variables)) or not required:
+        why = "nothing names the columns" if actual.is_headless else "the columns have other names"
+        return Grade(0.5, f"Worth 0.50: both results are empty, and {why}; {little}.")
+    return Grade(0.0, f"Worth 0: both results are empty, and have other columns; {little}.")
