@@ -26,7 +26,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.rows_new.columns import Row, RowsAs
+from graphrag_eval_lc.matching.rows_new.columns import Row
+from graphrag_eval_lc.matching.rows_new.terms import RowsAs
 
 _MOST_ASSIGNED: Final = 1_600
 """So many pairs of rows that differ are assigned in the best way; more are paired one after the other."""

@@ -10,13 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, product
 from math import comb, prod
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.rows_new.terms import KeyColumn
-
-RowsAs: TypeAlias = Literal["set", "bag", "list"]
-"""How rows count: without duplicates, with them, or with their order too."""
+from graphrag_eval_lc.matching.rows_new.terms import KeyColumn, RowsAs
 
 Row: TypeAlias = tuple[int, ...]
 Candidates: TypeAlias = list[list[str]]
@@ -370,7 +367,20 @@ class BlankNodes:
             ]
             return len(dict(pairs)) == len({other: mine for mine, other in pairs}) == len(set(pairs))
         colours = dict.fromkeys(self._rows_of, 0)
-        return self._refined(colours, list(colours)) and self._search(colours)
+        if not self._refined(colours, list(colours)):
+            return False
+        if self._is_settled(colours):
+            return True
+        waiting = [self._with_one_more_partner(colours)]
+        while waiting:
+            found = next(waiting[-1], None)
+            if found is None:
+                waiting.pop()
+            elif self._is_settled(found):
+                return True
+            else:
+                waiting.append(self._with_one_more_partner(found))
+        return False
 
     def coloured_rows(self) -> tuple[list[Hashable], list[Hashable]]:
         """Return the rows of both sides with the colours of their blank nodes in place of labels."""
@@ -392,7 +402,7 @@ class BlankNodes:
         next_colour = max(members, default=0) + 1
         while changed:
             touched = dict.fromkeys(row for node in changed for row in self._rows_of[node])
-            self._budget.spend(2 * len(touched))
+            self._budget.spend(10 * len(touched))
             near = dict.fromkeys(node for row in touched for node in self._nodes_of[row])
             parts: defaultdict[int, defaultdict[Hashable, list[tuple[int, int]]]] = defaultdict(
                 lambda: defaultdict(list)
@@ -419,7 +429,7 @@ class BlankNodes:
         return True
 
     def _signature(self, node: tuple[int, int], colours: Mapping[tuple[int, int], int]) -> Hashable:
-        self._budget.spend(len(self._rows_of[node]))
+        self._budget.spend(10 * len(self._rows_of[node]))
         return frozenset(
             Counter(
                 (
@@ -430,24 +440,25 @@ class BlankNodes:
             ).items()
         )
 
-    def _search(self, colours: dict[tuple[int, int], int]) -> bool:
-        """Give nodes of one colour colours of their own, one after the other, until each has its partner."""
+    def _is_settled(self, colours: Mapping[tuple[int, int], int]) -> bool:
+        """Return whether nodes of one colour are interchangeable: no row has two nodes that share their colours."""
+        times = Counter(colours.values())
+        self._budget.spend(len(colours) + len(self._nodes_of))
+        return all(sum(times[colours[node]] > 2 for node in set(nodes)) < 2 for nodes in self._nodes_of)
+
+    def _with_one_more_partner(self, colours: Mapping[tuple[int, int], int]) -> Iterator[dict[tuple[int, int], int]]:
+        """Yield the colours after a node and each one that may be its partner have a colour of their own."""
         members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for node, colour in colours.items():
             members[colour].append(node)
-        several = [nodes for nodes in members.values() if len(nodes) > 2]
-        if not several:
-            return True
-        nodes = min(several, key=len)
+        nodes = min((nodes for nodes in members.values() if len(nodes) > 2), key=len)
         mine, fresh = nodes[0], max(members) + 1
         for other in nodes:
-            if other[0] == mine[0]:
-                continue
-            self._budget.spend(len(colours))
-            tried = {**colours, mine: fresh, other: fresh}
-            if self._refined(tried, [mine, other]) and self._search(tried):
-                return True
-        return False
+            if other[0] != mine[0]:
+                self._budget.spend(5 * len(colours))
+                tried = {**colours, mine: fresh, other: fresh}
+                if self._refined(tried, [mine, other]):
+                    yield tried
 
 
 def _with_labels(columns: Sequence[KeyColumn]) -> list[tuple[Row, tuple[int, ...]]]:

@@ -13,7 +13,6 @@ from graphrag_eval_lc.matching.rows_new.alignment import Alignment
 from graphrag_eval_lc.matching.rows_new.columns import (
     Budget,
     Nearest,
-    RowsAs,
     SearchCutOff,
     assigned_by_name,
     bare_name,
@@ -30,9 +29,10 @@ from graphrag_eval_lc.matching.rows_new.diagnosis import (
     notes_on,
 )
 from graphrag_eval_lc.matching.rows_new.grade import Grade, Graded, grade_of_emptiness, graded
-from graphrag_eval_lc.matching.rows.readers import read_sparql_results
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows_new.terms import Keys, Rules
+from graphrag_eval_lc.matching.rows_new.graph_keys import GraphRules
+from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results
+from graphrag_eval_lc.matching.rows_new.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows_new.terms import Keys, RowsAs, Rules, Tolerances, ValueRules
 
 _ASK_COLUMNS: Final = (["__ask_retval"], ["_askresult"])
 """The only column of Virtuoso's and Jena's answers of ASK queries, of which 1 is true; no row or 0 is false."""
@@ -222,7 +222,8 @@ def compare_sparql_results(
         'The actual results have no rows, the reference has 1.'
     """
     rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
-    rules = Rules.of(strict=strict, tolerance=tolerance, values=values, node_keys=node_keys, list_order=list_order)
+    tolerances = Tolerances.of(tolerance, strict=strict)
+    rules = Rules(rows_as, strict, tolerances, ValueRules.of(values), GraphRules(tuple(node_keys), list_order))
     same_text = isinstance(reference, str) and isinstance(actual, str) and reference.strip() == actual.strip() != ""
     try:
         expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
@@ -232,7 +233,7 @@ def compare_sparql_results(
         found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
     except UnreadableOutput as problem:
         return _same_text() if same_text else comparison_without_results(problem)
-    compared = _compared(expected, found, required_columns, rows_as, rules)
+    compared = _compared(expected, found, required_columns, rules)
     return _same_text() if same_text and compared.is_undecided else compared
 
 
@@ -259,7 +260,6 @@ def _compared(
     reference: SparqlResults,
     actual: SparqlResults,
     required_columns: Sequence[str] | None,
-    rows_as: RowsAs,
     rules: Rules,
 ) -> SparqlComparison:
     def notes(reason: str) -> str:
@@ -278,7 +278,7 @@ def _compared(
         return _settled(
             score, reason, notes=notes, graded=lambda: grade_of_emptiness(reference, actual, required, score)
         )
-    compared = _Rows(reference, actual, required, rows_as, Keys(reference, actual, required, rules))
+    compared = _Rows(reference, actual, required, rules.rows_as, Keys(reference, actual, required, rules))
     return compared.comparison(notes)
 
 
@@ -295,7 +295,7 @@ def _answer(results: SparqlResults) -> bool | None:
     [column] = results.columns.values()
     kind = (column.shapes[0] if isinstance(column.shapes, list) else column.shapes)[0]
     text = column.texts[0].strip().casefold()
-    is_truth_value = kind == "literal" and (_is_answer(results) or text in ("true", "false"))
+    is_truth_value = kind in ("literal", "typed-literal") and (_is_answer(results) or text in ("true", "false"))
     return _TRUTH_VALUES.get(text) if is_truth_value else None
 
 
@@ -348,7 +348,7 @@ class _Rows:
     ) -> None:
         self._reference, self._actual, self._required = reference, actual, required
         self._rows_as, self._keys = rows_as, keys
-        self._by_name_only = getattr(reference, "is_graph", False) and getattr(actual, "is_graph", False)
+        self._by_name_only = reference.is_graph and actual.is_graph
 
     def comparison(self, notes: Callable[[str], str]) -> SparqlComparison:
         """Search for the columns, and return the comparison."""

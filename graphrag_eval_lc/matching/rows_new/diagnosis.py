@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from graphrag_eval_lc.matching.rows_new.alignment import Alignment
-from graphrag_eval_lc.matching.rows_new.columns import BlankNodes, Budget, RowsAs, SearchCutOff
-from graphrag_eval_lc.matching.rows_new.terms import Keys
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows_new.columns import BlankNodes, Budget, SearchCutOff
+from graphrag_eval_lc.matching.rows_new.terms import Keys, RowsAs
+from graphrag_eval_lc.matching.rows_new.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.texts import plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
@@ -244,12 +244,9 @@ def _shown_row(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:
     """Return the text of a cell on one line, without its middle if it is long; None if it is unbound."""
-    if column is None:
+    text = None if column is None else column.readable(at)
+    if text is None:
         return None
-    kind = (column.shapes[at] if isinstance(column.shapes, list) else column.shapes)[0]
-    if not kind:
-        return None
-    text = f"_:{column.texts[at]}" if kind == "bnode" else column.texts[at]
     if len(text) <= _SHOWN_LENGTH and text.isprintable():
         return text
     line = " ".join(text[:1_000].split())

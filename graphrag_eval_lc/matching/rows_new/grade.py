@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.rows_new.alignment import Alignment
 from graphrag_eval_lc.matching.rows_new.columns import Nearest, bare_name, namesakes
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import Shape
+from graphrag_eval_lc.matching.rows_new.results import Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.texts import listed, plural
 
 _SHOWN_COLUMNS: Final = 5
@@ -171,23 +170,20 @@ def _trusts(
         if found is None or name == found.lstrip("?$") or (bare_name(name) == bare_name(found) and bare_names[bare_name(found)] == 1):
             trusts.append(1.0)
             continue
-        kinds = _kinds(reference.columns[name])
+        column = reference.columns[name]
+        kinds = _kinds(column)
         rivals = sum(not kinds.isdisjoint(each) for each in others) - sum(not kinds.isdisjoint(each) for each in absent)
         if rivals <= 0:
             trusts.append(1.0)
             continue
         shared = aligned.shared_keys(at)
         row_of = {row[at]: place for place, row in enumerate(aligned.rows)}
-        bits = sum(_kind_and_bits(*_cell(reference.columns[name], row_of[key]))[1] for key in shared)
+        bits = sum(_kind_and_bits(column.texts[row_of[key]], column.shape(row_of[key]))[1] for key in shared)
         rows = shared.total()
         if len(columns) > 1:
             bits = max(bits, sum(times * log2(rows / times) for times in shared.values()))
         trusts.append(1.0 - min(1.0, (rivals + 1) * 2.0 ** -min(bits, 1_000.0)))
     return trusts
-
-
-def _cell(column: TermColumn, at: int) -> tuple[str, Shape]:
-    return column.texts[at], column.shapes[at] if isinstance(column.shapes, list) else column.shapes
 
 
 def _kinds(column: TermColumn) -> frozenset[str]:
