@@ -7,7 +7,7 @@ order's share:
 
 - M: the cells that both sides share: those of equal rows, and of the rows left those that two of them share, as far
   as they tell which row of the reference is meant: shared by m of R different rows they count (1/m - 1/R) ÷ (1 - 1/R).
-  Those of a column count times its trust (``column_trusts``).
+  Those of a column count times its trust (see ``_trusts``).
 - R x q: the cells that are required: R rows of the reference, q required columns. M ÷ (R x q) is the recall.
 - A x (p + s): the cells of A actual rows over p columns that stand for required ones and s columns that nobody asked
   for. M ÷ (A x (p + s)) is the precision. A column of the reference that is not required was asked for.
@@ -19,21 +19,29 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from math import prod
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.rows_new.columns import Row
+from graphrag_eval_lc.matching.rows_new.columns import Row, bare_name
 from graphrag_eval_lc.matching.rows_new.terms import RowsAs
 
+Way: TypeAlias = tuple[str | None, ...]
+"""For each required column the actual one that is taken for it, or None."""
+
+_MOST_TRIED: Final = 200
+_MOST_CELLS_TRIED: Final = 1_000_000
+_MOST_WEIGHTS: Final = 5_000
+"""If more pairs of columns have values in common, only the best few of each column are looked at."""
+
+_MOST_AGREEMENTS: Final = 500_000
+_FEW_VALUES: Final = 100
 _MOST_ASSIGNED: Final = 1_600
 """So many pairs of rows that differ are assigned in the best way; more are paired one after the other."""
-
-_RARE: Final = 8
-_MOST_CELLS_FOLLOWED: Final = 3
 
 
 class Pair(NamedTuple):
@@ -125,8 +133,8 @@ class Alignment:
         )
         if not mine:
             return []
-        pairing = _Pairing({row: self._left[row] for row in mine}, {row: self._actual_left[row] for row in others})
-        return pairing.pairs(list(self._distinct), self._width)
+        left, actual_left = {row: self._left[row] for row in mine}, {row: self._actual_left[row] for row in others}
+        return _Pairing(left, actual_left, list(self._distinct), self._width).pairs()
 
     @cached_property
     def shared(self) -> list[float]:
@@ -189,87 +197,74 @@ def _sorted(left: Mapping[Row, int], rows: Sequence[Row], texts: Sequence[Sequen
 
 
 class _Pairing:
-    """Pairs off rows that differ: those of the reference and the actual ones, each with how often it is left."""
+    """Pairs off rows that differ.
 
-    def __init__(self, mine: dict[Row, int], others: dict[Row, int]) -> None:
-        self._mine, self._others = mine, others
+    Args:
+        mine: The rows of the reference that are left, with how often each is.
+        others: The actual rows, likewise.
+        distinct: All different rows of the reference.
+        width: The number of columns.
+    """
 
-    def pairs(self, distinct: Sequence[Row], width: int) -> list[Pair]:
-        """Return the pairs, given all different rows of the reference."""
-        found = self._assigned(distinct, width)
-        if found is None:
-            found = [*self._but_for_one_cell(distinct, width), *self._by_rare_cells(distinct, width)]
-        return found
+    def __init__(self, mine: dict[Row, int], others: dict[Row, int], distinct: Sequence[Row], width: int) -> None:
+        self._mine, self._others, self._distinct, self._width = mine, others, distinct, width
+        self._counts: dict[tuple[int, ...], Counter[Row]] = {}
 
-    def _assigned(self, distinct: Sequence[Row], width: int) -> list[Pair] | None:
-        """Pair off few rows in the best way; None if they are too many."""
-        if sum(self._mine.values()) * sum(self._others.values()) > _MOST_ASSIGNED or len(distinct) * width > 50_000:
-            return None
-        rows, others = ([row for row, times in left.items() for _ in range(times)] for left in (self._mine, self._others))
-        counts: dict[tuple[int, ...], Counter[Row]] = {}
+    def pairs(self) -> list[Pair]:
+        """Return the pairs: the best ones if the rows are few."""
+        sizes = sum(self._mine.values()) * sum(self._others.values())
+        if sizes <= _MOST_ASSIGNED and len(self._distinct) * self._width <= 20 * _MOST_ASSIGNED:
+            return self._assigned()
+        columns = range(self._width)
+        subsets = [tuple(at for at in columns if at != absent) for absent in columns if self._width > 1]
+        subsets += [(at, at + 1) for at in columns[:-1] if self._width > 3]
+        subsets += [(at,) for at in columns if self._width != 2]
+        return [pair for subset in subsets if self._mine and self._others for pair in self._paired_by(subset)]
 
-        def share(columns: tuple[int, ...], row: Row) -> float:
-            if columns not in counts:
-                counts[columns] = Counter(tuple(each[at] for at in columns) for each in distinct)
-            return identification(counts[columns][tuple(row[at] for at in columns)], len(distinct))
+    def _share(self, columns: tuple[int, ...], row: Row) -> float:
+        """Return how far the cells of a row in some columns tell which row of the reference is meant."""
+        if columns not in self._counts:
+            self._counts[columns] = Counter(tuple(each[at] for at in columns) for each in self._distinct)
+        return identification(self._counts[columns][tuple(row[at] for at in columns)], len(self._distinct))
 
+    def _assigned(self) -> list[Pair]:
+        rows, others = (
+            [row for row, times in left.items() for _ in range(times)] for left in (self._mine, self._others)
+        )
         shared = [{at: columns for at, other in enumerate(others) if (columns := _shared(row, other))} for row in rows]
         scores = [
-            {at: len(columns) * share(columns, row) for at, columns in found.items()}
+            {at: len(columns) * self._share(columns, row) for at, columns in found.items()}
             for row, found in zip(rows, shared, strict=True)
         ]
         return [
-            Pair(row, others[at], shared[index][at], share(shared[index][at], row), 1)
+            Pair(row, others[at], shared[index][at], self._share(shared[index][at], row), 1)
             for index, (row, at) in enumerate(zip(rows, best_assignment(scores), strict=True))
             if at is not None and scores[index].get(at)
         ]
 
-    def _but_for_one_cell(self, distinct: Sequence[Row], width: int) -> Iterator[Pair]:
-        """Pair off rows that share all cells but one."""
-        for absent in range(width if width > 1 else 0):
-            columns = tuple(at for at in range(width) if at != absent)
-            cells = itemgetter(*columns)
-            by_cells: defaultdict[object, list[Row]] = defaultdict(list)
-            for other in self._others:
-                by_cells[cells(other)].append(other)
-            rows = [row for row in self._mine if cells(row) in by_cells]
-            alike = Counter(map(cells, distinct)) if rows else Counter[object]()
-            for row in rows:
-                share = identification(alike[cells(row)], len(distinct))
-                for other in by_cells[cells(row)] if share else ():
-                    if row in self._mine and other in self._others:
-                        yield Pair(row, other, columns, share, self._take(row, other))
-
-    def _by_rare_cells(self, distinct: Sequence[Row], width: int) -> Iterator[Pair]:
-        """Pair off the rows that are left by cells that few rows of the reference have, the surest first."""
-        by_cell: list[defaultdict[int, list[Row]]] = [defaultdict(list) for _ in range(width)]
-        for at, rows_of in enumerate(by_cell):
-            times = Counter(map(itemgetter(at), distinct))
-            for row in distinct:
-                if times[row[at]] <= _RARE:
-                    rows_of[row[at]].append(row)
-        likely: list[tuple[float, int, Row, Row, tuple[int, ...], float]] = []
+    def _paired_by(self, columns: tuple[int, ...]) -> list[Pair]:
+        """Pair off rows that share these columns, as far as these tell which row is meant."""
+        cells = itemgetter(*columns)
+        by_cells: defaultdict[object, deque[Row]] = defaultdict(deque)
         for other in self._others:
-            found = [rows for key, rows_of in zip(other, by_cell, strict=True) if (rows := rows_of.get(key))]
-            rarest = sorted(found, key=len)[:_MOST_CELLS_FOLLOWED]
-            for row in dict.fromkeys(chain.from_iterable(rarest)):
-                if row in self._mine:
-                    columns = _shared(row, other)
-                    fewest = next(rows for rows in rarest if row in rows)
-                    alike = sum(all(row[at] == each[at] for at in columns) for each in fewest)
-                    share = identification(alike, len(distinct))
-                    likely.append((-len(columns) * share, len(likely), row, other, columns, share))
-        for worth, _, row, other, columns, share in sorted(likely):
-            if worth and row in self._mine and other in self._others:
-                yield Pair(row, other, columns, share, self._take(row, other))
-
-    def _take(self, row: Row, other: Row) -> int:
-        times = min(self._mine[row], self._others[other])
-        for left, each in ((self._mine, row), (self._others, other)):
-            left[each] -= times
-            if not left[each]:
-                del left[each]
-        return times
+            by_cells[cells(other)].append(other)
+        rows = [row for row in self._mine if cells(row) in by_cells]
+        alike = Counter(map(cells, self._distinct)) if rows else Counter[object]()
+        found = []
+        for row in rows:
+            share = identification(alike[cells(row)], len(self._distinct))
+            waiting = by_cells[cells(row)] if share else deque[Row]()
+            while waiting and row in self._mine:
+                other = waiting[0]
+                times = min(self._mine[row], self._others[other])
+                found.append(Pair(row, other, _shared(row, other), share, times))
+                for left, each in ((self._mine, row), (self._others, other)):
+                    left[each] -= times
+                    if not left[each]:
+                        del left[each]
+                if other not in self._others:
+                    waiting.popleft()
+        return found
 
 
 def _shared(row: Row, other: Row) -> tuple[int, ...]:
@@ -284,3 +279,109 @@ def identification(alike: int, rows: int) -> float:
         (1.0, 0.25, 0.0, 1.0)
     """
     return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
+
+
+def shares_of_values(
+    required: Mapping[str, Sequence[int]], others: Mapping[str, Sequence[int]]
+) -> list[dict[str, float]]:
+    """Return for each required column the share of values that it has in common with each actual one that has some."""
+    contents, other_contents = ({name: set(cells) for name, cells in each.items()} for each in (required, others))
+    return [
+        {
+            other: 2 * len(common) / (len(content) + len(found))
+            for other, found in other_contents.items()
+            if (common := content & found)
+        }
+        for content in contents.values()
+    ]
+
+
+def likely_columns(
+    required: Mapping[str, Sequence[int]], others: Mapping[str, Sequence[int]], weights: Sequence[Mapping[str, float]]
+) -> list[Way]:
+    """Return ways to choose actual columns for the required ones, if the results do not match.
+
+    All ways to choose among columns with common values if these are few; else the likeliest ones: by names, by values,
+    and by the cells of rows that have the same key.
+
+    Args:
+        required: The keys of the required columns.
+        others: Those of the actual ones.
+        weights: Their ``shares_of_values``.
+    """
+    cells = sum(map(len, required.values())) + sum(map(len, others.values()))
+    if prod(max(1, len(found)) for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells)):
+        ways: list[Way] = [()]
+        for found in weights:
+            ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
+            ways = ways[: 10 * _MOST_TRIED]
+        # A column that nothing stands for although one is left is never worth more.
+        return [
+            way
+            for way in ways
+            if all(name or not {*each}.difference(way) for name, each in zip(way, weights, strict=True))
+        ]
+    counts, other_counts = ({name: Counter(cells) for name, cells in each.items()} for each in (required, others))
+    finer: list[dict[str, float]] = []
+    for name, found in zip(required, weights, strict=True):
+        mine, rows = counts[name], len(required[name])
+        finer.append({})
+        for other, weight in found.items():
+            few = len(mine) <= _FEW_VALUES  # how often few values come tells columns of the same values apart
+            common = sum(min(times, other_counts[other][key]) for key, times in mine.items()) if few else 0
+            finer[-1][other] = weight + common / (rows + len(others[other]))
+    likely = [assigned_by_name(list(required), list(others), finer), _assigned(finer, list(others))]
+    by_rows = [_by_rows(list(required.values()), others, way, finer) for way in likely]
+    return list(dict.fromkeys([*filter(None, by_rows), *likely]))
+
+
+def assigned_by_name(required: Sequence[str], others: Sequence[str], weights: Sequence[Mapping[str, float]]) -> Way:
+    """Assign columns by their names, then by what they have in common."""
+    by_name = [
+        {other: weight + 2.0 * (bare_name(name) == bare_name(other)) for other, weight in found.items()}
+        for name, found in zip(required, weights, strict=True)
+    ]
+    return _assigned(by_name, others)
+
+
+def _assigned(weights: Sequence[Mapping[str, float]], names: Sequence[str]) -> Way:
+    """Assign columns so that they have most in common."""
+    place_of = {name: at for at, name in enumerate(names)}
+    most = max(1, _MOST_WEIGHTS // len(weights))
+    scores = [
+        {place_of[name]: each[name] for name in sorted(each, key=each.__getitem__, reverse=True)[:most]}
+        for each in weights
+    ]
+    return tuple(None if at is None else names[at] for at in best_assignment(scores))
+
+
+def _by_rows(
+    mine: Sequence[Sequence[int]],
+    others: Mapping[str, Sequence[int]],
+    way: Way,
+    weights: Sequence[Mapping[str, float]],
+) -> Way | None:
+    """Assign columns by the cells that are equal in rows of the same key: a value that each side has once."""
+    best: tuple[list[int], dict[int, int], dict[int, int]] = [], {}, {}
+    for cells, name in zip(mine, way, strict=True):
+        if name is not None:
+            row_of, other_row_of = (
+                {key: at for at, key in enumerate(column) if times[key] == 1}
+                for column, times in ((cells, Counter(cells)), (others[name], Counter(others[name])))
+            )
+            common = sorted(row_of.keys() & other_row_of.keys())
+            best = max(best, (common, row_of, other_row_of), key=lambda each: len(each[0]))
+    common, row_of, other_row_of = best
+    if not common:
+        return None
+    common = common[:: max(1, len(common) * sum(map(len, weights)) // _MOST_AGREEMENTS)]
+    rows, other_rows = [row_of[key] for key in common], [other_row_of[key] for key in common]
+    agreements: list[dict[str, float]] = []
+    for cells, found in zip(mine, weights, strict=True):
+        wanted = [cells[row] for row in rows]
+        agreements.append({})
+        for name, weight in found.items():
+            column = others[name]
+            equal = sum(key == column[row] for key, row in zip(wanted, other_rows, strict=True))
+            agreements[-1][name] = equal / len(common) + 0.01 * weight
+    return _assigned(agreements, list(others))

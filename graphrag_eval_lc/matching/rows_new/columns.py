@@ -12,15 +12,13 @@ from itertools import combinations, islice, product
 from math import comb, prod
 from typing import Final, TypeAlias
 
-from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.rows_new.terms import KeyColumn, RowsAs
 
 Row: TypeAlias = tuple[int, ...]
 Candidates: TypeAlias = list[list[str]]
 """For each required column the actual ones that may stand for it, namesakes first."""
 
-Nearest: TypeAlias = tuple[str | None, ...]
-"""For each required column the actual one that comes nearest; None if no value of it is in any."""
+_Node: TypeAlias = tuple[int, int]
 
 MAX_STEPS: Final = 20_000_000
 """So many cells are looked at, which takes some seconds."""
@@ -30,15 +28,9 @@ _MOST_SELECTIONS: Final = 5_000
 """If there are more ways to leave out actual columns, they are not tried one by one."""
 
 _CHUNK: Final = 2_048
-_MOST_TRIED: Final = 200
-_MOST_CELLS_TRIED: Final = 1_000_000
-_MOST_WEIGHTS: Final = 5_000
-"""If more pairs of columns have values in common, they are not assigned in the best way."""
-
-_MOST_AGREEMENTS: Final = 500_000
 
 
-class SearchCutOff(Exception):
+class SearchCutOff(Exception):  # noqa: N818 - it is no error of the caller
     """The search ended at its bound before it could tell."""
 
 
@@ -112,9 +104,8 @@ def find_columns(
     """
     required, mine = list(reference), list(reference.values())
     same = namesakes(required, names)
-    if len(same) == len(required):
-        if _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
-            return same
+    if len(same) == len(required) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
+        return same
     if by_name_only or len(names) < len(required):
         return None
     others = {name: actual(name) for name in names}
@@ -155,7 +146,8 @@ def _candidates(
     found = []
     for name, column in zip(required, mine, strict=True):
         alike = by_content.get(_content(column, rows_as), [])
-        found.append(sorted(alike, key=lambda other, name=name: (other != name, bare_name(other) != bare_name(name))))
+        same = [other for other in alike if bare_name(other) == bare_name(name)]
+        found.append(list(dict.fromkeys([*(other for other in same if other == name), *same, *alike])))
     return found
 
 
@@ -220,7 +212,7 @@ def _labelled_cells(column: KeyColumn) -> Sequence[Hashable]:
 
 
 def _without_labels(cells: Sequence[Hashable], *, is_exact: bool) -> Sequence[Hashable]:
-    """Return cells with the number of times that their blank nodes are in the column, if that counts, in their place."""
+    """Return cells with how often their blank nodes are in the column, if that counts, in place of these."""
     times = {cell: count if is_exact else 0 for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
     return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
 
@@ -237,9 +229,7 @@ def _duplicates(columns: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
     return found
 
 
-def _distinct_rows(
-    columns: Sequence[Sequence[Hashable]], most: int, budget: Budget
-) -> set[tuple[Hashable, ...]]:
+def _distinct_rows(columns: Sequence[Sequence[Hashable]], most: int, budget: Budget) -> set[tuple[Hashable, ...]]:
     """Return the different rows; if they are more than ``most``, not all of them."""
     rows = zip(*columns, strict=True)
     found: set[tuple[Hashable, ...]] = set()
@@ -326,7 +316,7 @@ def _depth_first(
 
 
 class BlankNodes:
-    """The blank nodes of two results with rows of the same skeletons, coloured by the rows that they are in.
+    """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in.
 
     Args:
         mine: The required columns.
@@ -335,23 +325,19 @@ class BlankNodes:
         budget: Counts the steps.
     """
 
-    def __init__(
-        self, mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
-    ) -> None:
-        self._rows_as = rows_as
-        self._budget = budget
-        self.labelled = [_with_labels(columns) for columns in (mine, others)]
-        # A node is a pair of a side and a label; a row is its skeleton, how often it counts, and its nodes.
-        self._nodes_of: list[list[tuple[int, int]]] = []
-        self._skeletons: list[Hashable] = []
-        self._rows_of: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        for side, rows in enumerate(self.labelled):
-            for (keys, labels), times in ({row: 1 for row in rows} if rows_as == "set" else Counter(rows)).items():
+    def __init__(self, mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget) -> None:
+        self._rows_as, self._budget = rows_as, budget
+        self._labelled = [_with_labels(columns) for columns in (mine, others)]
+        # Each different row is what it has next to its nodes, how often it counts, and its nodes: a side and a label.
+        self._rows: list[tuple[Hashable, list[_Node]]] = []
+        self._rows_of: defaultdict[_Node, list[int]] = defaultdict(list)
+        for side, rows in enumerate(self._labelled):
+            for (keys, labels), times in Counter(rows).items():
                 nodes = [(side, label) for label in labels]
                 for node in dict.fromkeys(nodes):
-                    self._rows_of[node].append(len(self._nodes_of))
-                self._nodes_of.append(nodes)
-                self._skeletons.append((keys, tuple(map(labels.index, labels)), times))
+                    self._rows_of[node].append(len(self._rows))
+                same = tuple(map(labels.index, labels))
+                self._rows.append(((keys, same, 1 if rows_as == "set" else times), nodes))
 
     def can_be_renamed(self) -> bool:
         """Return whether one renaming makes all rows equal.
@@ -360,105 +346,61 @@ class BlankNodes:
             SearchCutOff: The search ended before it could tell.
         """
         if self._rows_as == "list":
-            pairs = [
-                pair
-                for (_, mine), (_, others) in zip(*self.labelled, strict=True)
-                for pair in zip(mine, others, strict=True)
-            ]
-            return len(dict(pairs)) == len({other: mine for mine, other in pairs}) == len(set(pairs))
-        colours = dict.fromkeys(self._rows_of, 0)
-        if not self._refined(colours, list(colours)):
-            return False
-        if self._is_settled(colours):
-            return True
-        waiting = [self._with_one_more_partner(colours)]
+            rows = zip(*self._labelled, strict=True)
+            pairs = {pair for (_, one), (_, other) in rows for pair in zip(one, other, strict=True)}
+            return len(dict(pairs)) == len({other: one for one, other in pairs}) == len(pairs)
+        waiting = [iter([self._refined(dict.fromkeys(self._rows_of, 0))])]
         while waiting:
-            found = next(waiting[-1], None)
-            if found is None:
+            colours = next(waiting[-1], None)
+            if colours is None:
                 waiting.pop()
-            elif self._is_settled(found):
+                continue
+            sides = [Counter(colour for (of, _), colour in colours.items() if of == side) for side in (0, 1)]
+            if sides[0] != sides[1]:
+                continue
+            several = {colour for colour, count in sides[0].items() if count > 1}
+            # Nodes of one colour are interchangeable if no row has two nodes that share their colours with others.
+            if all(sum(colours[node] in several for node in set(nodes)) < 2 for _, nodes in self._rows):
                 return True
-            else:
-                waiting.append(self._with_one_more_partner(found))
+            waiting.append(self._with_one_more_partner(colours, min(several, key=sides[0].__getitem__)))
         return False
 
     def coloured_rows(self) -> tuple[list[Hashable], list[Hashable]]:
         """Return the rows of both sides with the colours of their blank nodes in place of labels."""
-        colours = dict.fromkeys(self._rows_of, 0)
-        self._refined(colours, list(colours), to_the_end=False)
+        colours = self._refined(dict.fromkeys(self._rows_of, 0), rounds=1)
         mine, others = (
-            [(keys, tuple(colours[side, label] for label in labels)) for keys, labels in rows]
-            for side, rows in enumerate(self.labelled)
+            [(keys, *(colours[side, label] for label in labels)) for keys, labels in rows]
+            for side, rows in enumerate(self._labelled)
         )
         return list(mine), list(others)
 
-    def _refined(
-        self, colours: dict[tuple[int, int], int], changed: list[tuple[int, int]], *, to_the_end: bool = True
-    ) -> bool:
-        """Split colours until nodes of one colour stand in rows of the same colours; False if the sides differ."""
-        members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        for node, colour in colours.items():
-            members[colour].append(node)
-        next_colour = max(members, default=0) + 1
-        while changed:
-            touched = dict.fromkeys(row for node in changed for row in self._rows_of[node])
-            self._budget.spend(10 * len(touched))
-            near = dict.fromkeys(node for row in touched for node in self._nodes_of[row])
-            parts: defaultdict[int, defaultdict[Hashable, list[tuple[int, int]]]] = defaultdict(
-                lambda: defaultdict(list)
-            )
-            for node in near:
-                parts[colours[node]][self._signature(node, colours)].append(node)
-            changed, is_even = [], True
-            for colour, by_signature in parts.items():
-                groups = list(by_signature.values())
-                if sum(map(len, groups)) == len(members[colour]):
-                    members[colour] = groups.pop(0)  # the first part keeps the colour
-                else:
-                    moved = {node for group in groups for node in group}
-                    members[colour] = [node for node in members[colour] if node not in moved]
-                for group in groups:
-                    members[next_colour] = group
-                    colours.update(dict.fromkeys(group, next_colour))
-                    changed += group
-                    next_colour += 1
-                for group in (members[colour], *groups):
-                    is_even = is_even and 2 * sum(side for side, _ in group) == len(group)
-            if not (is_even and to_the_end):
-                return is_even
-        return True
+    def _refined(self, colours: dict[_Node, int], rounds: int | None = None) -> dict[_Node, int]:
+        """Split colours until nodes of one colour are in rows of the same colours."""
+        count = len(set(colours.values()))
+        for _ in range(len(colours) if rounds is None else rounds):
+            self._budget.spend(_STEPS_OF_A_CHOICE * len(self._rows))
+            numbers: dict[Hashable, int] = {}
+            colours = {
+                node: numbers.setdefault((colours[node], self._surroundings(node, colours)), len(numbers))
+                for node in colours
+            }
+            if len(numbers) == count:
+                break
+            count = len(numbers)
+        return colours
 
-    def _signature(self, node: tuple[int, int], colours: Mapping[tuple[int, int], int]) -> Hashable:
-        self._budget.spend(10 * len(self._rows_of[node]))
+    def _surroundings(self, node: _Node, colours: Mapping[_Node, int]) -> Hashable:
+        rows = (self._rows[row] for row in self._rows_of[node])
         return frozenset(
-            Counter(
-                (
-                    self._skeletons[row],
-                    tuple((colours[other], other == node) for other in self._nodes_of[row]),
-                )
-                for row in self._rows_of[node]
-            ).items()
+            Counter((about, *((colours[other], other == node) for other in nodes)) for about, nodes in rows).items()
         )
 
-    def _is_settled(self, colours: Mapping[tuple[int, int], int]) -> bool:
-        """Return whether nodes of one colour are interchangeable: no row has two nodes that share their colours."""
-        times = Counter(colours.values())
-        self._budget.spend(len(colours) + len(self._nodes_of))
-        return all(sum(times[colours[node]] > 2 for node in set(nodes)) < 2 for nodes in self._nodes_of)
-
-    def _with_one_more_partner(self, colours: Mapping[tuple[int, int], int]) -> Iterator[dict[tuple[int, int], int]]:
-        """Yield the colours after a node and each one that may be its partner have a colour of their own."""
-        members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        for node, colour in colours.items():
-            members[colour].append(node)
-        nodes = min((nodes for nodes in members.values() if len(nodes) > 2), key=len)
-        mine, fresh = nodes[0], max(members) + 1
+    def _with_one_more_partner(self, colours: Mapping[_Node, int], colour: int) -> Iterator[dict[_Node, int]]:
+        """Yield the colours after a node of a colour and each one that may be its partner have one of their own."""
+        nodes = [node for node, each in colours.items() if each == colour]
         for other in nodes:
-            if other[0] != mine[0]:
-                self._budget.spend(5 * len(colours))
-                tried = {**colours, mine: fresh, other: fresh}
-                if self._refined(tried, [mine, other]):
-                    yield tried
+            if other[0] != nodes[0][0]:
+                yield self._refined({**colours, nodes[0]: -1, other: -1})
 
 
 def _with_labels(columns: Sequence[KeyColumn]) -> list[tuple[Row, tuple[int, ...]]]:
@@ -468,116 +410,3 @@ def _with_labels(columns: Sequence[KeyColumn]) -> list[tuple[Row, tuple[int, ...
         (keys, tuple(label for blanks in labelled for label in blanks.get(at, ())))
         for at, keys in enumerate(_rows(columns))
     ]
-
-
-def shares_of_values(
-    required: Mapping[str, Sequence[int]], others: Mapping[str, Sequence[int]]
-) -> list[dict[str, float]]:
-    """Return for each required column the share of values that it has in common with each actual one that has some."""
-    contents, other_contents = ({name: set(cells) for name, cells in each.items()} for each in (required, others))
-    return [
-        {
-            other: 2 * len(common) / (len(content) + len(found))
-            for other, found in other_contents.items()
-            if (common := content & found)
-        }
-        for content in contents.values()
-    ]
-
-
-def likely_columns(
-    required: Mapping[str, Sequence[int]], others: Mapping[str, Sequence[int]], weights: Sequence[Mapping[str, float]]
-) -> list[Nearest]:
-    """Return ways to choose actual columns for the required ones, if the results do not match.
-
-    All ways to choose among columns with common values if these are few; else the likeliest ones: by names, by values,
-    and by the cells of rows that have the same key.
-
-    Args:
-        required: The keys of the required columns.
-        others: Those of the actual ones.
-        weights: Their ``shares_of_values``.
-    """
-    cells = sum(map(len, required.values())) + sum(map(len, others.values()))
-    if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells)):
-        return list(_all_ways(weights))
-    counts, other_counts = ({name: Counter(cells) for name, cells in each.items()} for each in (required, others))
-    finer: list[dict[str, float]] = []
-    for name, found in zip(required, weights, strict=True):
-        mine, rows = counts[name], len(required[name])
-        finer.append({})
-        for other, weight in found.items():
-            few = len(mine) <= _CHUNK // 16  # how often few values come tells columns of the same values apart
-            common = sum(min(times, other_counts[other][key]) for key, times in mine.items()) if few else 0
-            finer[-1][other] = weight + common / (rows + len(others[other]))
-    ways = [assigned_by_name(list(required), list(others), finer), _assigned(finer, list(others))]
-    by_rows = [_by_rows(list(required.values()), others, way, finer) for way in ways]
-    return list(dict.fromkeys([*filter(None, by_rows), *ways]))
-
-
-def assigned_by_name(
-    required: Sequence[str], others: Sequence[str], weights: Sequence[Mapping[str, float]]
-) -> Nearest:
-    """Assign columns by their names, then by what they have in common."""
-    by_name = [
-        {other: weight + 2.0 * (bare_name(name) == bare_name(other)) for other, weight in found.items()}
-        for name, found in zip(required, weights, strict=True)
-    ]
-    return _assigned(by_name, others)
-
-
-def _all_ways(weights: Sequence[Mapping[str, float]]) -> Iterator[Nearest]:
-    if not weights:
-        yield ()
-        return
-    for rest in _all_ways(weights[1:]):
-        yield (None, *rest)
-        yield from ((name, *rest) for name in weights[0] if name not in rest)
-
-
-def _assigned(weights: Sequence[Mapping[str, float]], names: Sequence[str]) -> Nearest:
-    """Assign columns so that they have most in common; if they are many, the best pairs first."""
-    if sum(map(len, weights)) <= _MOST_WEIGHTS:
-        place_of = {name: at for at, name in enumerate(names)}
-        found = best_assignment([{place_of[name]: weight for name, weight in each.items()} for each in weights])
-        return tuple(None if at is None else names[at] for at in found)
-    pairs = sorted((-weight, at, name) for at, each in enumerate(weights) for name, weight in each.items())
-    chosen: dict[int, str] = {}
-    taken: set[str] = set()
-    for _, at, name in pairs:
-        if at not in chosen and name not in taken:
-            chosen[at] = name
-            taken.add(name)
-    return tuple(map(chosen.get, range(len(weights))))
-
-
-def _by_rows(
-    mine: Sequence[Sequence[int]],
-    others: Mapping[str, Sequence[int]],
-    way: Nearest,
-    weights: Sequence[Mapping[str, float]],
-) -> Nearest | None:
-    """Assign columns by the cells that are equal in rows of the same key: a value that each side has once."""
-    best: tuple[list[int], dict[int, int], dict[int, int]] = [], {}, {}
-    for cells, name in zip(mine, way, strict=True):
-        if name is not None:
-            row_of, other_row_of = (
-                {key: at for at, key in enumerate(column) if times[key] == 1}
-                for column, times in ((cells, Counter(cells)), (others[name], Counter(others[name])))
-            )
-            common = sorted(row_of.keys() & other_row_of.keys())
-            best = max(best, (common, row_of, other_row_of), key=lambda each: len(each[0]))
-    common, row_of, other_row_of = best
-    if not common:
-        return None
-    common = common[:: max(1, len(common) * sum(map(len, weights)) // _MOST_AGREEMENTS)]
-    rows, other_rows = [row_of[key] for key in common], [other_row_of[key] for key in common]
-    agreements: list[dict[str, float]] = []
-    for cells, found in zip(mine, weights, strict=True):
-        wanted = [cells[row] for row in rows]
-        agreements.append({})
-        for name, weight in found.items():
-            column = others[name]
-            equal = sum(key == column[row] for key, row in zip(wanted, other_rows, strict=True))
-            agreements[-1][name] = equal / len(common) + 0.01 * weight
-    return _assigned(agreements, list(others))

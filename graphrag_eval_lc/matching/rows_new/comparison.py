@@ -1,26 +1,20 @@
 """Comparing the results of two queries."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, Final
 
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
-from graphrag_eval_lc.matching.rows_new.alignment import Alignment
-from graphrag_eval_lc.matching.rows_new.columns import (
-    Budget,
-    Nearest,
-    SearchCutOff,
+from graphrag_eval_lc.matching.rows_new.alignment import (
+    Alignment,
+    Way,
     assigned_by_name,
-    bare_name,
-    find_columns,
     likely_columns,
-    namesakes,
     shares_of_values,
 )
+from graphrag_eval_lc.matching.rows_new.columns import Budget, SearchCutOff, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows_new.diagnosis import (
     Diagnosis,
     ShownRow,
@@ -31,15 +25,14 @@ from graphrag_eval_lc.matching.rows_new.diagnosis import (
 from graphrag_eval_lc.matching.rows_new.grade import Grade, Graded, grade_of_emptiness, graded
 from graphrag_eval_lc.matching.rows_new.graph_keys import GraphRules
 from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results
-from graphrag_eval_lc.matching.rows_new.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows_new.results import SparqlResults
 from graphrag_eval_lc.matching.rows_new.terms import Keys, RowsAs, Rules, Tolerances, ValueRules
 
 _ASK_COLUMNS: Final = (["__ask_retval"], ["_askresult"])
 """The only column of Virtuoso's and Jena's answers of ASK queries, of which 1 is true; no row or 0 is false."""
 
 _TRUTH_VALUES: Final = {"true": True, "1": True, "false": False, "0": False}
-_NEAR: Final = 1e-3
-_SAMPLED_NUMBERS: Final = 200
+_NEAR_ROWS: Final = 20
 
 
 class SparqlComparison:
@@ -278,8 +271,7 @@ def _compared(
         return _settled(
             score, reason, notes=notes, graded=lambda: grade_of_emptiness(reference, actual, required, score)
         )
-    compared = _Rows(reference, actual, required, rules.rows_as, Keys(reference, actual, required, rules))
-    return compared.comparison(notes)
+    return _Rows(reference, actual, required, rules).comparison(notes)
 
 
 def _is_answer(results: SparqlResults) -> bool:
@@ -299,9 +291,7 @@ def _answer(results: SparqlResults) -> bool | None:
     return _TRUTH_VALUES.get(text) if is_truth_value else None
 
 
-def _comparison_of_answers(
-    answer: bool | None, found: bool | None, notes: Callable[[str], str]
-) -> SparqlComparison:
+def _comparison_of_answers(answer: bool | None, found: bool | None, notes: Callable[[str], str]) -> SparqlComparison:
     """Compare results of which at least one is the answer of an ASK query."""
     if answer is None:
         return _settled(0.0, "The actual output answers an ASK query, the reference holds rows.", notes=notes)
@@ -343,25 +333,20 @@ def _outcome_of_emptiness(
 class _Rows:
     """Two results of at least one row and one required column."""
 
-    def __init__(
-        self, reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rows_as: RowsAs, keys: Keys
-    ) -> None:
+    def __init__(self, reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> None:
         self._reference, self._actual, self._required = reference, actual, required
-        self._rows_as, self._keys = rows_as, keys
+        self._rows_as = rules.rows_as
+        self._keys = Keys(reference, actual, required, rules)
         self._by_name_only = reference.is_graph and actual.is_graph
 
     def comparison(self, notes: Callable[[str], str]) -> SparqlComparison:
         """Search for the columns, and return the comparison."""
         actual, budget, cut_off = self._actual, Budget(), None
         mine = {name: self._keys.reference(name) for name in self._required}
+        names = list(actual.columns)
         try:
             columns = find_columns(
-                mine,
-                self._keys.actual,
-                list(actual.columns),
-                self._rows_as,
-                budget,
-                by_name_only=self._by_name_only,
+                mine, self._keys.actual, names, self._rows_as, budget, by_name_only=self._by_name_only
             )
         except SearchCutOff as problem:
             columns, cut_off = None, str(problem)
@@ -370,37 +355,42 @@ class _Rows:
             return SparqlComparison(
                 1.0,
                 lambda: diagnosis_of_match(self._reference, actual, found, self._keys),
-                graded=lambda: graded(
-                    self._reference, actual, found, self._aligned(list(found.values())), is_match=True
-                ).grade(),
+                graded=lambda: self._graded(tuple(found.values()), is_match=True).grade(),
                 notes=notes,
                 steps=budget.spent,
             )
-        has_too_few = len(actual.columns) < len(self._required) <= len(actual.variables)
+        has_too_few = len(names) < len(self._required) <= len(actual.variables)
         return SparqlComparison(
             0.0,
-            lambda: diagnosis_of_mismatch(
-                self._reference, actual, *self._shown, self._keys, cut_off, self._rows_as
-            ),
-            closeness=lambda: self._closeness,
-            graded=lambda: self._nearest[1].grade(),
+            lambda: diagnosis_of_mismatch(self._reference, actual, *self._shown, self._keys, cut_off, self._rows_as),
+            closeness=self._closeness,
+            graded=lambda: self._graded(self._nearest).grade(),
             notes=notes,
             unreadable="; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None,
             is_undecided=cut_off is not None,
             steps=budget.spent,
         )
 
-    def _aligned(self, way: Sequence[str | None]) -> Alignment:
-        mine = [self._reference.columns[name].texts for name in self._required]
-        others = [None if name is None else self._actual.columns[name].texts for name in way]
-        return Alignment(
-            [self._keys.reference(name).keys for name in self._required],
-            [None if name is None else self._keys.actual(name).keys for name in way],
-            mine,
-            others,
-            self._rows_as,
-            self._actual.row_count,
-        )
+    def _aligned(self, way: Way) -> Alignment:
+        """Return the rows under some columns; those of the last way that was looked at are kept."""
+        if self._last is None or self._last[0] != way:
+            mine, others = self._reference.columns, self._actual.columns
+            aligned = Alignment(
+                [self._keys.reference(name).keys for name in self._required],
+                [None if name is None else self._keys.actual(name).keys for name in way],
+                [mine[name].texts for name in self._required],
+                [None if name is None else others[name].texts for name in way],
+                self._rows_as,
+                self._actual.row_count,
+            )
+            self._last = way, aligned
+        return self._last[1]
+
+    _last: tuple[Way, Alignment] | None = None
+
+    def _graded(self, way: Way, *, is_match: bool = False) -> Graded:
+        columns = dict(zip(self._required, way, strict=True))
+        return graded(self._reference, self._actual, columns, self._aligned(way), is_match=is_match)
 
     @cached_property
     def _columns(self) -> tuple[dict[str, Sequence[int]], dict[str, Sequence[int]], list[dict[str, float]]]:
@@ -413,75 +403,56 @@ class _Rows:
         return mine, others, weights
 
     @cached_property
-    def _nearest(self) -> tuple[Nearest, Graded, Alignment]:
-        """The columns that come nearest: those under which the results are worth most."""
+    def _nearest(self) -> Way:
+        """The columns that come nearest: those under which the results are worth most, then those of the same names."""
         mine, others, weights = self._columns
-        found = []
-        for way in likely_columns(mine, others, weights):
-            aligned = self._aligned(way)
-            columns = dict(zip(self._required, way, strict=True))
-            worth = graded(self._reference, self._actual, columns, aligned, is_match=False)
-            alike = [
-                each[other] + 2 * (bare_name(name) == bare_name(other))
-                for (name, other), each in zip(columns.items(), weights, strict=True)
-                if other is not None
-            ]
-            found.append(((round(worth.f1, 9), worth.order, sum(alike)), (way, worth, aligned)))
-        return max(found, key=itemgetter(0))[1]
+        ways = likely_columns(mine, others, weights)
 
-    @cached_property
+        def worth(way: Way) -> tuple[float, float, float]:
+            found = self._graded(way)
+            alike = (
+                each[other] + 2 * (bare_name(name) == bare_name(other))
+                for name, other, each in zip(mine, way, weights, strict=True)
+                if other is not None
+            )
+            return round(found.f1, 9), found.order, sum(alike)
+
+        return max(ways, key=worth) if len(ways) > 1 else ways[0]
+
+    @property
     def _shown(self) -> tuple[dict[str, str | None], Alignment]:
-        """The nearest columns, also of nearly the same numbers and of the same names, with the rows under these."""
-        way, _, aligned = self._nearest
-        columns = dict(zip(self._required, way, strict=True))
+        """The nearest columns, also those that have near values or the same names, with the rows under these."""
+        columns = dict(zip(self._required, self._nearest, strict=True))
         for name in self._required:
             if columns[name] is None:
-                free = [other for other in self._actual.columns if other not in columns.values()]
-                shares = {other: self._near_share(name, other) for other in free}
-                best = max(shares, key=shares.__getitem__, default=None)
-                if best is not None and shares[best]:
-                    columns[name] = best
+                free = (other for other in self._actual.columns if other not in columns.values())
+                columns[name] = next((other for other in free if self._is_near(name, other)), None)
         absent = [name for name, found in columns.items() if found is None]
-        free = [other for other in self._actual.columns if other not in columns.values()]
-        columns |= namesakes(absent, free)
-        return columns, aligned if list(columns.values()) == list(way) else self._aligned(list(columns.values()))
+        columns |= namesakes(absent, [other for other in self._actual.columns if other not in columns.values()])
+        return columns, self._aligned(tuple(columns.values()))
 
-    @cached_property
+    def _is_near(self, name: str, other: str) -> bool:
+        """Return whether some of the first values of two columns are nearly the same."""
+        rows, other_rows = (
+            range(min(_NEAR_ROWS, self._reference.row_count)),
+            range(min(_NEAR_ROWS, self._actual.row_count)),
+        )
+        return any(self._keys.note(name, row, other, found) for row in rows for found in other_rows)
+
     def _closeness(self) -> float:
-        """How much the results have in common; 0 to below 1: common rows, then cells, then nearly the same numbers."""
+        """Return how much the results have in common; 0 to below 1: rows, then values, then nearly the same values."""
         mine, others, weights = self._columns
         way = assigned_by_name(list(mine), list(others), weights)
-        overlap, pairs = 0.0, []
+        overlap = 0.0
+        pairs = []
         for name, other, found in zip(mine, way, weights, strict=True):
-            if other is None:
-                overlap += max((self._near_share(name, each) for each in others), default=0.0) / 2
-            else:
+            if other is not None:
                 overlap += found[other]
                 pairs.append((mine[name], others[other]))
-        if not pairs:
-            return 0.09 * overlap / len(mine)
-        rows, other_rows = (set(zip(*columns, strict=True)) for columns in zip(*pairs, strict=True))
-        dice = 2 * len(rows & other_rows) / (len(rows) + len(other_rows))
-        return 0.9 * dice * len(pairs) / len(mine) + 0.09 * overlap / len(mine)
-
-    def _near_share(self, name: str, other: str) -> float:
-        """Return the share of a column's numbers that nearly equal some of another; integers are near none."""
-        numbers, others = _numbers(self._reference.columns[name]), sorted(_numbers(self._actual.columns[other]))
-        near = 0
-        for number in numbers if others else ():
-            at = bisect_left(others, number)
-            near += any(
-                abs(number - each) <= _NEAR * max(abs(number), abs(each)) for each in others[max(at - 1, 0) : at + 1]
-            )
-        return near / len(numbers) if numbers else 0.0
-
-
-def _numbers(column: TermColumn) -> list[float]:
-    found = []
-    for text in column.texts[:_SAMPLED_NUMBERS]:
-        try:
-            if not text.strip().lstrip("+-").isdigit():
-                found.append(float(text))
-        except ValueError:
-            continue
-    return [number for number in found if abs(number) < 1e300]
+            elif any(self._is_near(name, each) for each in others):
+                overlap += 0.5
+        dice = 0.0
+        if pairs:
+            rows, other_rows = (set(zip(*columns, strict=True)) for columns in zip(*pairs, strict=True))
+            dice = len(pairs) / len(mine) * 2 * len(rows & other_rows) / (len(rows) + len(other_rows))
+        return 0.9 * dice + 0.09 * overlap / len(mine)

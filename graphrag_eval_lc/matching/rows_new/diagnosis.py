@@ -219,9 +219,14 @@ def _about_equal_rows(
         cells = f"{_in_brackets(others, first)} instead of {_in_brackets(mine, first)}"
         return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
     if is_undecided:
-        return "the rows are the same but for their blank nodes; whether a one-to-one renaming makes these equal is open"
+        return (
+            "the rows are the same but for their blank nodes; whether a one-to-one renaming makes these equal is open"
+        )
     text = "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
-    sides = [keys.reference(name) for name in columns], [keys.actual(name) for name in columns.values() if name is not None]
+    sides = (
+        [keys.reference(name) for name in columns],
+        [keys.actual(name) for name in columns.values() if name is not None],
+    )
     try:
         coloured, other_coloured = BlankNodes(*sides, rows_as, Budget()).coloured_rows()
     except SearchCutOff:

@@ -14,12 +14,12 @@ numbers has the one that was asked for, and one that returns true and false has 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.rows_new.alignment import Alignment
-from graphrag_eval_lc.matching.rows_new.columns import Nearest, bare_name, namesakes
+from graphrag_eval_lc.matching.rows_new.columns import bare_name, namesakes
 from graphrag_eval_lc.matching.rows_new.results import Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.texts import listed, plural
 
@@ -28,6 +28,8 @@ _NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[e
 _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
 _XSD_BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"
 _MOST_BITS: Final = 40.0
+_ENOUGH_BITS: Final = 100.0
+_SAMPLED: Final = 1_000
 
 
 class Grade(NamedTuple):
@@ -167,28 +169,37 @@ def _trusts(
     bare_names = Counter(map(bare_name, actual.variables))
     trusts = []
     for at, (name, found) in enumerate(columns.items()):
-        if found is None or name == found.lstrip("?$") or (bare_name(name) == bare_name(found) and bare_names[bare_name(found)] == 1):
-            trusts.append(1.0)
+        trusts.append(1.0)
+        has_its_name = found is not None and bare_name(name) == bare_name(found)
+        if found is None or name == found.lstrip("?$") or (has_its_name and bare_names[bare_name(name)] == 1):
             continue
         column = reference.columns[name]
         kinds = _kinds(column)
         rivals = sum(not kinds.isdisjoint(each) for each in others) - sum(not kinds.isdisjoint(each) for each in absent)
-        if rivals <= 0:
-            trusts.append(1.0)
-            continue
-        shared = aligned.shared_keys(at)
-        row_of = {row[at]: place for place, row in enumerate(aligned.rows)}
-        bits = sum(_kind_and_bits(column.texts[row_of[key]], column.shape(row_of[key]))[1] for key in shared)
-        rows = shared.total()
-        if len(columns) > 1:
-            bits = max(bits, sum(times * log2(rows / times) for times in shared.values()))
-        trusts.append(1.0 - min(1.0, (rivals + 1) * 2.0 ** -min(bits, 1_000.0)))
+        if rivals > 0:
+            bits = _bits(column, aligned, at, is_alone=len(columns) == 1)
+            trusts[-1] = 1.0 - min(1.0, (rivals + 1) * 2.0**-bits)
     return trusts
 
 
 def _kinds(column: TermColumn) -> frozenset[str]:
-    shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(column.texts)
-    return frozenset(_kind_and_bits(*cell)[0] for cell in set(zip(column.texts, shapes, strict=True))) - {""}
+    """Return the kinds of values in a column, of the first different ones."""
+    cells = {text: row for row, text in reversed(list(enumerate(column.texts[:_SAMPLED])))}
+    return frozenset(_kind_and_bits(text, column.shape(row))[0] for text, row in cells.items()) - {""}
+
+
+def _bits(column: TermColumn, aligned: Alignment, at: int, *, is_alone: bool) -> float:
+    """Return the bits of what is shared of a column; once they are enough, not all of them."""
+    shared = aligned.shared_keys(at)
+    row_of = {row[at]: place for place, row in enumerate(aligned.rows)}
+    rows = shared.total()
+    by_values = by_rows = 0.0
+    for key, times in shared.items():
+        by_values += _kind_and_bits(column.texts[row_of[key]], column.shape(row_of[key]))[1]
+        by_rows += times * log2(rows / times)
+        if by_values > _ENOUGH_BITS:
+            break
+    return min(_ENOUGH_BITS, by_values if is_alone else max(by_values, by_rows))
 
 
 def _kind_and_bits(text: str, shape: Shape) -> tuple[str, float]:
