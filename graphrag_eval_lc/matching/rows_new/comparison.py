@@ -22,7 +22,7 @@ from graphrag_eval_lc.matching.rows_new.diagnosis import (
     diagnosis_of_mismatch,
     notes_on,
 )
-from graphrag_eval_lc.matching.rows_new.grade import Grade, Graded, grade_of_emptiness, graded
+from graphrag_eval_lc.matching.rows_new.grade import Grade, grade_of_emptiness, grade_of_rows
 from graphrag_eval_lc.matching.rows_new.graph_keys import GraphRules
 from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows_new.results import SparqlResults
@@ -355,7 +355,7 @@ class _Rows:
             return SparqlComparison(
                 1.0,
                 lambda: diagnosis_of_match(self._reference, actual, found, self._keys),
-                graded=lambda: self._graded(tuple(found.values()), is_match=True).grade(),
+                graded=lambda: self._grade(tuple(found.values()), is_match=True),
                 notes=notes,
                 steps=budget.spent,
             )
@@ -364,7 +364,7 @@ class _Rows:
             0.0,
             lambda: diagnosis_of_mismatch(self._reference, actual, *self._shown, self._keys, cut_off, self._rows_as),
             closeness=self._closeness,
-            graded=lambda: self._graded(self._nearest).grade(),
+            graded=lambda: self._grade(self._nearest),
             notes=notes,
             unreadable="; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None,
             is_undecided=cut_off is not None,
@@ -388,12 +388,12 @@ class _Rows:
 
     _last: tuple[Way, Alignment] | None = None
 
-    def _graded(self, way: Way, *, is_match: bool = False) -> Graded:
+    def _grade(self, way: Way, *, is_match: bool = False) -> Grade:
         columns = dict(zip(self._required, way, strict=True))
-        return graded(self._reference, self._actual, columns, self._aligned(way), is_match=is_match)
+        return grade_of_rows(self._reference, self._actual, columns, self._aligned(way), is_match=is_match)
 
     @cached_property
-    def _columns(self) -> tuple[dict[str, Sequence[int]], dict[str, Sequence[int]], list[dict[str, float]]]:
+    def _columns(self) -> tuple[dict[str, list[int]], dict[str, list[int]], list[dict[str, float]]]:
         """The keys of the required and the actual columns, and what they have in common."""
         mine = {name: self._keys.reference(name).keys for name in self._required}
         others = {name: self._keys.actual(name).keys for name in self._actual.columns}
@@ -408,14 +408,13 @@ class _Rows:
         mine, others, weights = self._columns
         ways = likely_columns(mine, others, weights)
 
-        def worth(way: Way) -> tuple[float, float, float]:
-            found = self._graded(way)
+        def worth(way: Way) -> tuple[float, float]:
             alike = (
                 each[other] + 2 * (bare_name(name) == bare_name(other))
                 for name, other, each in zip(mine, way, weights, strict=True)
                 if other is not None
             )
-            return round(found.f1, 9), found.order, sum(alike)
+            return round(self._grade(way).value, 9), sum(alike)
 
         return max(ways, key=worth) if len(ways) > 1 else ways[0]
 

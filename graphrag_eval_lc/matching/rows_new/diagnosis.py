@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, TypeAlias
 
 from graphrag_eval_lc.matching.rows_new.alignment import Alignment
 from graphrag_eval_lc.matching.rows_new.columns import BlankNodes, Budget, SearchCutOff
-from graphrag_eval_lc.matching.rows_new.terms import Keys, RowsAs
 from graphrag_eval_lc.matching.rows_new.results import SPARQL_JSON, SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows_new.terms import Keys, RowsAs
 from graphrag_eval_lc.texts import plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
@@ -67,7 +68,7 @@ def _near_number_of_match(
     for at, row in enumerate(zip(*(keys.reference(name).keys for name in columns), strict=True)):
         row_of.setdefault(row, at)
     rows = zip(*(keys.actual(name).keys for name in columns.values()), strict=True)
-    for other, row in zip(range(_MATCHED_ROWS), rows):
+    for other, row in enumerate(islice(rows, _MATCHED_ROWS)):
         for name, found in columns.items():
             at = row_of.get(row)
             if at is not None and reference.columns[name].texts[at] != actual.columns[found].texts[other]:

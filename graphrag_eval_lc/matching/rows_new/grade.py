@@ -39,48 +39,20 @@ class Grade(NamedTuple):
     reason: str
 
 
-class Graded(NamedTuple):
-    """What two results share under chosen columns.
-
-    Attributes:
-        recall: The share of the required cells that are shared, as far as they count.
-        precision: The share of the actual cells that are.
-        f1: F1 of both.
-        order: The share of the pairs of rows that are in the right order.
-        about: What is to be said next to the numbers.
-    """
-
-    recall: float
-    precision: float
-    f1: float
-    order: float
-    about: Sequence[str]
-
-    def grade(self) -> Grade:
-        """Return the grade."""
-        if not self.recall:
-            return Grade(0.0, "Worth 0: no cell of the required columns fits.")
-        value = self.f1 * self.order
-        parts = [f"recall {_shown(self.recall)} and precision {_shown(self.precision)} of the cells"]
-        if self.order < 1.0:
-            parts.append(f"{_shown(self.order)} of the pairs of rows are in the right order")
-        return Grade(value, f"Worth {_shown(value)}: {'; '.join([*parts, *self.about])}.")
-
-
 def _shown(number: float) -> str:
     text = f"{number:.2f}"
     return "nearly 0" if text == "0.00" and number else "nearly 1" if text == "1.00" and number < 1 else text
 
 
-def graded(
+def grade_of_rows(
     reference: SparqlResults,
     actual: SparqlResults,
     columns: Mapping[str, str | None],
     aligned: Alignment,
     *,
     is_match: bool,
-) -> Graded:
-    """Return what two results share.
+) -> Grade:
+    """Return what two results are worth under some columns.
 
     Args:
         reference: The expected results.
@@ -94,17 +66,24 @@ def graded(
     shared = sum(map(float.__mul__, aligned.shared, trusts))
     if not is_match and aligned.are_equal:
         shared = max(0.0, shared - 0.5)
+    if not shared:
+        return Grade(0.0, "Worth 0: no cell of the required columns fits.")
     absent = [name for name, found in columns.items() if found is None]
     required = aligned.total * len(columns)
     there = aligned.actual_total * (len(columns) - len(absent) + len(surplus))
-    unasked = [name for name in surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
-    about = [f"no value of {_listed(absent)} fits"] if absent else []
-    about += _about_surplus(unasked)
+    value = min(1.0, 2 * shared / (required + there)) * aligned.order
+    about = [f"recall {_shown(shared / required)} and precision {_shown(shared / there)} of the cells"]
+    if aligned.order < 1.0:
+        about.append(f"{_shown(aligned.order)} of the pairs of rows are in the right order")
+    if absent:
+        about.append(f"no value of {_listed(absent)} fits")
+    about += _about_surplus(
+        [name for name in surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
+    )
     doubted = [name for name, trust in zip(columns, trusts, strict=True) if trust < 0.995]
     if doubted:
         about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
-    f1 = min(1.0, 2 * shared / (required + there))
-    return Graded(shared / required, shared / there if there else 0.0, f1, aligned.order, about)
+    return Grade(value, f"Worth {_shown(value)}: {'; '.join(about)}.")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -112,12 +91,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_surplus(surplus: Sequence[str]) -> list[str]:
-    if not surplus:
-        return []
-    names = _listed(surplus)
-    if len(surplus) > _SHOWN_COLUMNS:
-        names = f"{', '.join(f'`{name}`' for name in surplus[:_SHOWN_COLUMNS])}, …"
-    return [f"nobody asked for {len(surplus)} {plural(len(surplus), 'column')}: {names}"]
+    more = ", …" if len(surplus) > _SHOWN_COLUMNS else ""
+    names = f"{_listed(surplus[:_SHOWN_COLUMNS])}{more}"
+    return [f"nobody asked for {len(surplus)} {plural(len(surplus), 'column')}: {names}"] if surplus else []
 
 
 def _surplus(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
@@ -226,16 +202,18 @@ def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required
     if reference.row_count or actual.row_count:
         return Grade(score, f"Worth {score:.0f}: {'there are rows' if score else 'one side has no rows'}.")
     wanted = list(required) or list(reference.variables)
-    little = "an empty reference tells little of a query"
-    if not wanted and reference.is_headless and actual.variables:
-        return Grade(0.5, f"Worth 0.50: both results are empty, and the reference names no columns; {little}.")
     found = namesakes(wanted, actual.variables)
-    if len(found) == len(wanted):
+    sizes = (len(wanted), len(reference.variables))
+    about, value = ["with the names of the required columns"], 1.0
+    if len(found) == len(wanted) and (wanted or not reference.is_headless or not actual.variables):
         surplus = _surplus(reference, actual, found)
         value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
-        parts = ["both results are empty, with the names of the required columns", *_about_surplus(surplus), little]
-        return Grade(value, f"Worth {value:.2f}: {'; '.join(parts)}.")
-    if actual.is_headless or len(actual.variables) in (len(wanted), len(reference.variables)) or not required:
-        why = "nothing names the columns" if actual.is_headless else "the columns have other names"
-        return Grade(0.5, f"Worth 0.50: both results are empty, and {why}; {little}.")
-    return Grade(0.0, f"Worth 0: both results are empty, and have other columns; {little}.")
+        about += _about_surplus(surplus)
+    elif actual.is_headless or reference.is_headless:
+        about, value = ["and nothing names the columns of one"], 0.5
+    elif len(actual.variables) in sizes or not required:
+        about, value = ["and the columns have other names"], 0.5
+    else:
+        about, value = ["and have other columns"], 0.0
+    text = "; ".join([" ".join(["both results are empty,", about[0]]), *about[1:]])
+    return Grade(value, f"Worth {value:.2f}: {text}; an empty reference tells little of a query.")
