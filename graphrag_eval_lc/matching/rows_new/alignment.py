@@ -34,7 +34,7 @@ Way: TypeAlias = tuple[str | None, ...]
 """For each required column the actual one that is taken for it, or None."""
 
 _MOST_TRIED: Final = 200
-_MOST_CELLS_TRIED: Final = 1_000_000
+_MOST_CELLS_TRIED: Final = 200_000
 _MOST_WEIGHTS: Final = 5_000
 """If more pairs of columns have values in common, only the best few of each column are looked at."""
 
@@ -217,9 +217,13 @@ class _Pairing:
             return self._assigned()
         columns = range(self._width)
         subsets = [tuple(at for at in columns if at != absent) for absent in columns if self._width > 1]
-        subsets += [(at, at + 1) for at in columns[:-1] if self._width > 3]
         subsets += [(at,) for at in columns if self._width != 2]
-        return [pair for subset in subsets if self._mine and self._others for pair in self._paired_by(subset)]
+        subsets += [(at, at + 1) for at in columns[:-1] if self._width > 3]
+        found = []
+        for least in (1.0, 0.0):  # what tells for sure which row is meant goes before what may tell
+            for subset in subsets:
+                found += self._paired_by(subset, least) if self._mine and self._others else []
+        return found
 
     def _share(self, columns: tuple[int, ...], row: Row) -> float:
         """Return how far the cells of a row in some columns tell which row of the reference is meant."""
@@ -242,8 +246,8 @@ class _Pairing:
             if at is not None and scores[index].get(at)
         ]
 
-    def _paired_by(self, columns: tuple[int, ...]) -> list[Pair]:
-        """Pair off rows that share these columns, as far as these tell which row is meant."""
+    def _paired_by(self, columns: tuple[int, ...], least: float) -> list[Pair]:
+        """Pair off rows that share these columns, if these tell at least so far which row is meant."""
         cells = itemgetter(*columns)
         by_cells: defaultdict[object, deque[Row]] = defaultdict(deque)
         for other in self._others:
@@ -253,7 +257,7 @@ class _Pairing:
         found = []
         for row in rows:
             share = identification(alike[cells(row)], len(self._distinct))
-            waiting = by_cells[cells(row)] if share else deque[Row]()
+            waiting = by_cells[cells(row)] if share and share >= least else deque[Row]()
             while waiting and row in self._mine:
                 other = waiting[0]
                 times = min(self._mine[row], self._others[other])
@@ -310,17 +314,11 @@ def likely_columns(
         weights: Their ``shares_of_values``.
     """
     cells = sum(map(len, required.values())) + sum(map(len, others.values()))
-    if prod(max(1, len(found)) for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells)):
+    if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells)):
         ways: list[Way] = [()]
         for found in weights:
             ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-            ways = ways[: 10 * _MOST_TRIED]
-        # A column that nothing stands for although one is left is never worth more.
-        return [
-            way
-            for way in ways
-            if all(name or not {*each}.difference(way) for name, each in zip(way, weights, strict=True))
-        ]
+        return ways
     counts, other_counts = ({name: Counter(cells) for name, cells in each.items()} for each in (required, others))
     finer: list[dict[str, float]] = []
     for name, found in zip(required, weights, strict=True):
