@@ -17,12 +17,14 @@ from graphrag_eval_lc.matching.rows_new.alignment import (
 from graphrag_eval_lc.matching.rows_new.columns import Budget, SearchCutOff, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows_new.diagnosis import (
     Diagnosis,
+    Grade,
+    Mismatch,
     ShownRow,
     diagnosis_of_match,
-    diagnosis_of_mismatch,
+    grade_of_emptiness,
+    grade_of_rows,
     notes_on,
 )
-from graphrag_eval_lc.matching.rows_new.grade import Grade, grade_of_emptiness, grade_of_rows
 from graphrag_eval_lc.matching.rows_new.graph_keys import GraphRules
 from graphrag_eval_lc.matching.rows_new.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows_new.results import SparqlResults
@@ -285,9 +287,10 @@ def _answer(results: SparqlResults) -> bool | None:
     if not results.row_count:
         return False if _is_answer(results) else None
     [column] = results.columns.values()
-    kind = (column.shapes[0] if isinstance(column.shapes, list) else column.shapes)[0]
     text = column.texts[0].strip().casefold()
-    is_truth_value = kind in ("literal", "typed-literal") and (_is_answer(results) or text in ("true", "false"))
+    is_truth_value = column.kind(0) in ("literal", "typed-literal") and (
+        _is_answer(results) or text in ("true", "false")
+    )
     return _TRUTH_VALUES.get(text) if is_truth_value else None
 
 
@@ -349,7 +352,7 @@ class _Rows:
                 mine, self._keys.actual, names, self._rows_as, budget, by_name_only=self._by_name_only
             )
         except SearchCutOff as problem:
-            columns, cut_off = None, str(problem)
+            columns, cut_off = self._equal_columns(), str(problem)
         if columns is not None:
             found = columns
             return SparqlComparison(
@@ -362,7 +365,7 @@ class _Rows:
         has_too_few = len(names) < len(self._required) <= len(actual.variables)
         return SparqlComparison(
             0.0,
-            lambda: diagnosis_of_mismatch(self._reference, actual, *self._shown, self._keys, cut_off, self._rows_as),
+            lambda: Mismatch(self._reference, actual, *self._shown, self._keys, self._rows_as, cut_off).diagnosis(),
             closeness=self._closeness,
             graded=lambda: self._grade(self._nearest),
             notes=notes,
@@ -370,6 +373,13 @@ class _Rows:
             is_undecided=cut_off is not None,
             steps=budget.spent,
         )
+
+    def _equal_columns(self) -> dict[str, str] | None:
+        """Return the nearest columns if they happen to have equal rows, without blank nodes."""
+        columns = {name: found for name, found in zip(self._required, self._nearest, strict=True) if found is not None}
+        if len(columns) < len(self._required) or not self._aligned(self._nearest).are_equal:
+            return None
+        return None if any(self._keys.reference(name).blanks for name in columns) else columns
 
     def _aligned(self, way: Way) -> Alignment:
         """Return the rows under some columns; those of the last way that was looked at are kept."""

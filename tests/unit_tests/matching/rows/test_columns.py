@@ -45,7 +45,7 @@ def brute_force(mine: Rows, others: Rows, *, ordered: bool = False, ignore_dupli
     count: Callable[[Any], Any] = list if ordered else set if ignore_duplicates else Counter
     labels = sorted({cell for row in mine for cell in row if cell and cell.startswith("_:")})
     other_labels = sorted({cell for row in others for cell in row if cell and cell.startswith("_:")})
-    renamings = [dict(zip(other_labels, some, strict=False)) for some in permutations(labels + ["_:x", "_:y", "_:z"])]
+    renamings = [dict(zip(other_labels, some, strict=False)) for some in permutations([*labels, "_:x", "_:y", "_:z"])]
     for columns in permutations(range(len(others[0])), len(mine[0])):
         chosen = [tuple(row[at] for at in columns) for row in others]
         for renaming in renamings[: None if other_labels else 1]:
@@ -158,7 +158,8 @@ SCRIPT = """
 import random
 from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
 rng = random.Random(1)
-rows = [{f"c{at}": {"type": rng.choice(["bnode", "literal"]), "value": rng.choice("ab")} for at in range(6)} for _ in "abcdef"]
+kinds = ["bnode", "literal"]
+rows = [{f"c{at}": {"type": rng.choice(kinds), "value": rng.choice("ab")} for at in range(6)} for _ in range(6)]
 for changed in (0, 1):
     others = [{f"d{name}": row[name] for name in sorted(row, reverse=True)} for row in rows[changed:]]
     given = [{"head": {"vars": list(each[0])}, "results": {"bindings": each}} for each in (rows, others)]
