@@ -68,15 +68,12 @@ def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
         >>> namesakes(["n", "kv"], ["?KV", "n", "N"])
         {'n': 'n', 'kv': '?KV'}
     """
-    found = {name: name for name in required if name in set(actual)}
-    taken = set(found.values())
-    by_bare_name: dict[str, str] = {}
-    for name in actual:
-        if name not in taken:
-            by_bare_name.setdefault(bare_name(name), name)
-    for name in required:
-        if name not in found and bare_name(name) in by_bare_name:
-            found[name] = by_bare_name.pop(bare_name(name))
+    found = {name: name for name in required if name in actual}
+    if len(found) < len(required):
+        by_bare_name = {bare_name(name): name for name in reversed(actual) if name not in found}
+        for name in required:
+            if name not in found and bare_name(name) in by_bare_name:
+                found[name] = by_bare_name.pop(bare_name(name))
     return {name: found[name] for name in required if name in found}
 
 
@@ -146,8 +143,8 @@ def _candidates(
     found = []
     for name, column in zip(required, mine, strict=True):
         alike = by_content.get(_content(column, rows_as), [])
-        same = [other for other in alike if bare_name(other) == bare_name(name)]
-        found.append(list(dict.fromkeys([*(other for other in same if other == name), *same, *alike])))
+        same = namesakes([name], alike).values() if len(alike) > 1 else ()
+        found.append(list(dict.fromkeys([*same, *alike])))
     return found
 
 
