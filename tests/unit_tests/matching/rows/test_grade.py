@@ -1,11 +1,9 @@
-"""What rows are worth: surplus, chance, order, empty and cut results, each told by an example."""
+"""What rows are worth: surplus, chance, order and empty results, each told by an example."""
 
-import json
 from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.config import OutputConfig
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.rows import compare_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import match_row_steps
@@ -227,44 +225,6 @@ def test_what_cannot_be_read_is_worth_nothing_for_the_same_reason() -> None:
     assert "at fault" in at_fault.grade_reason
 
 
-def as_csv(rows: list[tuple[Any, ...]]) -> str:
-    return "".join(",".join(map(str, row)) + "\n" for row in [("city", "class", "year", "load"), *rows])
-
-
-def as_markdown(rows: list[tuple[Any, ...]]) -> str:
-    lines = [("city", "class", "year", "load"), ("---",) * 4, *rows]
-    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in lines)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(CITY_TABLE)[: json.dumps(CITY_TABLE).index("urn:city:10") + 3],
-        json.dumps(results("city class year load", *CITIES[:11]))[:-12] + "... (1234 more characters)",
-        json.dumps([dict(zip(("city", "class", "year", "load"), row, strict=True)) for row in CITIES[:11]])[:-9],
-        as_csv(CITIES[:10]) + "… 20 more rows",
-        as_markdown(CITIES[:11])[:-20],
-    ],
-)
-def test_a_cut_output_is_graded_by_the_rows_before_the_cut(text: str) -> None:
-    found = compare_sparql_results(CITY_TABLE, text)
-    assert found.outcome == "undecided"
-    assert found.grade == pytest.approx(0.5)
-    assert found.grade_reason.startswith("The output is cut; of the 10 rows before the cut: Worth 0.50")
-
-
-def test_a_cut_output_is_never_worth_1() -> None:
-    text = json.dumps(CITY_TABLE).replace("]}}", ", {")
-    assert 0.98 < grade(CITY_TABLE, text) < 1.0
-    assert 0 < grade(results("n", (5,)), '[{"n": 5}, {"n"') < 1.0
-
-
-@pytest.mark.parametrize("text", ['{"head": {"vars": ["x', "[('urn:city:0', 'urn:City', 20", '[{"city"'])
-def test_a_cut_output_without_a_readable_row_is_worth_nothing(text: str) -> None:
-    found = compare_sparql_results(CITY_TABLE, text)
-    assert (found.outcome, found.grade) == ("undecided", 0.0)
-
-
 def step(output: Any, **more: Any) -> dict[str, Any]:
     return {"name": "sparql_query", "status": "success", "output": output, **more}
 
@@ -277,25 +237,3 @@ def test_a_step_is_worth_its_grade_and_scores_as_before() -> None:
     assert part.grade_reason() == "Worth 0.50: recall 0.33 and precision 1.00 of the cells."
     whole = match_row_steps(reference, StepView(step(CITY_TABLE)))
     assert (whole.score, whole.worth) == (1.0, 1.0)
-
-
-def test_a_step_that_capture_cut_is_graded_as_it_is_declared_to_be_read() -> None:
-    reference = StepView(step(CITY_TABLE))
-    table = as_csv(CITIES[:10])
-    cut = match_row_steps(reference, StepView(step(table, full_length=5_000)))
-    assert (cut.is_undecided, cut.worth) == (True, pytest.approx(0.5))
-    rows = json.dumps({"result": {"rows": CITY_TABLE}})
-    declared = OutputConfig(path="result.rows")
-    torn = StepView(step(rows[: rows.index("urn:city:10")]), declared=declared)
-    assert match_row_steps(reference, torn).worth == pytest.approx(0.5)
-
-
-def test_an_undecided_search_is_graded_by_the_nearest_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_eval_lc.matching.rows.coded_rows.MAX_STEPS", 1)
-    monkeypatch.setattr("graphrag_eval_lc.matching.rows.coded_rows.MAX_PASSES", 0)
-    rows = [(f"urn:{at % 4}", f"urn:{at // 4}", f"urn:{(at + at // 4) % 4}") for at in range(16)]
-    reference = results("a b c", *rows)
-    actual = results("x y z", *[(c, a, b) for a, b, c in rows])
-    found = compare_sparql_results(reference, actual)
-    assert found.outcome == "undecided"
-    assert 0.9 < found.grade < 1.0

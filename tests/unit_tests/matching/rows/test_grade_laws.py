@@ -2,8 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.rows import compare_sparql_results
-from graphrag_eval_lc.matching.rows.shared_cells import SharedCells, inversions
 
 Cell = str | None
 Rows = list[tuple[Cell, ...]]
@@ -231,29 +229,3 @@ def test_the_order_of_many_rows_does_not_matter_either(mode: dict[str, Any]) -> 
         rng.shuffle(others)
         rng.shuffle(mine)
         assert compared(mine, others, **mode).grade == pytest.approx(grade)
-
-
-@pytest.mark.full
-@settings(max_examples=100)
-@given(st.lists(st.integers(0, 9), max_size=30))
-def test_inversions_are_the_pairs_in_falling_order(numbers: list[int]) -> None:
-    assert inversions(numbers) == sum(one > other for one, other in combinations(numbers, 2))
-
-
-def rows_of_codes(count: int, seed: int) -> Iterator[tuple[int, ...]]:
-    rng = random.Random(seed)
-    for at in range(count):
-        yield at, 1_000 + at % 7, 2_000 + rng.randrange(50)
-
-
-def test_pairing_many_rows_comes_near_the_best_pairing(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = list(rows_of_codes(30, 1))
-    rng = random.Random(2)
-    others = [tuple(cell if rng.random() < 0.7 else 9_000 + cell for cell in row) for row in mine]
-    best = sum(SharedCells(mine, others, "bag").by_column)
-    monkeypatch.setattr("graphrag_eval_lc.matching.rows.shared_cells._MOST_ASSIGNED", 0)
-    greedy = sum(SharedCells(mine, others, "bag").by_column)
-    assert 0.9 * best < greedy <= best + 1e-9
-    monkeypatch.setattr("graphrag_eval_lc.matching.rows.shared_cells._MOST_SUBSETS", 0)
-    by_rare_cells = sum(SharedCells(mine, others, "bag").by_column)
-    assert 0.8 * best < by_rare_cells <= best + 1e-9
