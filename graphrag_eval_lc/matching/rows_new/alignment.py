@@ -19,7 +19,7 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from math import prod
@@ -35,6 +35,7 @@ Way: TypeAlias = tuple[str | None, ...]
 
 _MOST_TRIED: Final = 200
 _MOST_CELLS_TRIED: Final = 200_000
+_TRIES_OF_A_CHANGE: Final = 4
 _MOST_WEIGHTS: Final = 5_000
 """If more pairs of columns have values in common, only the best few of each column are looked at."""
 
@@ -300,25 +301,30 @@ def shares_of_values(
     ]
 
 
-def likely_columns(
-    required: Mapping[str, Sequence[int]], others: Mapping[str, Sequence[int]], weights: Sequence[Mapping[str, float]]
-) -> list[Way]:
-    """Return ways to choose actual columns for the required ones, if the results do not match.
+def best_columns(
+    required: Mapping[str, Sequence[int]],
+    others: Mapping[str, Sequence[int]],
+    weights: Sequence[Mapping[str, float]],
+    worth: Callable[[Way], tuple[float, ...]],
+) -> Way:
+    """Return the way to choose actual columns for the required ones that is worth most, if the results do not match.
 
-    All ways to choose among columns with common values if these are few; else the likeliest ones: by names, by values,
-    and by the cells of rows that have the same key.
+    All ways to choose among columns with common values are tried if these are few; else the likeliest ones: by names,
+    by values, and by the cells of rows that have the same key; and then ways that change one column of the best.
 
     Args:
         required: The keys of the required columns.
         others: Those of the actual ones.
         weights: Their ``shares_of_values``.
+        worth: What a way is worth.
     """
     cells = sum(map(len, required.values())) + sum(map(len, others.values()))
-    if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells)):
-        ways: list[Way] = [()]
+    most = min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells))
+    ways: list[Way] = [()]
+    if prod(len(found) + 1 for found in weights) <= most:
         for found in weights:
             ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-        return ways
+        return max(ways, key=worth)
     counts, other_counts = ({name: Counter(cells) for name, cells in each.items()} for each in (required, others))
     finer: list[dict[str, float]] = []
     for name, found in zip(required, weights, strict=True):
@@ -328,9 +334,33 @@ def likely_columns(
             few = len(mine) <= _FEW_VALUES  # how often few values come tells columns of the same values apart
             common = sum(min(times, other_counts[other][key]) for key, times in mine.items()) if few else 0
             finer[-1][other] = weight + common / (rows + len(others[other]))
-    likely = [assigned_by_name(list(required), list(others), finer), _assigned(finer, list(others))]
-    by_rows = [_by_rows(list(required.values()), others, way, finer) for way in likely]
-    return list(dict.fromkeys([*filter(None, by_rows), *likely]))
+    ways = [assigned_by_name(list(required), list(others), finer), _assigned(finer, list(others))]
+    by_rows = [_by_rows(list(required.values()), others, way, finer) for way in ways]
+    ways = list(dict.fromkeys([*filter(None, by_rows), *ways]))
+    if not most and len(ways) == 1:
+        return ways[0]
+    best = max(ways, key=worth)
+    changed = iter(_changed(best, weights))
+    for _ in range(most // _TRIES_OF_A_CHANGE):
+        way = next(changed, None)
+        if way is None:
+            break
+        if worth(way) > worth(best):
+            best, changed = way, iter(_changed(way, weights))
+    return best
+
+
+def _changed(way: Way, weights: Sequence[Mapping[str, float]]) -> Iterator[Way]:
+    """Yield ways with one other column, of those with most in common first; if need be two change places."""
+    likely = sorted((-weight, at, name) for at, found in enumerate(weights) for name, weight in found.items())
+    for _, at, name in likely:
+        if way[at] != name:
+            changed = list(way)
+            if name in way:
+                place = way.index(name)
+                changed[place] = way[at] if way[at] in weights[place] else None
+            changed[at] = name
+            yield tuple(changed)
 
 
 def assigned_by_name(required: Sequence[str], others: Sequence[str], weights: Sequence[Mapping[str, float]]) -> Way:

@@ -1,7 +1,7 @@
 """Comparing the results of two queries."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 from graphrag_eval_lc.config import ValuesConfig
@@ -11,7 +11,7 @@ from graphrag_eval_lc.matching.rows_new.alignment import (
     Alignment,
     Way,
     assigned_by_name,
-    likely_columns,
+    best_columns,
     shares_of_values,
 )
 from graphrag_eval_lc.matching.rows_new.columns import Budget, SearchCutOff, bare_name, find_columns, namesakes
@@ -416,8 +416,8 @@ class _Rows:
     def _nearest(self) -> Way:
         """The columns that come nearest: those under which the results are worth most, then those of the same names."""
         mine, others, weights = self._columns
-        ways = likely_columns(mine, others, weights)
 
+        @cache
         def worth(way: Way) -> tuple[float, float]:
             alike = (
                 each[other] + 2 * (bare_name(name) == bare_name(other))
@@ -426,7 +426,7 @@ class _Rows:
             )
             return round(self._grade(way).value, 9), sum(alike)
 
-        return max(ways, key=worth) if len(ways) > 1 else ways[0]
+        return best_columns(mine, others, weights, worth)
 
     @property
     def _shown(self) -> tuple[dict[str, str | None], Alignment]:

@@ -46,6 +46,7 @@ _NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[e
 _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
 _MOST_BITS: Final = 40.0
 _ENOUGH_BITS: Final = 100.0
+_NEGLIGIBLE: Final = 1e-6
 _SAMPLED: Final = 1_000
 
 
@@ -398,7 +399,8 @@ def _trusts(
         rivals = sum(not kinds.isdisjoint(each) for each in others) - sum(not kinds.isdisjoint(each) for each in absent)
         if rivals > 0:
             bits = _bits(column, aligned, at, is_alone=len(columns) == 1)
-            trusts[-1] = 1.0 - min(1.0, (rivals + 1) * 2.0**-bits)
+            chance = (rivals + 1) * 2.0**-bits
+            trusts[-1] = 1.0 - min(1.0, chance) if chance > _NEGLIGIBLE else 1.0
     return trusts
 
 
