@@ -36,11 +36,11 @@ RETRIEVAL: Final = "retrieval"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedWhere:
-    """Reference steps that have a kind only if their output can be read: by a name, a media type, a key.
+    """Reference steps that have a kind only where their output can be read: by a name, or by a media type and a key.
 
     Attributes:
-        name: The name of the steps; None: any steps with ``media_type``.
-        media_type: The media type of the steps; None: steps without one that have ``name``.
+        name: The name of steps without a media type; None: any steps with ``media_type``.
+        media_type: The media type of steps of any name; None: steps without one that have ``name``.
         key: A key that the step must have, not as null; None: no key.
         reads: Parses an output, and raises UnreadableOutput where it is none of the kind.
 
@@ -55,7 +55,7 @@ class ServedWhere:
     reads: Parse
 
     def __post_init__(self) -> None:
-        if self.name is None and self.media_type is None:
+        if (self.name is None) == (self.media_type is None):
             hint = 'Give name="…" for steps without a media type, or media_type="…" and key="…".'
             raise MatcherError("ServedWhere is for a name or for a media type", hint=hint)
 
@@ -188,8 +188,7 @@ class _Served:
 
     def __init__(self, kinds: Mapping[MatcherKey, StepKind], built_in: Collection[StepKind] = ()) -> None:
         self.kinds = dict(kinds)
-        served = [*self.kinds, *(each.served for kind in self.kinds.values() for each in kind.serves_where)]
-        media_types = [media_type for _, media_type in served if media_type is not None]
+        media_types = [media_type for _, media_type in self.kinds if media_type is not None]
         self.media_types = {bare_media_type(each): each for each in media_types} | {each: each for each in media_types}
         where = {
             (each.served, each.key): (each, kind)
@@ -205,11 +204,6 @@ class _Served:
         self.fulfilled_by = {name: frozenset(kind.fulfilled_by or (name,)) for name, kind in named.items()}
         others = (other for kind in named.values() for other in kind.fulfilled_by)
         self.names_with_a_meaning = frozenset((*named, *others))
-
-    def where_for(self, name: str | None, media_type: str | None) -> list[tuple[ServedWhere, StepKind]]:
-        """Return what serves steps of a name and a media type if their output can be read."""
-        anyone = [] if media_type is None else self.where.get((None, media_type), [])
-        return [*self.where.get((name, media_type), ()), *anyone] if name is not None else anyone
 
 
 _built_in: dict[MatcherKey, StepKind] = {}
@@ -330,7 +324,7 @@ def step_kind_of(
     kind = kinds.get((name, media_type)) or kinds.get((name, None))
     if kind is not None:
         return kind
-    for each, kind in _served.where_for(name, media_type):
+    for each, kind in _served.where.get((None, media_type) if media_type is not None else (name, None), ()):
         if (each.key is None or step.get(each.key) is not None) and is_read_by(each.reads):
             return kind
     return kinds.get((None, media_type)) or kinds[None, None]
@@ -351,7 +345,7 @@ def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str
         >>> kind_if_readable("cypher_query", None, {}).key, kind_if_readable("add", None, {})
         ('rows', None)
     """
-    where = _served.where_for(name, media_type)
+    where = _served.where.get((None, media_type) if media_type is not None else (name, None), ())
     return next((kind for each, kind in where if each.key is None or step.get(each.key) is not None), None)
 
 
@@ -359,7 +353,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
     """Return the media type that is meant by the one that a reference step gives.
 
     A media type that some kind serves is meant as it is. Else its case and parameters do not count, and a misspelt one
-    is meant for a kind that can read the output, and any other that ends with ``+json`` is JSON. A step without one whose name goes with a media type of this package
+    is meant for a kind that can read the output. A step without one whose name goes with a media type of this package
     (``sparql_query``) has that one, where the output can be read so. All else stays as it is.
 
     Args:
@@ -385,8 +379,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
         is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
         if is_meant and (parse := kind.parse_for(key[1])) is not None and is_read_by(parse):
             return key[1]
-    is_json = media_type is not None and bare_media_type(media_type).endswith("+json")
-    return known.get("application/json", media_type) if is_json else media_type
+    return media_type
 
 
 def near_media_types(media_type: str) -> list[str]:
