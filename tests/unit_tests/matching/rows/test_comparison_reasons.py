@@ -1,0 +1,193 @@
+"""What the comparison of rows says: reasons, the rows that differ, answers of ASK queries, faults of the reference."""
+
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def term(value: Any) -> dict[str, str]:
+    if isinstance(value, bool | int | float):
+        kind = "boolean" if isinstance(value, bool) else "integer" if isinstance(value, int) else "decimal"
+        return {"type": "literal", "value": str(value).lower(), "datatype": XSD + kind}
+    return {"type": "bnode" if value.startswith("_:") else "literal", "value": value.removeprefix("_:")}
+
+
+def table(names: str, *rows: Any) -> dict[str, Any]:
+    variables = names.split()
+    bindings = [
+        {name: term(cell) for name, cell in zip(variables, row, strict=True) if cell is not None} for row in rows
+    ]
+    return {"head": {"vars": variables}, "results": {"bindings": bindings}}
+
+
+ORDERED = {"ordered": True}
+LONG = "x" * 50 + "middle" + "y" * 50
+REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
+    "a match": (
+        table("n", "a", "b", "c"),
+        table("name", "c", "b", "a"),
+        {},
+        "All 3 rows match (`n` is matched by `name`).",
+    ),
+    "one row": (table("n", "a"), table("n", "a"), {}, "The only row matches."),
+    "rows that differ": (
+        table("name power", ("OSLO T1", 110), ("OSLO T2", None), ("ASKER", 1)),
+        table("n p", ("OSLO T2", None), ("ASKER", 1), ("ALTA", 2)),
+        {},
+        "1 of 3 rows is missing, e.g. (OSLO T1, 110); 1 row too many, e.g. (ALTA, 2); row F1 0.67; "
+        "columns: `name` as `n`, `power` as `p`.",
+    ),
+    "a near miss": (
+        table("name ratedS", ("a", 110), ("b", 200), ("c", 315)),
+        table("name ratedS", ("a", 110), ("b", 200), ("c", 300)),
+        {},
+        "1 of 3 rows is missing, e.g. (c, 315); 1 row too many, e.g. (c, 300); row 3: `ratedS` 300 instead of 315; "
+        "row F1 0.67; columns: `name`, `ratedS`.",
+    ),
+    "no column": (
+        table("sum", (1300,)),
+        table("x", ("Oslo",)),
+        {},
+        "No result column matches `sum`; 1 of 1 row is missing, e.g. (1300).",
+    ),
+    "too few columns": (
+        table("a b", ("x", "y")),
+        table("b", ("x",)),
+        {},
+        "Only 1 column for 2 required; no result column matches `b`; 1 of 1 row is missing, e.g. (x, y); "
+        "1 row too many, e.g. (x, –); row 1: `b` unbound instead of y; columns: `a` as `b`.",
+    ),
+    "a column for two": (
+        table("a b", ("1", "1"), ("2", "2")),
+        table("c", ("1",), ("2",)),
+        {},
+        "Only 1 column for 2 required; no column is left for `b`; 2 of 2 rows are missing, e.g. (1, 1); "
+        "2 rows too many, e.g. (1, –); row 1: `b` unbound instead of 1; columns: `a` as `c`.",
+    ),
+    "the order": (
+        table("a", *"ABCD"),
+        table("b", *"ACBD"),
+        ORDERED,
+        "The rows are the same but in another order, from row 2 on: (C) instead of (B); columns: `a` as `b`.",
+    ),
+    "blank nodes": (
+        table("a b", ("_:1", "x"), ("_:1", "y")),
+        table("a b", ("_:1", "x"), ("_:2", "y")),
+        {},
+        "The rows differ in their blank nodes only: no one-to-one renaming makes them equal, such as those of (_:1, x) "
+        "and (_:1, x); columns: `a`, `b`.",
+    ),
+    "a long text": (
+        table("a", (LONG,)),
+        table("a", ("b\nc",)),
+        {},
+        "1 of 1 row is missing, e.g. (xxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy); "
+        "1 row too many, e.g. (b c); columns: `a`.",
+    ),
+    "no rows": (table("a", "x"), table("a"), {}, "The actual results have no rows, the reference has 1."),
+    "rows for none": (table("a"), table("a", "x", "y"), {}, "The actual results have 2 rows, the reference has none."),
+    "both empty": (table("a"), table("b"), {}, "Both results have no rows."),
+    "no column required": (
+        table("a", "x"),
+        table("b", "y"),
+        {"required_columns": []},
+        "Both results have rows; no column is required.",
+    ),
+    "an absent column": (
+        table("a", "x"),
+        table("a", "x"),
+        {"required_columns": ["a", "b"]},
+        "The reference output in the dataset is at fault: it has no column `b`, which required_columns names.",
+    ),
+    "the same text": (
+        "@prefix : <urn:x> . Prose.",
+        " @prefix : <urn:x> . Prose.\n",
+        {},
+        "Both outputs have the same text.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_the_reason_names_rows_and_columns(name: str) -> None:
+    reference, actual, options, reason = REASONS[name]
+    assert compare_sparql_results(reference, actual, **options).reason == reason
+
+
+@pytest.mark.parametrize("required", ["a", 5, [5], {"a": 1}])
+def test_required_columns_that_are_not_a_list_of_names_are_the_references_fault(required: Any) -> None:
+    found = compare_sparql_results(table("a", "x"), table("a", "x"), required)
+    assert (found.score, found.reason) == (
+        0.0,
+        "The reference output in the dataset is at fault: required_columns is not a list of column names.",
+    )
+
+
+YES, NO = ({"head": {}, "boolean": answer} for answer in (True, False))
+FALSE_OF_JENA: dict[str, Any] = {"head": {"vars": ["__ASK_RETVAL"]}, "results": {"bindings": []}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (YES, YES, 1),
+        (YES, NO, 0),
+        (YES, table("x", (True,)), 1),
+        (YES, table("x", (False,)), 0),
+        (NO, table("x", ("False",)), 1),
+        (YES, table("x", ("Oslo",)), 0),
+        (YES, table("x", (1,)), 0),
+        (YES, table("x", (True,), (True,)), 0),
+        (YES, table("x y", (True, True)), 0),
+        (YES, table("x", (None,)), 0),
+        (YES, table("__ASK_RETVAL", (1,)), 1),
+        (NO, table("__ASK_RETVAL", (0,)), 1),
+        (NO, FALSE_OF_JENA, 1),
+        (YES, FALSE_OF_JENA, 0),
+        (table("_askResult", (1,)), table("ok", (True,)), 1),
+        (NO, table("x"), 0),
+    ],
+)
+def test_an_answer_equals_a_lone_truth_value(one: Any, other: Any, expected: int) -> None:
+    assert compare_sparql_results(one, other).score == compare_sparql_results(other, one).score == expected
+    assert compare_sparql_results(one, other).grade == expected
+
+
+def test_the_rows_that_differ_are_counted_and_the_first_ones_shown() -> None:
+    found = compare_sparql_results(table("a b", ("x", None), ("y", 1)), table("a b", ("y", 1), ("z", 2), ("z", 2)))
+    assert (found.missing_rows, found.extra_rows) == ([("x", None)], [("z", "2")])
+    assert (found.missing_row_count, found.extra_row_count, found.columns) == (1, 1, {"a": "a", "b": "b"})
+    assert (found.row_precision, found.row_recall, found.row_f1) == (0.5, 0.5, 0.5)
+    many = compare_sparql_results(table("a", *[(f"a{at}",) for at in range(50)]), table("a", ("x",)))
+    assert (len(many.missing_rows), many.missing_row_count, many.row_f1) == (20, 50, 0.0)
+
+
+def test_closeness_orders_what_does_not_match_and_grades_order_rows() -> None:
+    reference = table("a b", ("x", 1), ("y", 2), ("z", 3))
+    actual = [
+        table("a b", ("x", 1), ("y", 2)),
+        table("a b", ("x", 1), ("y", 3)),
+        table("a b", ("x", 5), ("q", 6)),
+        table("b", ("q",)),
+    ]
+    found = [compare_sparql_results(reference, each) for each in actual]
+    for values in ([each.closeness for each in found], [each.grade for each in found]):
+        assert values == sorted(values, reverse=True)
+    assert found[0].closeness < 1.0
+    assert found[-1].closeness == found[-1].grade == 0.0
+    near, far = (compare_sparql_results(table("v", (1.5,)), table("w", (number,))) for number in (1.5001, 7.5))
+    assert near.closeness > far.closeness == 0.0
+
+
+def test_nothing_that_is_passed_in_is_changed() -> None:
+    given = [table("a b", ("x", "_:1")), table("b a", ("_:1", "y"))]
+    before = json.dumps(given)
+    found = compare_sparql_results(*given, required_columns=["a", "b"])
+    assert found.reason
+    assert found.grade_reason
+    assert json.dumps(given) == before
