@@ -1,4 +1,4 @@
-"""Comparing SPARQL 1.1 JSON results: rows as tuples, whatever the columns are called."""
+"""Comparing the results of queries: rows as tuples, whatever the columns are called."""
 
 from graphrag_eval_lc.matching.rows.comparison import SparqlComparison, compare_sparql_results
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results

@@ -1,38 +1,53 @@
-"""What two results have in common and what not, for people: the nearest columns, and the rows that differ."""
+"""Why two results match or not, in a sentence for people, and what they are worth if steps are graded.
 
+The formula of the grade is in ``alignment``. A column is trusted as far as chance does not explain what it shares with
+the required one: a query that returns 300 numbers has the one that was asked for, and one that returns true and false
+has the right answer.
+
+- A value has as many bits as its kind has room for: a boolean or a blank node 1, a number 3.3 for each digit, a text 5
+  for each character up to 40, an IRI 40. A column has the bits of its different values; or, next to other columns,
+  those of how its values lie over the rows, if these are more.
+- Rivals are the actual columns with values of the same kind that stand for no required column and were not asked for,
+  less the required columns of this kind that no column stands for.
+- Chance explains the column to (rivals + 1) ÷ 2^bits, 1 at most; without rivals, or if the column has the name of the
+  required one, not at all. The rest is its trust.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import log2
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.rows.closeness import NearNumber, near_number, nearest_columns, overlaps_of
-from graphrag_eval_lc.matching.rows.coded_rows import (
-    BLANK_CODE,
-    UNBOUND_CODE,
-    Budget,
-    DetailedCodes,
-    Row,
-    RowsAs,
-    Rules,
-    SearchCutOff,
-    rows_of,
-)
-from graphrag_eval_lc.matching.rows.encoding import encoding_for, full_encoding
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.row_pairing import rows_left_over
-from graphrag_eval_lc.matching.rows.tables import Table, detailed_rows, encoded_tables
-from graphrag_eval_lc.matching.rows.xsd_numbers import Tolerances
-from graphrag_eval_lc.texts import plural
-
-SHOWN_ROWS: Final = 20
-"""So many of the rows that differ are given."""
+from graphrag_eval_lc.matching.rows.alignment import Alignment
+from graphrag_eval_lc.matching.rows.columns import BlankNodes, Budget, SearchCutOff, bare_name, namesakes
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, Shape, SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
+from graphrag_eval_lc.texts import listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
-"""The texts of a row over the required columns; None where a cell is unbound."""
+"""The texts of a row over the required columns; None if a cell is unbound."""
+
+SHOWN_ROWS: Final = 20
+"""So many of the rows that differ are listed."""
 
 _SHOWN_LENGTH: Final = 60
+_SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
+_NEAR_ROWS: Final = 20
+_MATCHED_ROWS: Final = 200
+_NEAR_CELLS: Final = 2
+"""A row with more cells that differ is another row."""
+
+_NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
+_MOST_BITS: Final = 40.0
+_ENOUGH_BITS: Final = 100.0
+_NEGLIGIBLE: Final = 1e-6
+_SAMPLED: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,205 +71,190 @@ class Diagnosis:
 
 
 def diagnosis_of_match(
-    reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules, *, is_exact: bool
+    reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys
 ) -> Diagnosis:
-    """Describe two results that match by these columns; exact ones match without a tolerance, too."""
-    row_count = reference.row_count
-    renamed = [f"`{mine}` is played by `{other}`" for mine, other in columns.items() if mine != other]
+    """Describe two results that match under some columns."""
+    renamed = [f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found]
+    if len(renamed) > _SHOWN_COLUMNS:
+        renamed[_SHOWN_COLUMNS:] = ["…"]
     names = f" ({'; '.join(renamed)})" if renamed else ""
-    rows = "The only row matches" if row_count == 1 else f"All {row_count} rows match"
-    near = None if is_exact else _near_number_of_match(reference, actual, columns, rules)
-    about_near = "" if near is None else f"; {_about_near(near)}, which is within the tolerance"
-    return Diagnosis(f"{rows}{names}{about_near}.", columns, row_precision=1.0, row_recall=1.0)
-
-
-def with_notes(diagnosis: Diagnosis, reference: SparqlResults, actual: SparqlResults) -> Diagnosis:
-    """Add to the reason from which form and with which allowances the results were read."""
-    added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
-    added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
-    return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}.{_forms_text(reference, actual)}")
-
-
-def _forms_text(reference: SparqlResults, actual: SparqlResults) -> str:
-    """Say from which forms the results were read, where these are not SPARQL JSON."""
-    if reference.form == actual.form:
-        return "" if actual.form == SPARQL_JSON else f" Both were read from {actual.form}."
-    if reference.form == SPARQL_JSON:
-        return f" It was read from {actual.form}."
-    other = "" if actual.form == SPARQL_JSON else f", the output from {actual.form}"
-    return f" The reference was read from {reference.form}{other}."
+    rows = "The only row matches" if reference.row_count == 1 else f"All {reference.row_count} rows match"
+    near = _near_number_of_match(reference, actual, columns, keys)
+    about = f"; {near}, which is within the tolerance" if near else ""
+    return Diagnosis(f"{rows}{names}{about}.", dict(columns), row_precision=1.0, row_recall=1.0)
 
 
 def _near_number_of_match(
-    reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules
-) -> NearNumber | None:
-    """Compare the results again without a tolerance to find numbers that needed it."""
-    matched = SparqlResults({name: actual.columns[name] for name in columns.values()}, actual.row_count)
-    encoding = full_encoding(reference, matched, list(columns), rules._replace(rows_as="bag", tolerances=Tolerances()))
-    mine, others = encoded_tables(reference, matched, list(columns), encoding, all_columns=True)
-    rows, other_rows = list(rows_of(mine.columns)), list(rows_of(others.columns))
-    if rules.rows_as == "list":
-        unlike = [at for at, (row, other) in enumerate(zip(rows, other_rows, strict=True)) if row != other]
-        return next(filter(None, (_near_number(mine, others, [at], [at]) for at in unlike[:SHOWN_ROWS])), None)
-    return _near_number(mine, others, *_unlike_rows(rows, other_rows, rules.rows_as))
+    reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys
+) -> str | None:
+    """Return what is to be said of the first number that is within the tolerance of the reference's."""
+    row_of: dict[tuple[int, ...], int] = {}
+    for at, row in enumerate(zip(*(keys.reference(name).keys for name in columns), strict=True)):
+        row_of.setdefault(row, at)
+    rows = zip(*(keys.actual(name).keys for name in columns.values()), strict=True)
+    for other, row in enumerate(islice(rows, _MATCHED_ROWS)):
+        for name, found in columns.items():
+            at = row_of.get(row)
+            if at is not None and reference.columns[name].texts[at] != actual.columns[found].texts[other]:
+                note = keys.note(name, at, found, other)
+                if note:
+                    return note
+    return None
 
 
-def _near_number(
-    mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], mapping: dict[int, int] | None = None
-) -> NearNumber | None:
-    # A part that one side never has is no number there.
-    places = [
-        (at, found, path)
-        for at in range(len(mine.names))
-        for found in [at if mapping is None else mapping[at]]
-        for path in mine.detailed_columns[at]
-        if path in others.detailed_columns[found]
-    ]
-    return near_number(
-        [mine.term_columns[at].with_parts[path] for at, _, path in places],
-        [others.term_columns[found].with_parts[path] for _, found, path in places],
-        missing[:SHOWN_ROWS],
-        extra,
-        [mine.detailed_columns[at][path] for at, _, path in places],
-        [others.detailed_columns[found][path] for _, found, path in places],
-    )
+class Mismatch:
+    """Two results that do not match, or of which that is not known, under the nearest columns.
 
-
-def diagnosis_of_mismatch(
-    reference_results: SparqlResults,
-    actual_results: SparqlResults,
-    required: Sequence[str],
-    rules: Rules,
-    cut_off: str | None,
-) -> Diagnosis:
-    """Describe two results that do not match, of at least one row and required column; or whose search was cut off."""
-    encoding = encoding_for(reference_results, actual_results, required, rules)
-    reference, actual = encoded_tables(reference_results, actual_results, required, encoding, all_columns=True)
-    mapping = nearest_columns(reference, actual, overlaps_of(reference, actual))
-    columns = {reference.names[at]: actual.names[found] for at, found in mapping.items()}
-    positions = [mapping.get(at) for at in range(len(reference.names))]
-    unbound = [UNBOUND_CODE] * actual_results.row_count
-    mine = list(rows_of(reference.columns))
-    others = list(rows_of([unbound if at is None else actual.columns[at] for at in positions]))
-    unlike = UnlikeRows(
-        *_unlike_rows(mine, others, rules.rows_as), *(_row_total(rows, rules.rows_as) for rows in (mine, others))
-    )
-    is_complete = len(columns) == len(reference.names)
-    if is_complete and reference.needs_details:
-        unlike = _unlike_in_detail(reference, actual, mapping, rules.rows_as, encoding.details) or unlike
-    missing, extra, total, actual_total = unlike
-    found_columns = [None if at is None else actual.term_columns[at] for at in positions]
-    is_undecided = cut_off is not None
-    has_faults = bool(actual_results.faults)
-    parts = [_about_columns(reference, actual, columns, has_faults=has_faults, is_undecided=is_undecided)]
-    parts += map(actual_results.fault_of, list(actual_results.faults)[:_SHOWN_FAULTS])
-    if missing:
-        example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
-        are_missing = f"{plural(len(missing), 'is', 'are')} missing"
-        parts.append(f"{len(missing)} of {_counted(total, 'row')} {are_missing}, e.g. {example}")
-    if extra and is_complete:
-        example = _in_brackets(_shown_row(found_columns, extra[0]))
-        parts.append(f"{_counted(len(extra), 'row')} too many, e.g. {example}")
-    if is_complete and missing and extra:
-        near = _near_number(reference, actual, missing, extra, mapping)
-        parts.append(None if near is None else _about_near(near))
-    if not missing and not extra and (is_complete or is_undecided):
-        about = _about_equal_rows(
-            mine,
-            others,
-            rules.rows_as,
-            has_blank_nodes=reference.has_blank_nodes,
-            has_near_numbers=not encoding.inexact.isdisjoint(chain.from_iterable(mine)),
-        )
-        parts.append(_about_undecided_rows(mine, others, rules.rows_as) if is_undecided else about)
-    diagnosis = Diagnosis(
-        "",
-        columns,
-        tuple(_shown_row(reference.term_columns, at) for at in missing[:SHOWN_ROWS]),
-        tuple(_shown_row(found_columns, at) for at in extra[:SHOWN_ROWS]),
-        len(missing),
-        len(extra),
-        row_precision=1 - len(extra) / actual_total,
-        row_recall=1 - len(missing) / total,
-    )
-    if (missing or extra) and diagnosis.row_precision + diagnosis.row_recall:
-        parts.append(f"row F1 {diagnosis.row_f1:.2f}")
-    text = "; ".join(filter(None, parts))
-    if is_undecided:
-        text = (
-            f"undecided: {cut_off}, before it could tell whether the actual results hold the required rows; under the "
-            f"columns that come nearest {text}"
-        )
-    return replace(diagnosis, reason=f"{text[0].upper()}{text[1:]}.")
-
-
-class UnlikeRows(NamedTuple):
-    """The positions of the rows that the other side lacks, and how many rows count, on either side."""
-
-    missing: list[int]
-    extra: list[int]
-    total: int
-    actual_total: int
-
-
-def _unlike_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> tuple[list[int], list[int]]:
-    """Return the positions of the rows that the other side lacks, on either side."""
-    if rows_as == "set":
-        missing, extra = Counter(set(mine).difference(others)), Counter(set(others).difference(mine))
-    else:
-        missing, extra = Counter(mine), Counter(others)
-        missing, extra = missing - extra, extra - missing
-    return _first_positions(mine, missing), _first_positions(others, extra)
-
-
-def _unlike_in_detail(
-    reference: Table, actual: Table, mapping: dict[int, int], rows_as: RowsAs, codes: DetailedCodes
-) -> UnlikeRows | None:
-    """Find the rows that lack a partner when inexact cells are compared, and blank nodes are all alike.
-
-    Returns:
-        The rows; None where that takes too many steps.
+    Args:
+        reference: The expected results.
+        actual: The actual ones.
+        columns: For each required column the nearest actual one, or None.
+        aligned: The rows under these columns.
+        keys: The keys of their cells.
+        rows_as: How rows count.
+        cut_off: Why the search ended before it could tell; None if they do not match.
     """
-    details, other_details = detailed_rows(reference, actual, [mapping[at] for at in range(len(mapping))])
-    for rows in (details, other_details):
-        rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
-    budget = Budget(max(len(details), len(other_details)))
-    counted: RowsAs = "set" if rows_as == "set" else "bag"
-    try:
-        alone = rows_left_over(details, other_details, counted, codes, budget)
-        others_alone = rows_left_over(other_details, details, counted, codes, budget)
-    except SearchCutOff:
-        return None
-    return UnlikeRows(
-        _first_positions(details, alone),
-        _first_positions(other_details, others_alone),
-        _row_total(details, counted),
-        _row_total(other_details, counted),
-    )
+
+    def __init__(
+        self,
+        reference: SparqlResults,
+        actual: SparqlResults,
+        columns: Mapping[str, str | None],
+        aligned: Alignment,
+        keys: Keys,
+        rows_as: RowsAs,
+        cut_off: str | None,
+    ) -> None:
+        self._actual, self._columns, self._aligned, self._keys = actual, columns, aligned, keys
+        self._rows_as, self._cut_off = rows_as, cut_off
+        self._mine = [reference.columns[name] for name in columns]
+        self._others = [None if found is None else actual.columns[found] for found in columns.values()]
+
+    def diagnosis(self) -> Diagnosis:
+        """Describe them."""
+        aligned, missing, extra = self._aligned, self._aligned.missing, self._aligned.extra
+        mapped = {name: found for name, found in self._columns.items() if found is not None}
+        parts = [*self._about_columns(), *map(self._actual.fault_of, list(self._actual.faults)[:_SHOWN_FAULTS])]
+        if missing:
+            of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
+            are_missing = f"{plural(len(missing), 'is', 'are')} missing"
+            parts.append(f"{of_rows} {are_missing}, e.g. {_in_brackets(self._mine, missing[0])}")
+        if extra and mapped:
+            rows = f"{len(extra)} {plural(len(extra), 'row')} too many"
+            parts.append(f"{rows}, e.g. {_in_brackets(self._others, extra[0])}")
+        if missing and extra:
+            parts += self._about_near_rows()
+        if not missing and not extra:
+            parts.append(self._about_equal_rows())
+        precision, recall = 1 - len(extra) / aligned.actual_total, 1 - len(missing) / aligned.total
+        if (missing or extra) and precision + recall:
+            parts.append(f"row F1 {2 * precision * recall / (precision + recall):.2f}")
+        if mapped:
+            names = [f"`{name}`" if name == found else f"`{name}` as `{found}`" for name, found in mapped.items()]
+            parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
+        text = "; ".join(parts)
+        if self._cut_off is not None:
+            text = (
+                f"undecided: {self._cut_off}, before it could tell whether the actual results hold the required rows; "
+                f"under the columns that come nearest {text}"
+            )
+        return Diagnosis(
+            f"{text[0].upper()}{text[1:]}.",
+            mapped,
+            tuple(_shown_row(self._mine, at) for at in missing[:SHOWN_ROWS]),
+            tuple(_shown_row(self._others, at) for at in extra[:SHOWN_ROWS]),
+            len(missing),
+            len(extra),
+            precision,
+            recall,
+        )
+
+    def _about_columns(self) -> Iterator[str]:
+        absent = [name for name, found in self._columns.items() if found is None]
+        count = len(self._actual.columns)
+        if count < len(self._columns):
+            readable = " that can be read" if self._actual.faults else ""
+            yield f"only {count} {plural(count, 'column')}{readable} for {len(self._columns)} required"
+        # The only column that has its values may be nearer to another required one.
+        known = {key for name in self._actual.columns if absent for key in self._keys.actual(name).keys}
+        taken = [name for name in absent if self._cut_off or not known.isdisjoint(self._keys.reference(name).keys)]
+        if len(taken) < len(absent):
+            yield f"no result column matches {', '.join(f'`{name}`' for name in absent if name not in taken)}"
+        if taken:
+            yield f"no column is left for {', '.join(f'`{name}`' for name in taken)}"
+
+    def _about_near_rows(self) -> Iterator[str]:
+        """Say which cells differ in the first missing row that has a near one among those too many."""
+        aligned = self._aligned
+        near = {pair.reference: pair for pair in reversed(aligned.pairs)}
+        place_of = {aligned.actual_rows[at]: at for at in reversed(aligned.extra)}
+        for at in aligned.missing:
+            pair = near.get(aligned.rows[at])
+            if pair is not None and len(self._mine) - len(pair.columns) <= _NEAR_CELLS:
+                yield self._about_cells(at, place_of[pair.actual])
+                return
+        for at in aligned.missing[:_NEAR_ROWS]:
+            for other in aligned.extra[:_NEAR_ROWS]:
+                if all(found and self._keys.note(name, at, found, other) for name, found in self._unlike(at, other)):
+                    yield self._about_cells(at, other)
+                    return
+
+    def _unlike(self, at: int, other: int) -> list[tuple[str, str | None]]:
+        """Return the columns in which two rows differ."""
+        cells = zip(self._columns.items(), self._aligned.rows[at], self._aligned.actual_rows[other], strict=True)
+        return [names for names, key, other_key in cells if key != other_key]
+
+    def _about_cells(self, at: int, other: int) -> str:
+        parts = []
+        columns = dict(zip(self._columns, zip(self._mine, self._others, strict=True), strict=True))
+        for name, found in self._unlike(at, other):
+            note = None if found is None else self._keys.note(name, at, found, other)
+            column, other_column = columns[name]
+            expected, actual = _shown_text(column, at) or "unbound", _shown_text(other_column, other) or "unbound"
+            parts.append(f"`{name}` {note or f'{actual} instead of {expected}'}")
+        return f"row {at + 1}: {', '.join(parts)}"
+
+    def _about_equal_rows(self) -> str:
+        """Say why rows that are the same but for their blank nodes do not match, or are in another order."""
+        aligned, mine, others = self._aligned, self._mine, self._others
+        if self._rows_as == "list" and aligned.rows != aligned.actual_rows:
+            rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
+            first = next(at for at, (row, other) in rows if row != other)
+            cells = f"{_in_brackets(others, first)} instead of {_in_brackets(mine, first)}"
+            return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
+        if self._cut_off:
+            return "the rows are the same but for their blank nodes; whether these can be renamed one to one is open"
+        text = "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
+        columns = [self._keys.reference(name) for name in self._columns]
+        other_columns = [self._keys.actual(found) for found in self._columns.values() if found is not None]
+        try:
+            sides = BlankNodes(columns, other_columns, self._rows_as, Budget()).coloured_rows()
+        except SearchCutOff:
+            return text
+        places = [
+            next((at for at, row in enumerate(rows) if row not in known), None)
+            for rows, known in zip(sides, map(set, reversed(sides)), strict=True)
+        ]
+        if places[0] is None or places[1] is None:
+            return text
+        return f"{text}, such as those of {_in_brackets(mine, places[0])} and {_in_brackets(others, places[1])}"
 
 
-def _first_positions(rows: list[Row], wanted: Counter[Row]) -> list[int]:
-    """Return the first positions of some rows, of each as many as are wanted."""
-    left = dict(wanted)
-    positions = []
-    for at, row in enumerate(rows) if left else ():
-        if left.get(row):
-            left[row] -= 1
-            positions.append(at)
-    return positions
-
-
-def _row_total(rows: Sequence[Row], rows_as: RowsAs) -> int:
-    return len(set(rows)) if rows_as == "set" else len(rows)
+def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:
+    cells = ("–" if column is None else _shown_text(column, at) or "unbound" for column in columns)
+    return f"({', '.join(cells)})"
 
 
 def _shown_row(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
-    return tuple(None if column is None else _without_middle(column.readable(at)) for column in columns)
+    return tuple(_shown_text(column, at) for column in columns)
 
 
-def _without_middle(text: str | None) -> str | None:
-    """Return a text on one line, without its middle where it is long."""
-    if text is None or (len(text) <= _SHOWN_LENGTH and text.isprintable()):
+def _shown_text(column: TermColumn | None, at: int) -> str | None:
+    """Return the text of a cell on one line, without its middle if it is long; None if it is unbound."""
+    text = None if column is None else column.readable(at)
+    if text is None:
+        return None
+    if len(text) <= _SHOWN_LENGTH and text.isprintable():
         return text
     line = " ".join(text[:1_000].split())
     if len(line) <= _SHOWN_LENGTH and len(text) <= 1_000:
@@ -262,70 +262,204 @@ def _without_middle(text: str | None) -> str | None:
     return f"{line[:20]}…{text[-(_SHOWN_LENGTH - 21) :]}"
 
 
-def _about_columns(
-    reference: Table, actual: Table, columns: dict[str, str], *, has_faults: bool, is_undecided: bool
-) -> str | None:
-    absent = [at for at, name in enumerate(reference.names) if name not in columns]
-    if not absent:
-        return None
-    known = set(actual.contents)
-    # A column of the same contents may play it; that is only known not to be where another plays that one's part.
-    unlike = [f"`{reference.names[at]}`" for at in absent if reference.contents[at] not in known]
-    alike = [f"`{reference.names[at]}`" for at in absent if reference.contents[at] in known]
-    parts = [f"no column plays {', '.join(unlike)}"] if unlike and not is_undecided else []
-    if alike or (unlike and is_undecided):
-        parts.append(f"no column is left for {', '.join(alike if not is_undecided else unlike + alike)}")
-    if len(actual.names) < len(reference.names):
-        readable = " that can be read" if has_faults else ""
-        found = f"only {_counted(len(actual.names), 'column')}{readable} for {len(reference.names)} required"
-        parts.insert(0, found)
-    return "; ".join(parts)
+def notes_on(reference: SparqlResults, actual: SparqlResults, reason: str) -> str:
+    """Add to a reason from which form and with which allowances the results were read."""
+    added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
+    added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
+    forms = ""
+    if reference.form == actual.form:
+        forms = "" if actual.form == SPARQL_JSON else f" Both were read from {actual.form}."
+    elif reference.form == SPARQL_JSON:
+        forms = f" It was read from {actual.form}."
+    else:
+        other = "" if actual.form == SPARQL_JSON else f", the output from {actual.form}"
+        forms = f" The reference was read from {reference.form}{other}."
+    return f"{reason.removesuffix('.')}{added}.{forms}"
 
 
-def _about_near(number: NearNumber) -> str:
-    mantissa, exponent = f"{number.difference:.0e}".split("e")
-    texts = f"{_without_middle(number.found)} instead of {_without_middle(number.expected)}"
-    return f"{texts} differs by {mantissa}e{int(exponent)} of its value"
+class Grade(NamedTuple):
+    """What a step is worth, 0 to 1, and a sentence on what that consists of."""
+
+    value: float
+    reason: str
 
 
-def _about_equal_rows(
-    mine: list[Row], others: list[Row], rows_as: RowsAs, *, has_blank_nodes: bool, has_near_numbers: bool
-) -> str:
-    """Say why rows of equal codes do not match, which is known for all columns that could stand for the required."""
-    if rows_as == "list" and mine != others:
-        return _about_order(mine, others)
-    if has_blank_nodes:
-        if has_near_numbers:
-            return (
-                "no one-to-one renaming of the blank nodes makes the rows equal, of which some numbers are near others"
-            )
-        return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
-    if rows_as == "list":
-        return (
-            "the rows are not equal one by one: some numbers are within the tolerance of others but not of each other"
-        )
-    return "the rows cannot be paired off: some numbers are within the tolerance of others but not of each other"
+def _shown(number: float) -> str:
+    text = f"{number:.2f}"
+    return "nearly 0" if text == "0.00" and number else "nearly 1" if text == "1.00" and number < 1 else text
 
 
-def _about_undecided_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> str:
-    """Say what is known of rows of equal codes where the search ended before it could tell."""
-    if rows_as == "list" and mine != others:
-        return _about_order(mine, others)
-    if any(BLANK_CODE in row for row in mine):
-        return (
-            "the rows are the same but for their blank nodes; whether a one-to-one renaming makes these equal is open"
-        )
-    return "each row has rows with nearly the same numbers; whether all can be paired off within the tolerance is open"
+def grade_of_rows(
+    reference: SparqlResults,
+    actual: SparqlResults,
+    columns: Mapping[str, str | None],
+    aligned: Alignment,
+    *,
+    is_match: bool,
+) -> Grade:
+    """Return what two results are worth under some columns.
+
+    Args:
+        reference: The expected results.
+        actual: The actual ones.
+        columns: For each required column the actual one that stands for it, or None.
+        aligned: Their rows under these columns.
+        is_match: Whether they match. If not, the grade is below 1, even if it cannot be seen which cell differs.
+    """
+    surplus = _surplus(reference, actual, columns)
+    trusts = _trusts(reference, actual, columns, surplus, aligned) if surplus else [1.0] * len(columns)
+    shared = sum(map(float.__mul__, aligned.shared, trusts))
+    if not is_match and aligned.are_equal:
+        shared = max(0.0, shared - 0.5)
+    if not shared:
+        return Grade(0.0, "Worth 0: no cell of the required columns fits.")
+    absent = [name for name, found in columns.items() if found is None]
+    required = aligned.total * len(columns)
+    there = aligned.actual_total * (len(columns) - len(absent) + len(surplus))
+    value = min(1.0, 2 * shared / (required + there)) * aligned.order
+    about = [f"recall {_shown(shared / required)} and precision {_shown(shared / there)} of the cells"]
+    if aligned.order < 1.0:
+        about.append(f"{_shown(aligned.order)} of the pairs of rows are in the right order")
+    if absent:
+        about.append(f"no value of {_listed(absent)} fits")
+    about += _about_surplus(
+        [name for name in surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
+    )
+    doubted = [name for name, trust in zip(columns, trusts, strict=True) if trust < 0.995]
+    if doubted:
+        about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
+    return Grade(value, f"Worth {_shown(value)}: {'; '.join(about)}.")
 
 
-def _about_order(mine: list[Row], others: list[Row]) -> str:
-    first = next(at for at, (row, other) in enumerate(zip(mine, others, strict=True), 1) if row != other)
-    return f"the rows are the same but in another order, from row {first} on"
+def _listed(names: Sequence[str]) -> str:
+    return listed([f"`{name}`" for name in names])
 
 
-def _in_brackets(row: ShownRow) -> str:
-    return f"({', '.join('unbound' if text is None else text for text in row)})"
+def _about_surplus(surplus: Sequence[str]) -> list[str]:
+    more = ", …" if len(surplus) > _SHOWN_COLUMNS else ""
+    names = f"{_listed(surplus[:_SHOWN_COLUMNS])}{more}"
+    return [f"nobody asked for {len(surplus)} {plural(len(surplus), 'column')}: {names}"] if surplus else []
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {plural(count, noun)}"
+def _surplus(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
+    """Return the actual columns that stand for no required one and that nobody asked for.
+
+    A column was asked for that has the name of a column of the reference, or of which at least half the different
+    values are those of one, each of which asks for one column.
+    """
+    taken = set(columns.values())
+    left = [name for name in actual.variables if name not in taken]
+    optional = [name for name in reference.variables if name not in columns]
+    same = namesakes(optional, left)
+    left = [name for name in left if name not in same.values()]
+    for name in optional if left else ():
+        if name in same or name not in reference.columns:
+            continue
+        mine = _plain_values(reference.columns[name])
+        shares = {
+            other: len(mine & found) / len(found)
+            for other in left
+            if other in actual.columns and (found := _plain_values(actual.columns[other]))
+        }
+        best = max(shares, key=shares.__getitem__, default=None)
+        if best is not None and shares[best] >= 0.5:
+            left.remove(best)
+    return left
+
+
+def _plain_values(column: TermColumn) -> frozenset[object]:
+    def value(text: str) -> object:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    return frozenset(map(value, set(column.texts)))
+
+
+def _trusts(
+    reference: SparqlResults,
+    actual: SparqlResults,
+    columns: Mapping[str, str | None],
+    surplus: Sequence[str],
+    aligned: Alignment,
+) -> list[float]:
+    """Return how far each column is trusted; 0 to 1."""
+    others = [_kinds(actual.columns[name]) for name in surplus if name in actual.columns]
+    absent = [_kinds(reference.columns[name]) for name, found in columns.items() if found is None]
+    bare_names = Counter(map(bare_name, actual.variables))
+    trusts = []
+    for at, (name, found) in enumerate(columns.items()):
+        trusts.append(1.0)
+        has_its_name = found is not None and bare_name(name) == bare_name(found)
+        if found is None or name == found.lstrip("?$") or (has_its_name and bare_names[bare_name(name)] == 1):
+            continue
+        column = reference.columns[name]
+        kinds = _kinds(column)
+        rivals = sum(not kinds.isdisjoint(each) for each in others) - sum(not kinds.isdisjoint(each) for each in absent)
+        if rivals > 0:
+            bits = _bits(column, aligned, at, is_alone=len(columns) == 1)
+            chance = (rivals + 1) * 2.0**-bits
+            trusts[-1] = 1.0 - min(1.0, chance) if chance > _NEGLIGIBLE else 1.0
+    return trusts
+
+
+def _kinds(column: TermColumn) -> frozenset[str]:
+    """Return the kinds of values in a column, of the first different ones."""
+    cells = {text: row for row, text in reversed(list(enumerate(column.texts[:_SAMPLED])))}
+    return frozenset(_kind_and_bits(text, column.shape(row))[0] for text, row in cells.items()) - {""}
+
+
+def _bits(column: TermColumn, aligned: Alignment, at: int, *, is_alone: bool) -> float:
+    """Return the bits of what is shared of a column; once they are enough, not all of them."""
+    shared = aligned.shared_keys(at)
+    row_of = {row[at]: place for place, row in enumerate(aligned.rows)}
+    rows = shared.total()
+    by_values = by_rows = 0.0
+    for key, times in shared.items():
+        by_values += _kind_and_bits(column.texts[row_of[key]], column.shape(row_of[key]))[1]
+        by_rows += times * log2(rows / times)
+        if by_values > _ENOUGH_BITS:
+            break
+    return min(_ENOUGH_BITS, by_values if is_alone else max(by_values, by_rows))
+
+
+def _kind_and_bits(text: str, shape: Shape) -> tuple[str, float]:
+    """Return the kind of value that a cell is, as a guess would have to be, and its bits."""
+    kind, datatype, _ = shape
+    if kind in ("", "bnode"):
+        return kind, 1.0
+    if datatype == XSD_BOOLEAN or text in ("true", "false"):
+        return "boolean", 1.0
+    match = _NUMBER.fullmatch(text)
+    if match is not None and (digits := match[1].strip(".")):
+        digits = (digits.rstrip("0") if "." in digits else digits).replace(".", "").lstrip("0")
+        return "number", min(_MOST_BITS, log2(10) * max(1, len(digits)))
+    if kind == "uri" or _IRI.fullmatch(text):
+        return "iri", _MOST_BITS
+    return "text", max(1.0, min(_MOST_BITS, 5.0 * len(text)))
+
+
+def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], score: float) -> Grade:
+    """Return the grade of results of which one has no rows, or of which no column is required.
+
+    If both are empty, what is left to compare is the names of the columns, or at least their number.
+    """
+    if reference.row_count or actual.row_count:
+        return Grade(score, f"Worth {score:.0f}: {'there are rows' if score else 'one side has no rows'}.")
+    wanted = list(required) or list(reference.variables)
+    found = namesakes(wanted, actual.variables)
+    sizes = (len(wanted), len(reference.variables))
+    about, value = ["with the names of the required columns"], 1.0
+    if len(found) == len(wanted) and (wanted or not reference.is_headless or not actual.variables):
+        surplus = _surplus(reference, actual, found)
+        value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
+        about += _about_surplus(surplus)
+    elif actual.is_headless or reference.is_headless:
+        about, value = ["and nothing names the columns of one"], 0.5
+    elif len(actual.variables) in sizes or not required:
+        about, value = ["and the columns have other names"], 0.5
+    else:
+        about, value = ["and have other columns"], 0.0
+    text = "; ".join([" ".join(["both results are empty,", about[0]]), *about[1:]])
+    return Grade(value, f"Worth {value:.2f}: {text}; an empty reference tells little of a query.")

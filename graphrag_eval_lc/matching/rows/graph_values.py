@@ -1,22 +1,22 @@
-"""Values of property graphs that stand in cells: nodes, relationships, paths, points, lists and maps, in any form.
+"""Reads values of property graphs, whatever store or driver wrote them, and writes them for people.
 
-Stores and their drivers write the same node in many ways. Here each of them becomes one of a few types, without the ids
-that the store gave it; what a form does not tell (the driver's ``data()`` has no labels) is None.
+``GraphReader`` reads nodes, relationships, paths, points, lists and maps from JSON values and from what
+``python_repr`` returns; ``value_of_text`` reads those that a text writes. The ids of the store only join relationships
+with their ends. ``graph_keys`` has the keys by which values are compared.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence, Set
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, TypeAlias, get_args
-from uuid import UUID
+from itertools import islice
+from typing import Any, Final, TypeAlias
 
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.graph_times import duration_text, point_from
-from graphrag_eval_lc.matching.rows.python_calls import duration_of
-from graphrag_eval_lc.matching.rows.terms import Term
-from graphrag_eval_lc.matching.rows.xsd_numbers import XSD
+from graphrag_eval_lc.matching.rows.python_repr import duration_text, python_value, without_single_lists
+from graphrag_eval_lc.matching.rows.results import Shape, Term, Triple
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -24,12 +24,7 @@ GraphValue: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node.
-
-    Attributes:
-        labels: Its labels in the order of their names; empty for none.
-        properties: Those that are not null.
-    """
+    """A node: its labels in the order of their names, and its properties that are not null."""
 
     labels: tuple[str, ...]
     properties: dict[str, GraphValue]
@@ -37,13 +32,7 @@ class Node:
 
 @dataclass(slots=True)
 class Relationship:
-    """A relationship.
-
-    Attributes:
-        type: Its type; None where the form does not tell.
-        properties: Those that are not null; None where the form does not tell.
-        ends: Its start and end; None where nothing but their ids is known.
-    """
+    """A relationship; type, properties and ends are None where the form does not say them."""
 
     type: str | None
     properties: dict[str, GraphValue] | None
@@ -52,13 +41,7 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path.
-
-    Attributes:
-        parts: Nodes and relationships in turns, beginning and ending with a node; just these two where the form leaves
-            out what is between them.
-        length: The number of relationships.
-    """
+    """A path: nodes and relationships in turns, or its first and last node only, and its number of relationships."""
 
     parts: tuple[GraphValue, ...]
     length: int
@@ -71,12 +54,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point in space.
-
-    Attributes:
-        srid: The number of its coordinate reference system; None where the form does not tell.
-        coordinates: Two or three numbers: x or longitude first.
-    """
+    """A point: the number of its reference system, if the form says it, and its coordinates, x or longitude first."""
 
     srid: int | None
     coordinates: tuple[float, ...]
@@ -85,29 +63,84 @@ class Point:
 STRUCTURES: Final = (dict, list, Node, Relationship, Path, Point)
 """The types of all values that have parts."""
 
-_Scalar: TypeAlias = str | int | float | Decimal | None
-_SCALARS: Final = get_args(_Scalar)
-_DEEPEST: Final = 60
 MOST_VALUES: Final = 5_000_000
 """A table may hold so many values inside its cells."""
 
-_IDS: Final = frozenset({"element_id", "elementId", "identity", "id"})
-_NODE_KEYS: Final = _IDS | {"labels", "properties", "type"}
-_ENDS: Final = ("start", "end")
-_END_IDS: Final = frozenset(
-    {"startNodeElementId", "endNodeElementId", "start_id", "end_id", "startNode", "endNode", *_ENDS}
-)
-_NODE_IDS: Final = ("elementId", "element_id", "identity", "id")
-_START_IDS: Final = ("startNodeElementId", "start_id", "start")
-_LAST_IDS: Final = ("endNodeElementId", "end_id", "end")
-_RELATIONSHIP_KEYS: Final = _IDS | _END_IDS | {"type", "label", "properties"}
-_AGE_VERTEX: Final = frozenset({"id", "label", "properties"})
+_DEEPEST: Final = 60
+_READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
+_FIELDS: Final = {
+    "id": "elementid identity id",
+    "labels": "labels",
+    "label": "label",
+    "type": "type",
+    "properties": "properties props",
+    "start": "startnodeelementid startelementid startid startnode start outv srcnode",
+    "end": "endnodeelementid endelementid endid endnode end inv destnode",
+    "other": "entitytype outvlabel invlabel",
+}
+"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Gremlin, Neptune and FalkorDB."""
+
+_FIELD_OF: Final = {key: field for field, keys in _FIELDS.items() for key in keys.split()}
+_GREMLIN: Final = ("g:Vertex", "g:Edge")
 _CRS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
 _POINT_KEYS: Final = frozenset({"srid", "crs", "x", "y", "z", "longitude", "latitude", "height"})
 
 
+def _entity_in(raw: Any) -> dict[str, Any] | None:
+    """Return the fields of the node (which has labels) or relationship that an object is; None if it is neither."""
+    if not isinstance(raw, Mapping):
+        return None
+    kind, inner = raw.get("$type", raw.get("@type")), raw.get("_value", raw.get("@value"))
+    if kind in ("Node", "Relationship", *_GREMLIN) and isinstance(inner, Mapping):
+        raw = inner
+    fields: dict[str, Any] = {}
+    for key, value in raw.items():
+        field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
+        if field is None:
+            return None
+        if value is not None and (field not in fields or isinstance(value, Mapping)):
+            fields[field] = value
+    labels, label, name = fields.get("labels"), fields.get("label"), fields.get("type")
+    if kind in _GREMLIN or name in ("vertex", "edge"):
+        fields.setdefault("properties", {})
+    if not isinstance(fields.get("properties"), Mapping):
+        return None
+    is_vertex = name == "vertex" or kind == "g:Vertex" or fields.keys() == {"id", "label", "properties"}
+    if labels is None and isinstance(label, str) and is_vertex:
+        return fields | {"labels": [label]}
+    if isinstance(labels, list | tuple | Set) and name in (None, "node"):
+        return fields
+    is_relationship = {"id", "start", "end"} & fields.keys() and isinstance(label or name, str)
+    return fields if labels is None and (is_relationship or kind == "Relationship") else None
+
+
+def _ladybug_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
+    """Return the fields of a node or relationship of ladybug or kuzu, whose own keys have an underscore."""
+    own = {str(key).upper(): each for key, each in raw.items() if str(key).startswith("_")}
+    label = own.get("_LABEL")
+    if not isinstance(label, str) or not (isinstance(own.get("_ID"), Mapping) or "_SRC" in own):
+        return None
+    names = ("_ID", "_LABEL", "_SRC", "_DST")
+    properties = {key: each for key, each in raw.items() if str(key).upper() not in names}
+    if "_SRC" in own and "_DST" in own:
+        return {"type": label, "properties": properties, "start": own["_SRC"], "end": own["_DST"]}
+    return {"labels": [label], "properties": properties, "id": own.get("_ID")}
+
+
+def is_entity(raw: Any) -> bool:
+    """Return whether a value is itself a node, relationship, path or point, and so not a row with columns.
+
+    Example:
+        >>> is_entity({"elementId": "4:a:0", "labels": ["City"], "properties": {}}), is_entity({"name": "Oslo"})
+        (True, False)
+    """
+    if isinstance(raw, dict):
+        return raw.keys() == {"$type", "_value"} or raw.get("@type") in _GREMLIN or _entity_in(raw) is not None
+    return type(raw).__module__ == "neo4j.graph"
+
+
 class GraphReader:
-    """Reads values, of one table together at most ``MOST_VALUES``."""
+    """Reads the values of one table, together at most ``MOST_VALUES``."""
 
     def __init__(self) -> None:
         self._left = MOST_VALUES
@@ -115,28 +148,18 @@ class GraphReader:
         self._loose: list[tuple[Relationship, str, str]] = []
 
     def join_ends(self) -> None:
-        """Give relationships that tell their ends by ids the nodes that have been read with these ids."""
+        """Give relationships whose ends are ids the nodes with these ids, if the table has them."""
         for relationship, start, end in self._loose:
             if start in self._nodes and end in self._nodes:
                 relationship.ends = self._nodes[start], self._nodes[end]
         self._loose.clear()
 
-    def _with_id(self, node: Node, own_id: Any) -> Node:
-        if own_id is not None:
-            self._nodes[repr(own_id)] = node
-        return node
-
-    def _with_end_ids(self, relationship: Relationship, start: Any, end: Any) -> Relationship:
-        if relationship.ends is None and start is not None and end is not None:
-            self._loose.append((relationship, repr(start), repr(end)))
-        return relationship
-
     def read(self, raw: Any, depth: int = 0) -> GraphValue:
-        """Return a value as one of the types of this module.
+        """Return a value as a scalar, a ``Term``, a list or dict of values, or one of the classes of this module.
 
         Args:
-            raw: A value of JSON, of a repr, or of a driver.
-            depth: How deep it stands in others.
+            raw: A value of JSON, of ``python_repr``, or an object of Python or a driver.
+            depth: How deep it is inside other values.
 
         Raises:
             UnreadableOutput: It is nested too deeply, or holds too many values.
@@ -145,350 +168,280 @@ class GraphReader:
             >>> GraphReader().read({"elementId": "4:a:0", "labels": ["City"], "properties": {"name": "Oslo"}})
             Node(labels=('City',), properties={'name': 'Oslo'})
         """
-        if isinstance(raw, _SCALARS):
+        if isinstance(raw, _READ):
             return raw
         if depth > _DEEPEST:
             raise UnreadableOutput(f"is nested more than {_DEEPEST} deep")
-        self._left -= 1
+        if isinstance(raw, set | frozenset):
+            raw = sorted(raw, key=repr)
+        elif not isinstance(raw, dict) and type(raw) not in (list, tuple):
+            return self._object(raw, depth)
+        self._left -= 1 + len(raw)
         if self._left < 0:
             raise UnreadableOutput(f"has, with the cells before it, more than {MOST_VALUES:,} values")
-        from_driver = _driver_class(raw)
-        if from_driver is not None:
-            return self._from_driver(raw, from_driver, depth)
-        if isinstance(raw, Mapping):
-            return self._mapping(raw, depth)
-        if isinstance(raw, list | tuple):
-            return self._list(raw, depth)
-        if isinstance(raw, Set):
-            return self._list(sorted(raw, key=repr), depth)
-        return _text_of(raw)
+        return self._mapping(raw, depth) if isinstance(raw, dict) else self._list(raw, depth)
+
+    def _object(self, raw: Any, depth: int) -> GraphValue:
+        """Read an object as what Python prints for it; only paths have more parts than they print."""
+        try:
+            if type(raw).__name__ == "Path":
+                return self._list(_in_turns(raw.nodes, raw.relationships), depth)
+            return self.read(python_value(repr(raw)), depth + 1)
+        except UnreadableOutput:
+            return str(raw)
+        except Exception:  # an object of a tool, which may raise anything
+            raise UnreadableOutput(f"is a {type(raw).__name__} without a text") from None
 
     def _properties(self, raw: Mapping[Any, Any], depth: int) -> dict[str, GraphValue]:
-        self._left -= len(raw)
         return {str(key): self.read(value, depth + 1) for key, value in raw.items() if value is not None}
 
     def _list(self, raw: Sequence[Any], depth: int) -> GraphValue:
-        self._left -= len(raw)
-        if self._left < 0:
-            return self.read([], depth)  # which says so
-        items = [item if isinstance(item, _SCALARS) else self.read(item, depth + 1) for item in raw]
-        return _path_of(items) or items
+        fields = _pairs(raw)  # of FalkorDB
+        if fields is not None and {"id", "properties"} <= fields.keys():
+            return self._mapping(fields | {"properties": _pairs(fields["properties"])}, depth)
+        items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
+        is_path = len(items) % 2 and len(items) > 2 and isinstance(items[1], Relationship)
+        if is_path and all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items)):
+            return Path(tuple(items), len(items) // 2)
+        return items
 
     def _mapping(self, raw: Mapping[Any, Any], depth: int) -> GraphValue:
-        keys = raw.keys()
-        if "$type" in keys and len(keys) == 2 and "_value" in keys:
-            return self._typed(raw["$type"], raw["_value"], depth)
-        return (
-            _term_of(raw)
-            or self._entity(raw, depth)
-            or self._ladybug_value(raw, depth)
-            or _point_of(raw)
-            or self._path_of_segments(raw, depth)
-            or self._properties(raw, depth)
-        )
+        fields = _entity_in(raw) or _ladybug_in(raw)
+        if fields is not None:
+            return self._entity(fields, depth)
+        for kind, inner in (("$type", "_value"), ("@type", "@value")):
+            if raw.keys() == {kind, inner} and isinstance(raw[kind], str):
+                return self._typed(raw[kind], raw[inner], depth)
+        found = _term_in(raw) or _point_in(raw) or self._path(raw, depth)
+        return found or self._properties(raw, depth)
 
-    def _entity(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
-        """Read a node or relationship that is written with its ids beside its properties."""
-        kind = entity_kind(raw)
-        if kind is None:
-            return None
-        properties = self._properties(raw["properties"], depth)
-        if kind == "node":
-            node = Node(_labels(raw["labels"] if "labels" in raw else [raw["label"]]), properties)
-            return self._with_id(node, _first(raw, _NODE_IDS))
-        name = raw.get("label", raw.get("type"))
-        ends = [self._entity(raw[end], depth + 1) if isinstance(raw.get(end), Mapping) else None for end in _ENDS]
-        known = Relationship(name, properties, _known_ends(*ends))
-        return self._with_end_ids(known, _first(raw, _START_IDS), _first(raw, _LAST_IDS))
+    def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:
+        properties = self._properties({key: _property(each) for key, each in fields["properties"].items()}, depth)
+        if fields.get("labels") is not None:
+            node = Node(tuple(sorted(map(str, fields["labels"]))), properties)
+            self._nodes[str(self.read(fields.get("id"), depth + 1))] = node
+            return node
+        name = fields.get("label", fields.get("type"))
+        start, end = (self.read(fields.get(key), depth + 1) for key in ("start", "end"))
+        relationship = Relationship(name if isinstance(name, str) else None, properties)
+        if isinstance(start, Node) and isinstance(end, Node):
+            nothing = Node((), {})  # a driver that knows only the ids
+            relationship.ends = None if start == end == nothing else (start, end)
+        elif start is not None and end is not None:
+            self._loose.append((relationship, str(start), str(end)))
+        return relationship
 
-    def _ladybug_value(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
-        """Read a node, relationship or path of ladybug, and of kuzu, whose own keys have an underscore."""
-        marks = {str(key).upper(): key for key in raw if isinstance(key, str) and key.startswith("_")}
-        if {"_NODES", "_RELS"} <= marks.keys() and len(raw) == 2:
-            nodes, between = (raw[marks[name]] for name in ("_NODES", "_RELS"))
-            if not isinstance(nodes, list | tuple) or not isinstance(between, list | tuple):
-                return None
-            if len(nodes) != len(between) + 1:  # the relationships of a path, with the nodes between them
-                return [self.read(each, depth + 1) for each in between]
-            parts = [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
-            return Path(tuple(self.read(part, depth + 1) for part in parts), len(between))
-        if "_LABEL" not in marks or not isinstance(raw[marks["_LABEL"]], str):
-            return None
-        label = raw[marks["_LABEL"]]
-        if not isinstance(raw.get(marks.get("_ID")), Mapping) and "_SRC" not in marks:
-            return None
-        own = {marks[name] for name in ("_ID", "_LABEL", "_SRC", "_DST") if name in marks}
-        properties = self._properties({key: value for key, value in raw.items() if key not in own}, depth)
-        ids = [raw.get(marks.get(name)) for name in ("_ID", "_SRC", "_DST")]
-        if {"_SRC", "_DST"} <= marks.keys():
-            return self._with_end_ids(Relationship(label, properties), ids[1], ids[2])
-        return self._with_id(Node((label,), properties), ids[0])
-
-    def _path_of_segments(self, raw: Mapping[Any, Any], depth: int) -> Path | None:
-        """Read a path of the JavaScript driver."""
-        segments = raw.get("segments")
-        if not isinstance(segments, list) or not {"start", "end"} <= raw.keys():
-            return None
-        parts = [raw["start"]]
-        for segment in segments:
-            if not isinstance(segment, Mapping) or not {"relationship", "end"} <= segment.keys():
-                return None
-            parts += [segment["relationship"], segment["end"]]
-        return Path(tuple(self.read(part, depth + 1) for part in parts), len(segments))
-
-    def _typed(self, kind: Any, value: Any, depth: int) -> GraphValue:
-        """Read a value of Neo4j's typed JSON."""
-        if kind == "Node" and isinstance(value, Mapping) and isinstance(value.get("_properties"), Mapping):
-            node = Node(_labels(value.get("_labels")), self._properties(value["_properties"], depth))
-            return self._with_id(node, value.get("_element_id"))
-        if kind == "Relationship" and isinstance(value, Mapping) and isinstance(value.get("_properties"), Mapping):
-            name = value.get("_type")  # absent in the older API
-            known = Relationship(None if name is None else str(name), self._properties(value["_properties"], depth))
-            ids = (value.get(f"_{end}_node_element_id") for end in _ENDS)
-            return self._with_end_ids(known, *ids)
-        if kind == "PathSummary" and isinstance(value, Mapping):  # not Neo4j's: what Python shows of a driver's path
-            ends = (self.read(value.get("start"), depth + 1), self.read(value.get("end"), depth + 1))
-            size = value.get("size")
-            return Path(ends, size if isinstance(size, int) else 0)
-        if kind in ("Integer", "Float") and isinstance(value, str):
-            return _number_of(value)
+    def _typed(self, kind: str, value: Any, depth: int) -> GraphValue:
+        """Read a value of Neo4j's typed JSON or of GraphSON."""
+        if isinstance(value, str):
+            if kind in ("Integer", "Float") and _NUMERAL.fullmatch(value):
+                return int(value) if kind == "Integer" and value.lstrip("-").isdigit() else float(value)
+            return (scalar_of_text(value) if kind == "Point" else None) or value
+        if kind == "g:Map" and isinstance(value, list):
+            names = (str(self.read(key, depth + 1)) for key in value[::2])
+            found = self._properties(dict(zip(names, value[1::2], strict=False)), depth)
+            is_element = any(isinstance(key, dict) and key.get("@type") == "g:T" for key in value[::2])
+            return without_single_lists(found) if is_element else found
+        if kind == "g:Date" and type(value) is int and abs(value) < 10**14:
+            return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)).isoformat()
+        if isinstance(value, Mapping):
+            if kind == "Path" and isinstance(value.get("size"), int):  # as Python prints it
+                ends = (self.read(value.get(end), depth + 1) for end in ("start", "end"))
+                return Path(tuple(ends), value["size"])
+            value = value.get({"g:Path": "objects", "g:Property": "value"}.get(kind), value)
         return self.read(value, depth + 1)
 
-    def _from_driver(self, raw: Any, kind: str, depth: int) -> GraphValue:
-        """Read an object of the Neo4j driver."""
-        if kind == "Node":
-            return Node(_labels(raw.labels), self._properties(dict(raw.items()), depth))
-        if kind == "Relationship":
-            ends = [None if end is None else self.read(end, depth + 1) for end in raw.nodes]
-            return Relationship(raw.type, self._properties(dict(raw.items()), depth), _known_ends(*ends))
-        if kind == "Path":
-            nodes = [self.read(node, depth + 1) for node in raw.nodes]
-            between = [self._from_driver(each, "Relationship", depth + 1) for each in raw.relationships]
-            parts = [part for pair in zip(nodes, between, strict=False) for part in pair] + nodes[-1:]
-            return Path(tuple(parts), len(between))
-        if kind == "Point":
-            return Point(raw.srid, tuple(raw))
-        return _text_of(raw)
+    def _path(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
+        """Read a path of ladybug, kuzu or Neo4j's drivers for Go and JavaScript."""
+        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
+        segments = raw.get("segments")
+        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
+            nodes = [raw["start"], *(each["end"] for each in segments)]
+            between = [each["relationship"] for each in segments]
+        if not isinstance(nodes, list) or not isinstance(between, list):
+            return None
+        if len(nodes) != len(between) + 1:  # the relationships of a path of ladybug, with the nodes between them
+            return self._list(between, depth)
+        return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
 
 
-_TYPES_OF_TERMS: Final = ("uri", "literal", "typed-literal", "bnode")
+_PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
+_SEGMENT: Final = {"relationship", "end"}
+_NUMERAL: Final = re.compile(r"-?\d{1,4000}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,4})?", re.ASCII)
 
 
-def _term_of(raw: Mapping[Any, Any]) -> Term | str | None:
-    """Return the RDF term that an object is; of a time or decimal its text, as in most forms; None for all else."""
+def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
+    return [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
+
+
+def _pairs(raw: Any) -> dict[str, Any] | None:
+    """Return the dict that a list of names and values is; None if it is none."""
+    is_one = isinstance(raw, list) and all(isinstance(each, list) and len(each) == 2 for each in raw)
+    return dict(raw) if is_one and all(isinstance(name, str) for name, _ in raw) else None
+
+
+def _property(value: Any) -> Any:
+    """Return a property of a vertex, which GraphSON writes as a list of objects with ids."""
+    inner = [each.get("@value", each) for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    values = [each["value"] for each in inner if isinstance(each, dict) and {"id", "value"} <= each.keys()]
+    if not values or len(values) < len(value):
+        return value
+    return values[0] if len(values) == 1 else values
+
+
+def _term_in(raw: Mapping[Any, Any]) -> Term | None:
+    """Return the RDF term that an object is; a blank node, which means nothing inside a value, is its text."""
     kind, text, datatype = raw.get("type"), raw.get("value"), raw.get("datatype")
-    if kind not in _TYPES_OF_TERMS or not isinstance(text, str) or not raw.keys() <= _TERM_KEYS:
+    if kind not in ("uri", "literal", "typed-literal", "bnode") or not isinstance(text, str):
         return None
-    is_typed = isinstance(datatype, str)
-    if is_typed and datatype in _BY_VALUE:
-        return text
-    is_bare = kind == "bnode" or not is_typed  # a blank node inside a value is its label
-    return Term(text, ("literal" if kind == "bnode" else kind, None if is_bare else datatype, None))
-
-
-_TERM_KEYS: Final = frozenset({"type", "value", "datatype", "xml:lang"})
-_BY_VALUE: Final = frozenset(f"{XSD}{name}" for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time"))
-"""The types of texts that are compared by their values also without a type."""
-
-
-def entity_kind(raw: Any) -> str | None:
-    """Return ``node`` or ``relationship`` for an object that says itself that it is one; None for all else.
-
-    Example:
-        >>> entity_kind({"elementId": "5:a:1", "type": "KNOWS", "properties": {}}), entity_kind({"labels": 3})
-        ('relationship', None)
-    """
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("properties"), Mapping):
+    if not raw.keys() <= {"type", "value", "datatype", "xml:lang"}:
         return None
-    keys = raw.keys()
-    if "labels" in keys and keys <= _NODE_KEYS and raw.get("type", "node") == "node":
-        labels = raw["labels"]
-        return "node" if isinstance(labels, list | tuple | Set) else None
-    if keys == _AGE_VERTEX:
-        return "node" if isinstance(raw["label"], str) else None
-    if not keys <= _RELATIONSHIP_KEYS or keys.isdisjoint(_IDS | _END_IDS):
-        return None
-    return "relationship" if isinstance(raw.get("label", raw.get("type")), str) else None
+    return Term(text, ("uri" if kind == "uri" else "literal", datatype if isinstance(datatype, str) else None, None))
 
 
-def is_entity(raw: Any) -> bool:
-    """Return whether a value says itself that it is a node, a relationship or a path, and no row of a table."""
-    return _driver_class(raw) in ("Node", "Relationship", "Path") or entity_kind(raw) is not None
-
-
-_BUILT_IN: Final = frozenset({dict, list, tuple, str, int, float, bool, type(None), Decimal})
-
-
-def _driver_class(raw: Any) -> str | None:
-    """Return what an object of the Neo4j driver is; None for all other objects."""
-    kind = type(raw)
-    if kind in _BUILT_IN:
-        return None
-    names = {each.__name__ for each in kind.__mro__ if str(each.__module__).startswith("neo4j.")}
-    found = [name for name in ("Node", "Relationship", "Path", "Point", "Duration") if name in names]
-    return found[0] if found else None
-
-
-def _first(raw: Mapping[Any, Any], keys: Sequence[str]) -> Any:
-    """Return what stands under the first of some keys that an object has."""
-    return next((raw[key] for key in keys if raw.get(key) is not None), None)
-
-
-def _labels(raw: Any) -> tuple[str, ...]:
-    return tuple(sorted(map(str, raw))) if isinstance(raw, list | tuple | Set) else ()
-
-
-def _known_ends(start: GraphValue, end: GraphValue) -> tuple[GraphValue, GraphValue] | None:
-    """Return the ends of a relationship; None where a driver knows no more than their ids."""
-    if start is None or end is None or all(end == Node((), {}) for end in (start, end)):
-        return None
-    return start, end
-
-
-def _path_of(items: list[GraphValue]) -> Path | None:
-    """Return the path that a list of nodes and relationships in turns is; None where it is none."""
-    if len(items) < 3 or len(items) % 2 == 0 or not isinstance(items[1], Relationship):
-        return None
-    is_path = all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items))
-    return Path(tuple(items), len(items) // 2) if is_path else None
-
-
-def _point_of(raw: Mapping[Any, Any]) -> Point | None:
-    keys = raw.keys()
-    if raw.get("type") == "Point" and isinstance(raw.get("coordinates"), list | tuple):
-        crs = raw.get("crs")
-        srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else None)
-        return _checked_point(srid, raw["coordinates"])
-    if not keys <= _POINT_KEYS or not ({"srid", "crs"} & keys or {"longitude", "latitude"} <= keys):
-        return None
-    if {"x", "y"} <= keys:
-        coordinates = [raw["x"], raw["y"], raw.get("z")]
-    elif {"longitude", "latitude"} <= keys:
-        coordinates = [raw["longitude"], raw["latitude"], raw.get("height")]
-    else:
-        return None
+def _point_in(raw: Mapping[Any, Any]) -> Point | None:
+    """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
     crs = raw.get("crs")
-    srid = raw.get("srid", _CRS.get(crs.lower()) if isinstance(crs, str) else None)
-    return _checked_point(srid, [each for each in coordinates if each is not None])
-
-
-def _checked_point(srid: Any, coordinates: Sequence[Any]) -> Point | None:
-    numbers = [each for each in coordinates if isinstance(each, int | float) and not isinstance(each, bool)]
-    if len(numbers) != len(coordinates) or len(numbers) not in (2, 3):
+    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _CRS.get(str(crs).lower()))
+    numbers = raw.get("coordinates") if raw.get("type") == "Point" else None
+    if numbers is None:
+        if not raw.keys() <= _POINT_KEYS or raw.keys().isdisjoint({"srid", "crs", "longitude"}):
+            return None
+        names = ("x", "y", "z") if "x" in raw else ("longitude", "latitude", "height")
+        numbers = [raw[name] for name in names if raw.get(name) is not None]
+    if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
         return None
-    return Point(srid if isinstance(srid, int) else None, tuple(numbers))
+    is_finite = all(abs(number) < 10**300 for number in numbers)
+    return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
-def point_of_text(text: str) -> Point | None:
-    """Return the point that a text writes as WKT or as Cypher does; None where it writes none.
+_NUMBER: Final = r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?"
+_POINT: Final = re.compile(
+    rf"(?:SRID=(?P<srid>\d{{1,9}});)? ?POINT ?Z? ?\( ?({_NUMBER}) ({_NUMBER})(?: ({_NUMBER}))? ?\)"
+    rf"|point\(\{{x: ?({_NUMBER}), ?y: ?({_NUMBER}),(?: ?z: ?({_NUMBER}),)? ?crs: ?'(?P<crs>[\w-]{{1,20}})'\}}\)",
+    re.ASCII | re.IGNORECASE,
+)
+_TIME: Final = re.compile(
+    r"(?:(?P<date>-?\d{4,9}-\d\d-\d\d)[T ])?(?P<clock>\d\d:\d\d)(?P<seconds>:\d\d)?(?:\.(?P<fraction>\d{1,18}))?"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d)?(?:\[[\w/+-]{1,40}\])?",
+    re.ASCII,
+)
+_PART: Final = r"(-?\d{1,18})"
+_DURATION: Final = re.compile(
+    rf"(-)?P(?=[-\dT])(?:{_PART}Y)?(?:{_PART}M)?(?:{_PART}W)?(?:{_PART}D)?"
+    rf"(?:T(?=[-\d])(?:{_PART}H)?(?:{_PART}M)?(?:{_PART}(?:\.(\d{{1,18}}))?S)?)?"
+    r"|(?:(?P<days>-?\d{1,9}) days?, )?(?P<clock>\d{1,2}:\d\d:\d\d)(?:\.(?P<decimals>\d{1,9}))?",
+    re.ASCII,
+)
+_MAY_BE_SCALAR: Final = re.compile(
+    r"-?\d{4,9}-\d\d-\d\d[T ]\d\d:|\d{1,2}:\d\d(?::|\Z)|-?P[-\dT]|-?\d+ days?, |SRID=|point", re.I
+)
+_DURATION_SHAPE: Final[Shape] = ("literal", "http://www.w3.org/2001/XMLSchema#duration", None)
+_LITERAL: Final[Shape] = ("literal", None, None)
+_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
+_AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
+_LONGEST: Final = 100_000
+_LONGEST_SCALAR: Final = 300
+
+
+def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
+    """Return the time, duration, point, list, map, node, relationship or path that a text writes; None for all else.
+
+    Times and durations are a ``Term`` with the same text for the same value.
+
+    Args:
+        text: The text.
+        reader: Reads all texts of a table, so that its ``join_ends`` can join them.
 
     Example:
-        >>> point_of_text("SRID=4326;POINT (1.5 2)"), point_of_text("a point")
-        (Point(srid=4326, coordinates=(1.5, 2.0)), None)
+        >>> value_of_text('{"name": "Oslo"}'), value_of_text("2020-01-01 10:00"), value_of_text("[sic]")
+        ({'name': 'Oslo'}, Term(text='2020-01-01T10:00:00', shape=('literal', None, None)), None)
     """
-    found = point_from(text)
-    return None if found is None else Point(_CRS.get(found.crs) if found.srid is None else found.srid, found.numbers)
-
-
-def _number_of(text: str) -> GraphValue:
+    scalar = scalar_of_text(text)
+    text = text.strip()
+    if scalar is not None or text[:1] not in _ENDS or len(text) > _LONGEST:
+        return scalar
+    if text.endswith(("::vertex", "::edge", "::path")):
+        text = _AGTYPE.sub("", text)
+    if not text.endswith(_ENDS[text[0]]):
+        return None
     try:
-        return int(text) if text.lstrip("-").isdecimal() else float(text)
-    except ValueError:
-        return text
+        try:
+            parsed = parse_json(text)
+        except ValueError:
+            parsed = python_value(text)
+        value = (reader or GraphReader()).read(parsed)
+    except (UnreadableOutput, RecursionError):
+        return None
+    return value if isinstance(value, STRUCTURES) else None
 
 
-def _text_of(raw: Any) -> str:
-    """Return an object of a driver as the text that other forms have in its place."""
-    if isinstance(raw, timedelta):
-        return duration_of(raw)
-    if _driver_class(raw) == "Duration":
-        return duration_text(raw.months, raw.days, raw.seconds, raw.nanoseconds)
-    if isinstance(raw, datetime | date | time):
-        return raw.isoformat()
-    if isinstance(raw, UUID):
-        return str(raw)
-    try:
-        return str(raw)
-    except Exception:  # an object of a tool's own, which may raise anything
-        raise UnreadableOutput(f"is a {type(raw).__name__} without a text") from None
+def scalar_of_text(text: str) -> Term | Point | None:
+    """Return the time, duration or point that a text writes; None if it writes none."""
+    if len(text) > _LONGEST_SCALAR or _MAY_BE_SCALAR.match(text) is None:
+        return None
+    found = _TIME.fullmatch(text)
+    if found is not None:
+        fraction = (found["fraction"] or "").rstrip("0")
+        clock = f"{found['clock']}{found['seconds'] or ':00'}{'.' if fraction else ''}{fraction}"
+        zone = found["zone"] or ""
+        zone = f"{zone[:3]}:{zone[-2:]}" if len(zone) > 1 else zone
+        return Term(f"{found['date']}T{clock}{zone}" if found["date"] else clock + zone, _LITERAL)
+    found = _POINT.fullmatch(text)
+    if found is not None:
+        numbers = tuple(float(number) for number in found.groups()[1:7] if number is not None)
+        return Point(int(found["srid"]) if found["srid"] else _CRS.get((found["crs"] or "").lower()), numbers)
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    years, months, weeks, days, hours, minutes = (int(part or "0") for part in found.groups()[1:7])
+    seconds, fraction = found[8] or "0", found[9]
+    if found["clock"] is not None:  # as Python writes it
+        days, fraction = int(found["days"] or "0"), found["decimals"]
+        hours, minutes, seconds = (int(part) for part in found["clock"].split(":"))
+    nanoseconds = int(f"{fraction or ''}000000000"[:9]) * (-1 if str(seconds).startswith("-") else 1)
+    nanoseconds += (((weeks * 7 + days) * 24 + hours) * 3_600 + minutes * 60 + int(seconds)) * 10**9
+    sign = -1 if found[1] else 1
+    return duration_term(sign * (years * 12 + months), sign * nanoseconds)
+
+
+def duration_term(months: int, nanoseconds: int) -> Term:
+    """Return a duration; one of months and seconds with different signs is none of XSD, and equal by its text."""
+    return Term(duration_text(months, nanoseconds), _DURATION_SHAPE if months * nanoseconds >= 0 else _LITERAL)
 
 
 def readable(value: GraphValue, longest: int = 300) -> str:
-    """Return a value for people, as Cypher would write it but without quotes.
-
-    Args:
-        value: The value.
-        longest: So many characters are enough; what comes after them is left out.
+    """Return a value for people, as Cypher would write it but without quotes, cut after so many characters.
 
     Example:
         >>> readable(Node(("City",), {"name": "Oslo", "tags": ["a", "b"]}))
         '(:City {name: Oslo, tags: [a, b]})'
     """
-    shown: list[str] = []
-    left = longest
 
-    def write(text: str) -> bool:
-        nonlocal left
-        shown.append(text)
-        left -= len(text)
-        return left > 0
+    def inside(items: Iterable[GraphValue]) -> list[str]:
+        return [readable(item, longest) for item in islice(items, longest)]
 
-    _write(value, write)
-    text = "".join(shown)
-    return text if left > 0 else f"{text[:longest]}…"
-
-
-def _write(value: GraphValue, write: Callable[[str], bool]) -> bool:
-    """Write a value in pieces, until one is refused."""
     match value:
+        case Term():
+            text = value.text
         case dict():
-            return _write_map(value, "", write)
+            text = ", ".join(map("{}: {}".format, value, inside(value.values())))
+            text = f"{{{text}}}"
         case list():
-            return write("[") and _write_items(value, ", ", write) and write("]")
+            text = f"[{', '.join(inside(value))}]"
         case Node(labels=labels, properties=properties):
-            return write("(" + "".join(f":{label}" for label in labels)) and _write_inside(labels, properties, write)
-        case Relationship(ends=None):
-            return _write_relationship(value, write)
-        case Relationship(ends=(start, end)):
-            is_going_on = _write(start, write) and write("-") and _write_relationship(value, write) and write("->")
-            return is_going_on and _write(end, write)
-        case Path(parts=parts) if value.is_whole:
-            return _write_items(parts, "-", write)
-        case Path(parts=parts):
-            return _write(parts[0], write) and write(f"-[*{value.length}]-") and _write(parts[-1], write)
+            shown = ["".join(f":{label}" for label in labels), *inside([properties] if properties else [])]
+            text = f"({' '.join(filter(None, shown))})"
+        case Relationship(type=name, properties=properties, ends=ends):
+            shown = ["" if name is None else f":{name}", *inside([properties] if properties else [])]
+            text = f"[{' '.join(filter(None, shown))}]"
+            text = text if ends is None else f"-{text}->".join(inside(ends))
+        case Path(parts=parts, length=length):
+            text = ("-" if value.is_whole else f"-[*{length}]-").join(inside(parts))
         case Point(coordinates=coordinates):
-            return write(f"POINT({' '.join(map(str, coordinates))})")
-        case Term(text=text):
-            return write(text)
-        case bool():
-            return write(str(value).lower())
-        case float() if not math.isfinite(value):
-            return write(str(value))
-        case int() if value.bit_length() > 1_000:
-            return write(hex(value))
-    return write("null" if value is None else str(value))
-
-
-def _write_inside(labels: tuple[str, ...], properties: dict[str, GraphValue], write: Callable[[str], bool]) -> bool:
-    if properties and not (_write_map(properties, " " if labels else "", write)):
-        return False
-    return write(")")
-
-
-def _write_relationship(value: Relationship, write: Callable[[str], bool]) -> bool:
-    if not write(f"[:{value.type}" if value.type is not None else "["):
-        return False
-    return (not value.properties or _write_map(value.properties, " ", write)) and write("]")
-
-
-def _write_map(value: Mapping[str, GraphValue], before: str, write: Callable[[str], bool]) -> bool:
-    if not write(f"{before}{{"):
-        return False
-    for at, (key, item) in enumerate(value.items()):
-        if not (write(f"{', ' if at else ''}{key}: ") and _write(item, write)):
-            return False
-    return write("}")
-
-
-def _write_items(items: Sequence[GraphValue], between: str, write: Callable[[str], bool]) -> bool:
-    return all((not at or write(between)) and _write(item, write) for at, item in enumerate(items))
+            text = f"POINT({' '.join(map(str, coordinates))})"
+        case bool() | None:
+            text = {True: "true", False: "false", None: "null"}[value]
+        case _:
+            text = hex(value) if isinstance(value, int) and value.bit_length() > 1_000 else str(value)
+    return text if len(text) <= longest else f"{text[:longest]}…"

@@ -1,57 +1,71 @@
-"""SPARQL results in JSON values of other forms: bindings without a head, row objects, content blocks, under a key."""
+"""Results in JSON values: SPARQL JSON, row objects, arrays, named columns beside rows, single values, under any key."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_number, json_text
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
-from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, GraphValue, is_entity, readable
-from graphrag_eval_lc.matching.rows.neo4j_forms import neo4j_rows
+from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
     SparqlResults,
+    Term,
     TermColumn,
+    Triple,
     parse_sparql_results,
     results_from_bindings,
 )
-from graphrag_eval_lc.matching.rows.tabular_json import (
-    NamedRows,
-    columns_of_cells,
-    named_rows,
-    without_missing_numbers,
-)
-from graphrag_eval_lc.matching.rows.terms import RARE_KEYS, Term
-from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
+from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
 from graphrag_eval_lc.texts import listed, shortened
 
 ReadText = Callable[[str], SparqlResults]
-TermObject = dict[str, Any]
 
+SINGLE_FORMS: Final = ("a single value", "an array of single values", "an object as one row")
+"""The forms of results that are tables only if the whole output is one."""
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LEVELS: Final = 4
 _MOST_CELLS: Final = 5_000_000
-# Where an empty array stands for no rows, and a text may be a table.
-_KEYS_OF_RESULTS: Final = frozenset(
-    {"bindings", "content", "data", "output", "records", "response", "result", "results", "rows", "text", "value"}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Keys under which tools return results: there an empty array is no rows, and a text may be a table.
+_RESULT_KEYS: Final = _words(
+    "bindings boolean content data output records response result results rows text value values"
 )
-_KEYS_OF_ERRORS: Final = frozenset({"error", "errors", "exception", "traceback"})
-_STATUS_OF_ERRORS: Final = frozenset({"error", "failed", "failure"})
-_BLOCK_KEYS: Final = frozenset({"type", "text"})
-
-
-class NothingFound(UnreadableOutput):
-    """A value neither is nor holds anything like results."""
+# Keys that say something about results, in lower case and without signs. An object with nothing else is not a row.
+_ABOUT_KEYS: Final = _words(
+    "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
+    " message msg ok query querytime requestid resultcount resultsize rowcount sparql sql statement status success"
+    " time timems timestamp took tookms tool type warnings"
+)
+_COUNT_KEYS: Final = _words("count length number size total")
+_ERROR_KEYS: Final = _words("error errors exception traceback")
+# What servers and tools set if they return less than they found, in lower case and without signs.
+_CUT_FLAGS: Final = _words(
+    "exceededtransferlimit hasmore hasmoreresults hasmorerows hasnextpage incomplete ispartial istruncated"
+    " limitreached partial partialresults resultstruncated resulttruncated timedout truncated wastruncated"
+)
+_NEXT_PAGES: Final = _words("continuationtoken nextcursor nextlink nextpagetoken nexttoken nexturi pagetoken")
 
 
 def results_in(value: Any, read_text: ReadText) -> SparqlResults:
-    """Return the results that a JSON value is, or that stand in it.
+    """Return the results that a JSON value is or holds.
+
+    An array of single values is one column, a single value one cell, and an object without results in it one row.
 
     Args:
         value: The value.
-        read_text: Reads results from a text in it, of a content block or of JSON that is encoded twice.
+        read_text: Reads results from a text in it, such as JSON that is encoded twice.
 
     Raises:
-        CutOutput: They end before their end.
+        CutOutput: They end before their end, or a flag next to them says that there are more.
         UnreadableOutput: There are none, or several things that may be meant.
 
     Example:
@@ -60,23 +74,24 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
     """
     if isinstance(value, str):
         return _noted(read_text(value), "encoded twice")
-    results = _direct(value, read_text)
-    if results is not None:
-        return results
-    if not isinstance(value, Mapping):
-        found = "an array without rows of cells" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
-        raise NothingFound(f"{found if value is not None else 'nothing'} instead of SPARQL results")
-    try:
-        return _under_a_key(value, read_text)
-    except NothingFound:
-        table = columns_of_cells(value)
-        if table is None:
-            raise
-        return _of_named(table)
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)
+    results = None
+    if isinstance(value, Mapping):
+        results = _of_object(value, read_text)
+    elif _is_array(value):
+        results = _of_array(value, read_text)
+    elif value is not None:
+        results = single_value(value)
+    if results is None:
+        raise UnreadableOutput(
+            "nothing instead of SPARQL results" if value is None else "a JSON object without SPARQL results"
+        )
+    return results
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
-    """Return the results that an array of row objects, of bindings or of arrays is.
+    """Return the results that an array of row objects, of bindings, of arrays or of single values is.
 
     Raises:
         UnreadableOutput: It is none of these.
@@ -85,250 +100,402 @@ def results_of_rows(rows: Any) -> SparqlResults:
         >>> results_of_rows([{"name": "Oslo", "n": 5}, {"name": "Bergen"}]).variables
         ('name', 'n')
     """
-    if not isinstance(rows, list | tuple):
+    if not _is_array(rows):
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
     if not rows:
         return SparqlResults({}, 0, form="an empty array", is_untyped=True)
-    if all(map(is_entity, rows)):  # nodes, whose keys are no columns
-        return replace(_of_arrays([(row,) for row in rows]), form="an array of nodes or relationships")
+    if all(map(is_entity, rows)):  # nodes, whose keys are not columns
+        return _of_table(["column 1"], [(row,) for row in rows], "an array of nodes or relationships")
     if all(isinstance(row, Mapping) for row in rows):
         return _of_objects(rows)
-    if all(isinstance(row, list | tuple) for row in rows):
-        return _of_arrays(rows)
+    if all(map(_is_array, rows)):
+        names = [f"column {at}" for at in range(1, len(rows[0]) + 1)]
+        return _of_table(names, rows, "an array of arrays")
+    if not any(isinstance(row, Mapping) or _is_array(row) for row in rows):
+        return _of_table(["column 1"], [(row,) for row in rows], "an array of single values")
     raise UnreadableOutput("an array whose items are not all rows")
+
+
+def single_value(value: Any) -> SparqlResults:
+    """Return results of one cell."""
+    return _of_table(["column 1"], [(value,)], "a single value")
+
+
+def _is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, list | tuple) and not isinstance(value, Term | Triple | Mapping)
 
 
 def _noted(results: SparqlResults, where: str) -> SparqlResults:
     return replace(results, form=f"{results.form} {where}")
 
 
-def _direct(value: Any, read_text: ReadText) -> SparqlResults | None:
-    """Return the results that a value is by its form; None where it has no such form.
-
-    Raises:
-        UnreadableOutput: It has the form, and something is wrong in it.
-    """
-    if isinstance(value, Mapping):
-        if _is_block(value):
-            return _noted(read_text(value["text"]), "in a content block")
-        table = neo4j_rows(value) or named_rows(value)
-        return _of_sparql_object(value) if table is None else _of_named(table)
-    if not isinstance(value, list | tuple):
-        return None
-    blocks = [item for item in value if isinstance(item, Mapping) and _is_block(item)]
-    if blocks and all(isinstance(item, Mapping) and isinstance(item.get("type"), str) for item in value):
-        return _of_blocks([block["text"] for block in blocks], read_text)
-    if value and not all(isinstance(item, Mapping | list | tuple) for item in value):
-        return None
+def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
+    """Read an array: of content blocks, of neo4j-graphrag's items, FalkorDB's reply, or of rows."""
+    if value and all(isinstance(item, Mapping) for item in value):
+        texts = [item["text"] for item in value if _is_block(item)]
+        if texts and all(isinstance(item.get("type"), str) for item in value):
+            if len(texts) == 1:
+                return _noted(read_text(texts[0]), "in a content block")
+            with suppress(UnreadableOutput):
+                return _noted(read_text("".join(texts)), "in content blocks")
+            return _noted(read_text("\n".join(texts)), "in content blocks")
+        contents = [item.get("content") for item in value]
+        if all(isinstance(text, str) and text.startswith(("<Record ", "{'")) for text in contents):
+            return read_text("\n".join(map(str, contents)))
+    if len(value) == 3 and all(map(_is_array, value)) and all(map(_is_array, value[1])):
+        names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
+        if value[2] and all(isinstance(note, str) and ": " in note for note in value[2]):
+            return _of_table(names, value[1], "FalkorDB's reply")
+    if len(value) > 1 and value[-1] in ("...", "…") and not isinstance(value[0], str):
+        raise CutOutput(f"the array ends with {value[-1]!r}")
     return results_of_rows(value)
 
 
 def _is_block(value: Mapping[Any, Any]) -> bool:
-    return value.get("type") == "text" and isinstance(value.get("text"), str) and value.keys() >= _BLOCK_KEYS
+    return value.get("type") == "text" and isinstance(value.get("text"), str)
 
 
-def _of_blocks(texts: Sequence[str], read_text: ReadText) -> SparqlResults:
-    where = "in a content block" if len(texts) == 1 else "in content blocks"
-    try:
-        return _noted(read_text("".join(texts)), where)
-    except UnreadableOutput:
-        if len(texts) == 1:
-            raise
-    return _noted(read_text("\n".join(texts)), where)
+def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
+    """Read an object; None if it is nothing like results and has none."""
+    if _is_block(value):
+        return _noted(read_text(value["text"]), "in a content block")
+    if value.keys() == {"@type", "@value"}:  # GraphSON
+        return results_in(GraphReader().read(value), read_text)
+    results = sparql_object(value) or _of_named_columns(value)
+    if results is None:
+        _refuse_error(value)
+        results = _under_a_key(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
+    if results is None:
+        return _of_one_object(value)
+    if not results.form.startswith("an object of"):
+        _refuse_flags(value, _LEVELS)
+    return results
 
 
-def _of_sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
-    if isinstance(value.get("boolean"), bool) and ("head" in value or len(value) == 1):
-        return SparqlResults({}, 0, value["boolean"])
-    inner = value.get("results")
+def _refuse_flags(value: Mapping[Any, Any], levels: int) -> None:
+    """Raise CutOutput if an object says next to results that there are more."""
+    for key, flag in value.items():
+        name = _plain_key(key)
+        is_flag = name in _CUT_FLAGS and str(flag).lower() == "true"
+        if is_flag or (name in _NEXT_PAGES and isinstance(flag, str) and flag):
+            shown = printable(shortened(json_text({str(key): flag})[1:-1], 60))
+            raise CutOutput(f"the output says that there are more rows ({shown})")
+        if isinstance(flag, Mapping) and levels > 1:
+            _refuse_flags(flag, levels - 1)
+
+
+def _plain_key(key: Any) -> str:
+    return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
+
+
+def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
+    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None."""
+    if "boolean" in value and ("head" in value or len(value) == 1):
+        truth = {"true": True, "false": False}.get(str(value["boolean"]).lower())
+        return None if truth is None else SparqlResults({}, 0, truth)
+    inner, head = value.get("results"), value.get("head")
     holder = inner if isinstance(inner, Mapping) and "bindings" in inner else value
     bindings = holder.get("bindings")
-    if not isinstance(bindings, list | tuple):
+    if not _is_array(bindings):
         return None
-    if _names(value) or ("head" in value and not bindings):
-        if holder is inner or not _names(value):
-            return parse_sparql_results(dict(value))
-        results = parse_sparql_results({"head": value["head"], "results": {"bindings": list(bindings)}})
+    names_columns = isinstance(head, Mapping) and isinstance(head.get("vars"), list)
+    if names_columns and holder is not inner:
+        results = parse_sparql_results({"head": head, "results": {"bindings": list(bindings)}})
         return replace(results, form="bindings beside a head")
+    if names_columns or ("head" in value and not bindings):
+        return parse_sparql_results(dict(value))
     for row, binding in enumerate(bindings, start=1):
         if not isinstance(binding, Mapping):
-            raise UnreadableOutput(f"bindings whose row {row} is no object")
-    rows = results_of_rows(bindings)
-    return replace(rows, form="bindings without a head")
+            raise UnreadableOutput(f"bindings whose row {row} is not an object")
+    return replace(results_of_rows(bindings), form="bindings without a head")
 
 
-def _names(value: Mapping[Any, Any]) -> bool:
-    head = value.get("head")
-    return isinstance(head, Mapping) and isinstance(head.get("vars"), list)
+# Where databases' interfaces put the names of the columns, the name of one column, and the rows.
+_NAMES_KEYS: Final = _words(
+    "columns column_names columnnames cols headers header fields meta selected columninfo columnmetadata rowtype"
+)
+_NAME_KEYS: Final = ("name", "Name", "column_name", "columnName", "field", "title")
+_ROWS_KEYS: Final = _words("rows data values records results result data_array res")
+_WRAPPERS: Final = _words("data result results manifest schema resultset resultsetmetadata")
+_CELL_KEYS: Final = _words("v VarCharValue stringValue longValue doubleValue booleanValue isNull")
 
 
-def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
-    names = dict.fromkeys(name for row in rows for name, _ in row.items())
-    if not names:
-        raise UnreadableOutput("rows without a cell")
-    if len(names) * len(rows) > _MOST_CELLS:
-        raise UnreadableOutput(f"{len(rows):,} rows with {len(names):,} different keys")
-    if any(str(name).startswith("@") for name in names):
-        raise UnreadableOutput("JSON-LD, which is no rows")
-    if len(rows) == 1 and any(str(name).lower() in _KEYS_OF_ERRORS for name in names):
-        raise UnreadableOutput(f"an error: {_shown_error(rows[0])}")
-    rows = without_missing_numbers(rows)
-    untyped = False
-    reader = GraphReader()
-    structures: dict[str, dict[int, GraphValue]] = {}
-    bindings: list[dict[str, Any]] = []
-    for at, row in enumerate(rows):
-        binding: dict[str, Any] = {}
-        for name, cell in row.items():
-            if cell is None:
-                continue
-            if isinstance(cell, Mapping) and is_term(cell):
-                binding[str(name)] = dict(cell)
-                continue
-            untyped = True
-            if not isinstance(cell, str | int | float):
-                cell = _graph_value(reader, cell, at, str(name))
-            if isinstance(cell, STRUCTURES):
-                structures.setdefault(str(name), {})[at] = cell
-                cell = printable(readable(cell))
-            if cell is not None:
-                binding[str(name)] = plain_term(cell.text if isinstance(cell, Term) else cell)
-        bindings.append(binding)
-    reader.join_ends()
-    results = results_from_bindings([str(name) for name in names], bindings)
-    columns = dict(results.columns)
-    for name in structures.keys() & columns.keys():
-        columns[name] = replace(columns[name], structures=structures[name])
-    form = "an array of row objects" if untyped else "a list of bindings"
-    return replace(results, columns=columns, form=form, is_untyped=untyped)
+def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
+    """Read an object with the names of the columns next to the rows, as the interfaces of most databases return it.
 
-
-_TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", *RARE_KEYS})
-
-
-def is_term(cell: Mapping[Any, Any]) -> bool:
-    """Return whether an object in a cell is an RDF term, and no map or node with a property of the name value.
-
-    Example:
-        >>> is_term({"value": "5"}), is_term({"value": 5, "unit": "kV"}), is_term({"name": "Oslo"})
-        (True, False, False)
+    Both may be further down, as Neo4j, BigQuery, Athena, Databricks and Snowflake have them.
     """
-    return "value" in cell and (cell.get("type") in _TYPES_OF_TERMS or cell.keys() <= _TERM_KEYS)
+    parts: list[Mapping[Any, Any]] = [value]
+    for part in parts:  # it grows
+        for key, inner in part.items():
+            if isinstance(inner, list) and len(inner) == 1 and "errors" in value:
+                (inner,) = inner  # the one statement of Neo4j's HTTP API
+            if isinstance(inner, Mapping) and str(key).lower() in _WRAPPERS and len(parts) < 6:
+                parts.append(inner)
+    items = [(str(key).lower(), inner) for part in parts for key, inner in part.items()]
+    keys = {key for key, _ in items}
+    named = [names for key, inner in items if key in _NAMES_KEYS and (names := _names(inner)) is not None]
+    lists = [inner for key, inner in items if key in _ROWS_KEYS and _is_array(inner)]
+    lists = lists[1:] if len(parts) > 1 and "errors" in keys else lists
+    if len(named) != 1 or len(lists) != 1:
+        return None
+    names, rows, form = named[0], list(map(_cells, lists[0])), "rows beside the names of their columns"
+    if all(isinstance(row, Mapping) for row in rows):
+        if not all(row.keys() <= set(names) for row in rows):
+            return None
+        rows = [[row.get(name) for name in names] for row in rows]
+    elif not all(map(_is_array, rows)):
+        return None
+    if "selected" in keys:  # QLever's own JSON
+        size, form = value.get("resultsize", value.get("resultSizeTotal")), "QLever's JSON"
+        if isinstance(size, int) and size > len(rows):
+            raise CutOutput(f"the output has {len(rows):,} of {size:,} rows")
+        names = [name.removeprefix("?") for name in names]
+        rows = [[term_of_turtle(cell) if isinstance(cell, str) and cell else None for cell in row] for row in rows]
+    if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
+        del rows[0]
+    if "primarykey" in keys and names[0] == "index" and _counts([row[0] for row in rows]):
+        names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
+    return _of_table(names, rows, form)
 
 
-_TYPES_OF_TERMS: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
+def _names(value: Any) -> list[str] | None:
+    """Return the names of columns that a list of texts or of descriptions is."""
+    items = value if _is_array(value) else ()
+    found = [
+        next((it[key] for key in _NAME_KEYS if key in it), None) if isinstance(it, Mapping) else it for it in items
+    ]
+    names = [name for name in found if isinstance(name, str) and name]
+    return names if names and len(names) == len(found) else None
 
 
-def _graph_value(reader: GraphReader, cell: Any, row: int, name: str) -> GraphValue:
-    try:
-        return reader.read(cell)
-    except UnreadableOutput as problem:
-        raise UnreadableOutput(f"rows whose cell in row {row + 1}, {printable(name[:40])}, {problem}") from None
+def _cells(row: Any) -> Any:
+    """Return the cells of a row that an interface wraps: Neo4j's HTTP API, BigQuery, Athena, Redshift's Data API."""
+    if isinstance(row, Mapping) and isinstance(row.get("row"), list) and row.keys() <= {"row", "meta", "graph"}:
+        return _with_kind(row["row"], row.get("meta"))
+    cells = row.get("f", row.get("Data")) if isinstance(row, Mapping) else row
+    if not _is_array(cells) or not cells or not all(isinstance(cell, Mapping) for cell in cells):
+        return row
+    is_wrapped = all(len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells)
+    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in cells] if is_wrapped else row
 
 
-def _of_named(table: NamedRows) -> SparqlResults:
-    """Return the results that a table is whose columns have names."""
-    if not table.rows:
-        columns = {name: TermColumn([], ("literal", None, None)) for name in table.names}
-        return SparqlResults(columns, 0, form=table.form, is_untyped=True)
-    rows = [dict(zip(table.names, row, strict=True)) for row in table.rows]
-    return replace(_of_objects(rows), form=table.form)
+def _with_kind(cell: Any, about: Any) -> Any:
+    """Return a cell of Neo4j's HTTP API, in which only ``meta`` distinguishes relationships from maps."""
+    if isinstance(cell, list) and isinstance(about, list) and len(cell) == len(about):
+        return [_with_kind(each, its) for each, its in zip(cell, about, strict=True)]
+    if isinstance(cell, Mapping) and isinstance(about, Mapping) and about.get("type") == "relationship":
+        return {"$type": "Relationship", "_value": {"_properties": cell}}
+    return cell
 
 
-def _of_arrays(rows: Sequence[Sequence[Any]]) -> SparqlResults:
-    width = len(rows[0])
-    if not width or any(len(row) != width for row in rows):
-        raise UnreadableOutput("arrays of different lengths instead of rows")
-    names = [f"column {at}" for at in range(1, width + 1)]
-    return replace(_of_objects([dict(zip(names, row, strict=True)) for row in rows]), form="an array of arrays")
+def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
+    """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows."""
+    names, columns = list(map(str, value.keys())), list(value.values())
+    if not columns:
+        return None
+    if all(map(_is_array, columns)):
+        is_text = len(names) == 1 and names[0].lower() in ("content", "text", "messages")
+        if is_text or len(set(map(len, columns))) != 1 or not columns[0] or not all(map(_are_scalars, columns)):
+            return None
+        return _of_table(names, list(zip(*columns, strict=True)), "an object of columns")
+    if not all(isinstance(column, Mapping) and _are_scalars(list(column.values())) for column in columns):
+        return None
+    inner, cells = list(map(str, columns[0])), [list(column.values()) for column in columns]
+    if not inner or any(list(map(str, column)) != inner for column in columns):
+        return None
+    if _counts(inner) == _counts(names):  # neither or both may count the rows
+        return None
+    if _counts(names):
+        return _of_table(inner, cells, "an object of rows")
+    return _of_table(names, list(zip(*cells, strict=True)), "an object of columns")
 
 
-def plain_term(value: str | float | Decimal) -> TermObject:
-    """Return a text, number or boolean as a term."""
-    if isinstance(value, str):
-        is_blank_node = len(value) > 2 and value.startswith("_:")
-        return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
-    if isinstance(value, bool):
-        return {"type": "literal", "value": "true" if value else "false", "datatype": XSD_BOOLEAN}
-    if isinstance(value, Decimal):
-        return {"type": "literal", "value": str(value)}
-    number = json_number(value)
-    if isinstance(number, str):
-        return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
-    return {"type": "literal", "value": repr(number)}
+def _are_scalars(values: Sequence[Any]) -> bool:
+    return all(value is None or isinstance(value, str | int | float | Term) for value in values)
 
 
-class _Found(NamedTuple):
-    path: str
-    results: SparqlResults
-    rank: int  # 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells
+def _counts(cells: Sequence[Any]) -> bool:
+    """Return whether cells only count the rows, from 0 on."""
+    return all(str(cell) == str(at) for at, cell in enumerate(cells))
 
 
-def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
-    refuse_error(value)
+def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
+    """Return the one thing under the keys of an object that is results; SPARQL results take precedence over rows."""
     cuts: list[CutOutput] = []
     found = list(_search(value, "", _LEVELS, read_text, cuts))
-    best = [each for each in found if each.rank == max(one.rank for one in found)] if found else []
-    if len(best) > 1:
-        places = printable(listed([each.path for each in best]))
+    highest = max((rank for rank, _, _ in found), default=0)
+    best = [each for each in found if each[0] == highest]
+    if len(best) > 1 and any(results.columns != best[0][2].columns for _, _, results in best):
+        places = printable(listed([path for _, path, _ in best]))
         hint = "steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}); {hint}")
-    if best:
-        return _noted(best[0].results, f"under {printable(shortened(best[0].path, 60))}")
-    if cuts:
+    if not best and cuts:
         raise cuts[0]
-    raise NothingFound("a JSON object without SPARQL results")
+    return _noted(best[0][2], f"under {printable(shortened(best[0][1], 60))}") if best else None
 
 
 def _search(
     value: Mapping[Any, Any], path: str, levels: int, read_text: ReadText, cuts: list[CutOutput]
-) -> Iterable[_Found]:
-    """Yield what may be the results under the keys of an object, with its place."""
+) -> Iterator[tuple[int, str, SparqlResults]]:
+    """Yield what may be results, with a rank: 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells."""
     for key, inner in value.items():
-        place = f"{path}.{key}" if path else str(key)
+        place, is_expected = f"{path}.{key}" if path else str(key), str(key).lower() in _RESULT_KEYS
+        results = None
         try:
-            results = _of_part(str(key), inner, read_text)
+            if isinstance(inner, str):
+                begins = inner[:50].lstrip("\ufeff \t\r\n")[:1]
+                if begins in {"{", "[", "<", "`"} or (is_expected and "\n" in inner):
+                    results = read_text(inner)
+            elif isinstance(inner, Mapping):
+                is_graphson = inner.keys() == {"@type", "@value"}
+                results = (
+                    _of_object(inner, read_text) if is_graphson else sparql_object(inner) or _of_named_columns(inner)
+                )
+            elif _is_array(inner) and (is_expected or inner) and not (inner and _are_scalars(inner)):
+                results = _of_array(inner, read_text)
         except CutOutput as cut:
             cuts.append(cut)
-            continue
         except UnreadableOutput:
             continue
         if results is not None:
-            yield _Found(place, results, _rank(results))
+            has_parts = any(column.structures for column in results.columns.values())
+            yield -1 if has_parts else int(not results.is_untyped), place, results
         elif isinstance(inner, Mapping) and levels > 1:
             yield from _search(inner, place, levels - 1, read_text, cuts)
 
 
-def _rank(results: SparqlResults) -> int:
-    if any(column.structures for column in results.columns.values()):
-        return -1
-    return int(not results.is_untyped)
-
-
-def _of_part(key: str, value: Any, read_text: ReadText) -> SparqlResults | None:
-    is_expected = key.lower() in _KEYS_OF_RESULTS
-    if isinstance(value, str):
-        begins = value[:50].lstrip("\ufeff \t\r\n")[:1]
-        return read_text(value) if begins in {"{", "[", "<", "`"} or (is_expected and "\n" in value) else None
-    if isinstance(value, list | tuple) and not value and not is_expected:
+def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
+    """Read what is under the one key that does not only say something about results."""
+    about = _ABOUT_KEYS | _COUNT_KEYS | _CUT_FLAGS | _NEXT_PAGES
+    keys = [key for key, _ in value.items() if _plain_key(key) not in about]
+    name, inner = (str(keys[0]).lower(), value[keys[0]]) if len(keys) == 1 else ("", None)
+    is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner)
+    if inner is None or isinstance(inner, str) or not (is_column or name in _RESULT_KEYS):
         return None
-    return _direct(value, read_text) if isinstance(value, Mapping | list | tuple) else None
+    if _is_array(inner) and name in ("content", "text", "messages"):
+        return None
+    return _noted(results_in(inner, read_text), f"under {keys[0]}")
 
 
-def refuse_error(value: Mapping[Any, Any]) -> None:
-    """Refuse an object in which a tool tells of an error.
+def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
+    """Read an object without results in it as one row, unless it is a message."""
+    keys, cells = set(map(_plain_key, value.keys())), list(value.values())
+    left = keys - _ABOUT_KEYS - _CUT_FLAGS
+    if not left or (len(left) > 1 and left <= _COUNT_KEYS | _RESULT_KEYS) or not keys.isdisjoint(("head", "boolean")):
+        return None
+    lists = [cell for cell in cells if _is_array(cell)]
+    if lists and (left < keys or not all(map(_are_scalars, lists))):
+        return None
+    if sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists):
+        return None
+    if not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping)):
+        return None
+    return replace(_of_objects([value]), form="an object as one row")
 
-    Raises:
-        UnreadableOutput: It tells of one.
-    """
+
+def is_prose(text: str) -> bool:
+    """Return whether a text is a sentence or more, and not a value."""
+    text = text.strip()
+    return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
+
+
+def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) -> SparqlResults:
+    """Return the results of rows of cells; the second of two columns with the same name gets a number."""
+    if not names or any(len(row) != len(names) for row in rows) or not all(isinstance(name, str) for name in names):
+        raise UnreadableOutput(f"rows of other lengths than their {len(names)} columns")
+    if len(set(names)) < len(names):
+        names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
+    if not rows:
+        columns = {name: TermColumn([], ("literal", None, None)) for name in names}
+        return SparqlResults(columns, 0, form=form, is_untyped=True)
+    return replace(_of_objects([dict(zip(names, row, strict=True)) for row in rows]), form=form)
+
+
+def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
+    """Return the results of row objects, whose cells are RDF terms, plain values or values of a property graph."""
+    names = list(dict.fromkeys(str(name) for row in rows for name, _ in row.items()))
+    if not names:
+        raise UnreadableOutput("rows without a cell")
+    if len(names) * len(rows) > _MOST_CELLS:
+        raise UnreadableOutput(f"{len(rows):,} rows with {len(names):,} different keys")
+    if any(name.startswith("@") for name in names):
+        raise UnreadableOutput("JSON-LD, which is not rows")
+    if len(rows) == 1:  # its status may be a cell
+        _refuse_error({key: cell for key, cell in rows[0].items() if str(key).lower() in _ERROR_KEYS})
+    lists = [cell for row in rows for cell in row.values()] if len(names) > 1 else []
+    if lists and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in lists):
+        rows = [{name: cell[0] for name, cell in row.items()} for row in rows]  # as Gremlin's valueMap() has them
+    untyped, reader = False, GraphReader()
+    structures: dict[str, dict[int, Any]] = {}
+    bindings: list[dict[str, Any]] = []
+    texts = {name for row in rows for name, cell in row.items() if isinstance(cell, str)}
+    for at, row in enumerate(rows):
+        bindings.append({})
+        for key, cell in row.items():
+            name = str(key)
+            if isinstance(cell, float) and cell != cell and key in texts:  # as pandas writes a missing text
+                continue
+            is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and _is_term(cell))
+            untyped = untyped or not (is_typed or cell is None)
+            if not (is_typed or cell is None or isinstance(cell, str | int | float)):
+                try:
+                    cell = reader.read(cell)
+                except UnreadableOutput as problem:
+                    raise UnreadableOutput(
+                        f"rows whose cell in row {at + 1}, {printable(name[:40])}, {problem}"
+                    ) from None
+                if isinstance(cell, STRUCTURES):
+                    structures.setdefault(name, {})[at] = cell
+                    cell = printable(readable(cell))
+            if cell is not None:
+                bindings[at][name] = _plain_term(cell)
+    reader.join_ends()
+    results = results_from_bindings(names, bindings)
+    columns = {
+        name: replace(column, structures=structures[name]) if name in structures else column
+        for name, column in results.columns.items()
+    }
+    form = "an array of row objects" if untyped else "a list of bindings"
+    return replace(results, columns=columns, form=form, is_untyped=untyped)
+
+
+_TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
+_TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
+
+
+def _is_term(cell: Mapping[Any, Any]) -> bool:
+    """Return whether an object in a cell is an RDF term, and not a map or node with a property called value."""
+    return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
+
+
+def _plain_term(value: Any) -> dict[str, Any]:
+    """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Triple):
+        return {"type": "triple", "value": {key: _plain_term(part) for key, part in value._asdict().items()}}
+    if isinstance(value, Term):
+        kind, datatype, language = value.shape
+        more = {"datatype": datatype, "xml:lang": language}
+        return {"type": kind, "value": value.text, **{key: part for key, part in more.items() if part is not None}}
+    if isinstance(value, str):
+        is_blank_node = len(value) > 2 and value.startswith("_:")
+        return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
+    if isinstance(value, bool):
+        return {"type": "literal", "value": "true" if value else "false", "datatype": f"{XSD}boolean"}
+    number = str(value) if isinstance(value, Decimal) else json_number(value)
+    if isinstance(number, str) and not isinstance(value, Decimal):
+        return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
+    return {"type": "literal", "value": number if isinstance(number, str) else repr(number)}
+
+
+def _refuse_error(value: Mapping[Any, Any]) -> None:
+    """Raise UnreadableOutput for an object in which a tool reports an error."""
     is_failure = value.get("isError") is True or value.get("success") is False
-    status = value.get("status")
-    is_failure = is_failure or (isinstance(status, str) and status.lower() in _STATUS_OF_ERRORS)
-    if is_failure or any(value.get(key) for key in _KEYS_OF_ERRORS):
-        raise UnreadableOutput(f"an error: {_shown_error(value)}")
-
-
-def _shown_error(value: Mapping[Any, Any]) -> str:
-    known = [part for key, part in value.items() if str(key).lower() in {*_KEYS_OF_ERRORS, "message"}]
-    message = next(iter(known), "no message")
-    return printable(shortened((message if isinstance(message, str) else json_text(message))[:400], 100))
+    is_failure = is_failure or str(value.get("status")).lower() in ("error", "failed", "failure")
+    if is_failure or any(part for key, part in value.items() if str(key).lower() in _ERROR_KEYS):
+        known = (part for key, part in value.items() if str(key).lower() in {*_ERROR_KEYS, "message"} and part)
+        message = next(known, "no message")
+        shown = message if isinstance(message, str) else json_text(message)
+        raise UnreadableOutput(f"an error: {printable(shortened(shown[:400], 100))}")

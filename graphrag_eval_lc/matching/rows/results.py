@@ -1,46 +1,17 @@
-"""Reading SPARQL 1.1 JSON results into columns of terms."""
+"""Results of queries as columns of terms, and reading SPARQL 1.1 JSON into them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import repeat
 from operator import is_, itemgetter
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.rows.graph_times import may_have_values
-from graphrag_eval_lc.matching.rows.plain_cells import (
-    Concerns,
-    Marks,
-    PlainCells,
-    are_comparable,
-    concerns_of,
-    distinct_shapes,
-    is_untyped,
-    marks_of,
-    plain_cells,
-    plain_cells_by_value,
-    relevant_rules,
-    untyped_texts,
-)
-from graphrag_eval_lc.matching.rows.terms import (
-    LANGUAGE_DATATYPES,
-    RARE_KEYS,
-    Allowances,
-    Shape,
-    names_in,
-    read_cells,
-)
-from graphrag_eval_lc.matching.rows.values import NO_VALUES, ValueRules, in_nfc
-from graphrag_eval_lc.matching.rows.xsd_numbers import (
-    Number,
-    NumberKind,
-    has_untyped_number,
-    is_numeric_datatype,
-    number_from,
-    number_kind,
-)
+from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.texts import counted
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
@@ -48,9 +19,44 @@ SPARQL_RESULTS: Final = "application/sparql-results+json"
 SPARQL_JSON: Final = "SPARQL JSON"
 """The form of results that are SPARQL 1.1 JSON as it is specified."""
 
-_type_of = itemgetter("type")
-_value_of = itemgetter("value")
-_NO_TERM: Final = {"type": "", "value": ""}
+Shape: TypeAlias = tuple[str, str | None, str | None]
+"""Type (uri, literal, bnode, triple; empty if unbound), datatype and language tag of a term."""
+
+UNBOUND_SHAPE: Final[Shape] = ("", None, None)
+TRIPLE_SHAPE: Final[Shape] = ("triple", None, None)
+LITERAL_SHAPE: Final[Shape] = ("literal", None, None)
+NO_LITERALS: Final = frozenset({"", "uri", "bnode", "triple"})
+
+
+class Term(NamedTuple):
+    """An RDF term, or an untyped value as its text."""
+
+    text: str
+    shape: Shape = LITERAL_SHAPE
+
+    @property
+    def readable(self) -> str:
+        """The term for people: a blank node after ``_:``, a literal in quotes, as it may have spaces."""
+        kind = self.shape[0]
+        if kind == "uri":
+            return self.text
+        return f"_:{self.text}" if kind == "bnode" else json.dumps(self.text, ensure_ascii=False)
+
+
+class Triple(NamedTuple):
+    """A triple term."""
+
+    subject: "Term | Triple"
+    predicate: "Term | Triple"
+    object: "Term | Triple"
+
+    @property
+    def readable(self) -> str:
+        """The triple as N-Triples 1.2 has it, but IRIs without brackets."""
+        return f"<<( {' '.join(part.readable for part in self)} )>>"
+
+
+UNBOUND: Final = Term("", UNBOUND_SHAPE)
 
 
 @dataclass
@@ -60,116 +66,42 @@ class TermColumn:
     Attributes:
         texts: The text of each cell.
         shapes: The shape of each cell, or the one of all cells, as nearly always.
-        parts: The columns of the parts of its triple terms, and of theirs, by the steps that lead to them: ``s``,
-            ``p``, ``o``, ``os`` for the subject of the object. They are unbound where a row does not have the part.
-        marks: Those of the texts, where they are known already.
-        known_shapes: The distinct shapes, where they are known already.
-        structures: The values of a property graph in it, by their row: nodes, lists and the like, of which the text
-            is what people read; see ``graph_values``.
+        structures: The cells that have parts, by row: triple terms and values of a property graph (see
+            ``graph_values``). Their text shows them to people.
     """
 
     texts: list[str]
     shapes: list[Shape] | Shape
-    parts: "dict[str, TermColumn]" = field(default_factory=dict)
-    marks: Marks | None = None
-    known_shapes: Collection[Shape] | None = None
     structures: Mapping[int, Any] = field(default_factory=dict)
 
-    @property
-    def with_parts(self) -> "dict[str, TermColumn]":
-        """The column itself, under an empty text, and the columns of its parts."""
-        return {"": self, **self.parts}
-
-    @cached_property
-    def plain(self) -> PlainCells | None:
-        """The cells as texts or floats, which are equal only if the cells are; None where these do not suffice."""
-        return plain_cells(self.shapes, self.texts, self.known_shapes)
-
-    @cached_property
-    def has_untyped_numbers(self) -> bool:
-        """Whether a cell without a datatype is written as a number, which cells of other texts may equal."""
-        return has_untyped_number(untyped_texts(self.shapes, self.texts))
-
-    @property
-    def may_have_numbers(self) -> bool:
-        """Whether a cell may be a number, told without reading the numbers."""
-        known = distinct_shapes(self.shapes) if self.known_shapes is None else self.known_shapes
-        is_typed = any(kind != "uri" and is_numeric_datatype(datatype) for kind, datatype, _ in known)
-        return is_typed or self.has_untyped_numbers
-
-    @property
-    def floats(self) -> list[float] | None:
-        """The cells as floats, where all are numbers but integers, written as usual; else None."""
-        plain = self.plain
-        if plain is None or not plain.kinds or NumberKind.INTEGER in plain.kinds:
-            return None
-        return cast("list[float]", plain.cells)
-
-    @cached_property
-    def may_have_values(self) -> bool:
-        """Whether a cell without a datatype may be a time, a point, a list or a map that is written as a text."""
-        return may_have_values("\n".join(untyped_texts(self.shapes, self.texts)))
-
-    @cached_property
-    def in_nfc(self) -> "TermColumn":
-        """The column with the texts of its literals in the Unicode normal form C."""
-        if not self.concerns.nfc:
-            return self
-        shapes = self.shapes if isinstance(self.shapes, list) else [self.shapes] * len(self.texts)
-        texts = zip(shapes, self.texts, strict=True)
-        normal = [text if kind in ("uri", "bnode") else in_nfc(text) for (kind, _, _), text in texts]
-        return TermColumn(normal, self.shapes)
-
-    @cached_property
-    def concerns(self) -> Concerns:
-        """What may equal cells that are written otherwise, beside numbers and booleans."""
-        return concerns_of(self.shapes, self.texts, self.marks, self.known_shapes)
-
-    @cached_property
-    def _by_value(self) -> dict[ValueRules, PlainCells | None]:
-        return {}
-
-    def plain_by_value(self, values: ValueRules) -> PlainCells | None:
-        """Return the cells as texts, floats or values, which are equal just if the cells are; None likewise."""
-        if values not in self._by_value:
-            column = self.in_nfc if values.nfc else self
-            is_plain = not self.has_untyped_numbers and values == NO_VALUES
-            texts = column.texts
-            self._by_value[values] = column.plain if is_plain else plain_cells_by_value(self.shapes, texts, values)
-        return self._by_value[values]
-
-    def number(self, row: int) -> tuple[Number, NumberKind] | None:
-        """Return the number that a cell holds, and what kind of number; None where it holds none."""
-        shape = self.shapes[row] if isinstance(self.shapes, list) else self.shapes
-        datatype, text = shape[1], self.texts[row]
-        if shape[0] == "uri" or not (is_numeric_datatype(datatype) or is_untyped(shape)):
-            return None
-        found = number_from(text, datatype)
-        return None if found is None else (found[0], number_kind(text, datatype))
+    def shape(self, row: int) -> Shape:
+        """Return the shape of a cell."""
+        return self.shapes[row] if isinstance(self.shapes, list) else self.shapes
 
     def kind(self, row: int) -> str:
-        """Return the type of a cell: uri, literal, bnode, triple; empty where it is unbound."""
-        return (self.shapes[row] if isinstance(self.shapes, list) else self.shapes)[0]
+        """Return the type of a cell; empty if it is unbound."""
+        return self.shape(row)[0]
 
     def readable(self, row: int) -> str | None:
-        """Return the text of a cell, with ``_:`` before a blank node; None where it is unbound."""
+        """Return the text of a cell, with ``_:`` before a blank node; None if it is unbound."""
         kind = self.kind(row)
         return None if not kind else f"_:{self.texts[row]}" if kind == "bnode" else self.texts[row]
 
 
 @dataclass(frozen=True, slots=True)
 class SparqlResults:
-    """The outcome of a SELECT or ASK query, read and checked once, for any number of comparisons.
+    """The outcome of a query, read and checked once, for any number of comparisons.
 
     Attributes:
-        columns: The columns of a SELECT by the name of their variable, without those that cannot be read.
+        columns: The columns by the name of their variable, without those that cannot be read.
         row_count: Number of rows.
-        boolean: The answer of an ASK query; None for a SELECT.
+        boolean: The answer of an ASK query; None for all else.
         notes: What was read although it is not as the standard has it: phrases for people.
         faults: Why a column cannot be read, by its name.
         head: The names of all columns, if some cannot be read; None: those of ``columns``.
         form: What they were read from, such as "W3C CSV".
         is_untyped: Whether that form has texts without types, so that an IRI cannot be told from a literal.
+        is_graph: Whether they are a graph: subject, predicate and object of its triples, which match by name only.
     """
 
     columns: dict[str, TermColumn]
@@ -180,6 +112,7 @@ class SparqlResults:
     head: tuple[str, ...] | None = None
     form: str = SPARQL_JSON
     is_untyped: bool = False
+    is_graph: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -203,9 +136,8 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         output: SPARQL 1.1 Query Results JSON, as a string or parsed already.
 
     Returns:
-        The results. A variable that the head names twice is one column; a binding of a variable that the head
-        does not name is left out. Cells that are nearly RDF terms are read, with a note; a column with a cell that is
-        none is kept by its name alone.
+        The results. A binding of a variable that the head does not name is left out. Cells that are nearly RDF terms
+        are read, with a note; a column with a cell that cannot be read is kept by its name alone.
 
     Raises:
         UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
@@ -215,67 +147,41 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         >>> results.variables, results.row_count
         (('n',), 1)
     """
-    document = _document(output)
-    if "boolean" in document:
-        if not isinstance(document["boolean"], bool):
-            raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
-        return SparqlResults({}, 0, document["boolean"])
-    if "head" not in document and "results" not in document:
-        raise UnreadableOutput(f"a JSON object without SPARQL results ({_keys(document)})")
-    variables = _variables(document)
-    notes = ['there is no list "vars" in a "head", so the columns are those of the rows'] if variables is None else []
-    return results_from_bindings(variables, _bindings(document), notes=notes)
-
-
-def results_from_bindings(
-    variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
-) -> SparqlResults:
-    """Return the results that rows of RDF terms make.
-
-    Args:
-        variables: The names of the columns; None: those that the rows have, in the order in which they appear.
-        bindings: The rows: for each name the term as SPARQL 1.1 JSON has it. A name is absent where it is unbound.
-        notes: What was read with allowances already; other notes follow these.
-
-    Raises:
-        UnreadableOutput: A name has half a character.
-
-    Example:
-        >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
-        >>> results.columns["n"].texts, results.notes
-        (['Oslo', 'Bergen'], ('1 cell that is a bare value instead of an RDF term (first: "n" in row 2)',))
-    """
-    names = tuple(dict.fromkeys(names_in(bindings) if variables is None else variables))
-    require_unicode(names)
-    allowances: Allowances | None = None  # most results need none
-    columns: dict[str, TermColumn] = {}
-    faults: dict[str, str] = {}
-    for name in names:
-        try:
-            columns[name] = _column(name, bindings)
-        except (TypeError, KeyError, AttributeError, UnreadableOutput):
-            allowances = allowances or Allowances()
-            try:
-                columns[name] = _column_read_leniently(name, bindings, allowances)
-            except UnreadableOutput as fault:
-                faults[name] = str(fault)
-    return SparqlResults(
-        columns,
-        len(bindings),
-        None,
-        (*notes, *(allowances.notes if allowances else ())),
-        faults,
-        names if faults else None,
-    )
-
-
-def _document(output: Any) -> dict[str, Any]:
-    if isinstance(output, str):
-        output = _json(output)
-    if not isinstance(output, dict):
-        found = "nothing" if output is None else f"a {type(output).__name__}"
+    document = _json(output) if isinstance(output, str) else output
+    if not isinstance(document, dict):
+        found = "nothing" if document is None else f"a {type(document).__name__}"
         raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
-    return output
+    if "boolean" in document:
+        answer = _ANSWERS.get(str(document["boolean"]).lower()) if isinstance(document["boolean"], bool | str) else None
+        if answer is None:
+            raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
+        return SparqlResults({}, 0, answer)
+    head, results = document.get("head"), document.get("results")
+    if "head" not in document and "results" not in document:
+        keys = ", ".join(key[:30].encode("ascii", "replace").decode() for key in document if isinstance(key, str))
+        raise UnreadableOutput(
+            f"a JSON object without SPARQL results ({f'its keys are {keys:.120}' if keys else 'it is empty'})"
+        )
+    if not isinstance(head, dict) and (head is not None or results is None):
+        raise UnreadableOutput('SPARQL results without a "head" object')
+    variables = None if head is None else head.get("vars")
+    if variables is None and results is not None:
+        notes = ['there is no list "vars" in a "head", so the columns are those of the rows']
+    elif isinstance(variables, list) and all(isinstance(name, str) for name in variables):
+        notes = []
+    else:
+        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
+    if not isinstance(results, dict) or not isinstance(results.get("bindings"), list):
+        raise UnreadableOutput('SPARQL results without a list "bindings" in "results"')
+    bindings: list[Any] = results["bindings"]
+    if not set(map(type, bindings)) <= {dict}:
+        wrong = next((at for at, binding in enumerate(bindings, 1) if not isinstance(binding, dict)), None)
+        if wrong is not None:
+            raise UnreadableOutput(f"SPARQL results whose row {wrong} is no object")
+    return results_from_bindings(variables, bindings, notes=notes)
+
+
+_ANSWERS: Final = {"true": True, "false": False}
 
 
 def _json(text: str) -> Any:
@@ -284,47 +190,78 @@ def _json(text: str) -> Any:
     except RecursionError:
         raise UnreadableOutput("JSON that is nested too deeply") from None
     except ValueError as error:
-        start = " ".join(text[:60].split())
-        shown = start.encode("ascii", "replace").decode() or "an empty text"
+        shown = " ".join(text[:60].split()).encode("ascii", "replace").decode() or "an empty text"
         raise UnreadableOutput(f"no JSON ({error}): {shown}") from None
 
 
-def _keys(document: dict[str, Any]) -> str:
-    names = [key[:30].encode("ascii", "replace").decode() for key in list(document)[:5] if isinstance(key, str)]
-    return f"its keys are {', '.join(names)}" if names else "it is empty"
+def results_from_bindings(
+    variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
+) -> SparqlResults:
+    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them.
+
+    Args:
+        variables: The names of the columns; None: those that the rows have, in their order.
+        bindings: The rows: for each name the term. A name is absent if it is unbound.
+        notes: What was read with allowances already.
+
+    Raises:
+        UnreadableOutput: A name has half a character.
+
+    Example:
+        >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
+        >>> results.columns["n"].texts, results.notes
+        (['Oslo', 'Bergen'], ('1 cell with a bare value instead of an RDF term (first: "n" in row 2)',))
+    """
+    if variables is None:
+        variables = [name for binding in bindings for name in binding if isinstance(name, str)]
+    names = tuple(dict.fromkeys(variables))
+    require_unicode(names)
+    columns: dict[str, TermColumn] = {}
+    faults: dict[str, str] = {}
+    allowed: dict[str, list[tuple[str, int]]] = {}
+    for name in names:
+        try:
+            columns[name] = _plain_column(name, bindings)
+        except (TypeError, KeyError, AttributeError, UnreadableOutput):
+            reader = _LenientReader(name)
+            try:
+                columns[name] = reader.column(bindings)
+            except UnreadableOutput as fault:
+                faults[name] = str(fault)
+                continue
+            for about, places in reader.allowed.items():
+                allowed.setdefault(about, []).extend(places)
+    said = [
+        f'{counted(len(places), "cell")} {about} (first: "{places[0][0]}" in row {places[0][1] + 1})'
+        for about, places in allowed.items()
+    ]
+    return SparqlResults(columns, len(bindings), None, (*notes, *said), faults, names if faults else None)
 
 
-def _variables(document: dict[str, Any]) -> list[str] | None:
-    """Return the names in the head; None where there are none but the rows tell them."""
-    head = document.get("head")
-    if (head is None or isinstance(head, dict)) and "results" in document and (head or {}).get("vars") is None:
-        return None
-    if not isinstance(head, dict):
-        raise UnreadableOutput('SPARQL results without a "head" object')
-    variables = head.get("vars")
-    if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
-        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    return variables
+def require_unicode(texts: Iterable[str]) -> None:
+    """Refuse texts with lone surrogates, which are halves of characters.
+
+    Raises:
+        UnreadableOutput: A text has one.
+    """
+    joined = "\n".join(texts)
+    if not joined.isascii():
+        try:
+            joined.encode()
+        except UnicodeEncodeError:
+            raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None
 
 
-def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
-    results = document.get("results")
-    if not isinstance(results, dict) or not isinstance(results.get("bindings"), list):
-        raise UnreadableOutput('SPARQL results without a list "bindings" in "results"')
-    bindings: list[Any] = results["bindings"]
-    if set(map(type, bindings)) <= {dict}:  # as all parsed JSON has it
-        return bindings
-    for row, binding in enumerate(bindings, start=1):
-        if not isinstance(binding, dict):
-            raise UnreadableOutput(f"SPARQL results whose row {row} is no object")
-    return bindings
+_type_of, _value_of = itemgetter("type"), itemgetter("value")
+_NO_TERM: Final = {"type": "", "value": ""}
+_RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
 
 
-def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
+def _plain_column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
     """Read a column of plain terms quickly.
 
     Raises:
-        TypeError, KeyError, AttributeError, UnreadableOutput: Where a cell is no plain term.
+        TypeError, KeyError, AttributeError, UnreadableOutput: A cell is not a plain term.
     """
     unbound = 0
     try:
@@ -332,114 +269,142 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
     except KeyError:
         cells = [binding.get(name, _NO_TERM) for binding in bindings]
         unbound = sum(map(is_, cells, repeat(_NO_TERM)))
-    texts = list(map(_value_of, cells))
-    kinds = set(map(_type_of, cells))
-    joined = "\n".join(texts)
-    marks = marks_of(joined)
-    if not marks.is_ascii:
-        _require_encodable(joined)
-    keys = sum(map(len, cells))
-    if "triple" in kinds or ("" in kinds and list(map(_type_of, cells)).count("") != unbound):
+    texts, kinds = list(map(_value_of, cells)), list(map(_type_of, cells))
+    require_unicode(texts)
+    found = set(kinds)
+    if "triple" in found or ("" in found and kinds.count("") != unbound):
         raise TypeError
-    if len(kinds) == 1 and keys == 2 * len(cells):  # nothing but type and value, as most columns
-        (kind,) = kinds
-        if not isinstance(kind, str):
-            raise TypeError
-        return TermColumn(texts, (kind, None, None), marks=marks)
-    datatypes: list[Any] = list(map(dict.get, cells, repeat("datatype")))
-    if len(kinds) == 1 and keys == 3 * len(cells) and None not in (found := set(datatypes)) and len(found) == 1:
-        shape = (*kinds, *found, None)  # nothing but type, value and one datatype, as most columns of numbers
-        _require_plain([shape], ())
-        return TermColumn(texts, shape, marks=marks)
-    other_keys = keys - 3 * len(cells) + datatypes.count(None)
-    languages = list(map(dict.get, cells, repeat("xml:lang"))) if other_keys else [None] * len(cells)
-    has_other_keys = other_keys > len(cells) - languages.count(None)
-    distinct = kinds, set(datatypes), set(languages)
-    if all(len(each) == 1 for each in distinct):
-        (shape,) = zip(*distinct, strict=True)
-        _require_plain([shape], cells if has_other_keys else ())
-        return TermColumn(texts, shape, marks=marks)
-    shapes: list[Shape] = list(zip(map(_type_of, cells), datatypes, languages, strict=True))
-    known = dict(zip(shapes, shapes, strict=True))
-    _require_plain(known, cells if has_other_keys else ())
-    return TermColumn(texts, list(map(known.__getitem__, shapes)), marks=marks, known_shapes=known.keys())
-
-
-def _require_plain(known: Iterable[Any], with_other_keys: Iterable[Mapping[str, Any]]) -> None:
-    """Check the shapes of a column, and the terms that have keys beside type, value, datatype and ``xml:lang``.
-
-    Raises:
-        TypeError: Where a cell is no plain term.
-    """
-    may_have_language = False
-    for kind, datatype, language in known:
-        if not isinstance(kind, str) or not isinstance(datatype, str | None) or not isinstance(language, str | None):
-            raise TypeError
-        may_have_language |= datatype in LANGUAGE_DATATYPES and kind not in ("", "uri", "bnode")
-    if may_have_language and not RARE_KEYS.isdisjoint(set[str]().union(*with_other_keys)):
+    others = sum(map(len, cells)) - 2 * len(cells)
+    datatypes = list(map(dict.get, cells, repeat("datatype"))) if others else [None] * len(cells)
+    others -= len(cells) - datatypes.count(None)
+    languages = list(map(dict.get, cells, repeat("xml:lang"))) if others else [None] * len(cells)
+    if others > len(cells) - languages.count(None) and any(not _RARE_KEYS.isdisjoint(cell) for cell in cells):
         raise TypeError
+    sets = found, set(datatypes), set(languages)
+    is_one = all(len(each) == 1 for each in sets)
+    shapes = list(zip(*sets if is_one else (kinds, datatypes, languages), strict=True))
+    known: dict[Any, Any] = dict(zip(shapes, shapes, strict=True))
+    if not all(isinstance(kind, str) and isinstance(each, str | None) for kind, *rest in known for each in rest):
+        raise TypeError
+    return TermColumn(texts, shapes[0] if is_one else list(map(known.__getitem__, shapes)))
 
 
-def _column_read_leniently(name: str, bindings: Sequence[Mapping[str, Any]], allowances: Allowances) -> TermColumn:
-    """Read a column cell by cell.
+DEEPEST_TRIPLE: Final = 20
+MOST_PARTS: Final = 300
+"""Of one triple term, with those of nested ones."""
 
-    Raises:
-        UnreadableOutput: Where a cell cannot be read at all.
-    """
-    columns = {path: TermColumn(*cells) for path, cells in read_cells(name, bindings, allowances).items()}
-    own = columns.pop("")
-    return TermColumn(own.texts, own.shapes, columns)
+_NO_TYPE: Final = 'without a "type"'
+_NO_TEXT: Final = 'with a number or boolean instead of a text as "value"'
+_BARE: Final = "with a bare value instead of an RDF term"
+_EMPTY: Final = "with an empty object, read as unbound"
 
+_PARTS: Final = (("subject", "s"), ("predicate", "p", "property"), ("object", "o"))
+"""The keys of a triple's parts as RDF 1.2, RDF4J and old Jena write them."""
 
-def require_unicode(texts: Iterable[str]) -> None:
-    """Refuse texts with lone surrogates, which are no characters.
-
-    Raises:
-        UnreadableOutput: A text has one.
-    """
-    joined = "".join(texts)
-    if not joined.isascii():
-        _require_encodable(joined)
+# With a scheme that leaves no doubt; "Oslo:Norway" is a text.
+_IRI: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\s<>\"{}|\\^`]+")
+_BLANK_NODE: Final = re.compile(r"_:\S+")
 
 
-def _require_encodable(joined: str) -> None:
+class _LenientReader:
+    """Reads the cells of a column one by one, and counts what it allows."""
+
+    def __init__(self, name: str) -> None:
+        self.allowed: dict[str, list[tuple[str, int]]] = {}
+        self._name = name
+        self._row = 0
+        self._parts_left = MOST_PARTS
+
+    def column(self, bindings: Iterable[Mapping[str, Any]]) -> TermColumn:
+        terms: list[Term] = []
+        structures: dict[int, Triple] = {}
+        for self._row, binding in enumerate(bindings):
+            self._parts_left = MOST_PARTS
+            try:
+                term = self._term(binding.get(self._name), 0)
+            except UnreadableOutput as fault:
+                raise UnreadableOutput(f"its cell in row {self._row + 1} {fault}") from None
+            if isinstance(term, Triple):
+                structures[self._row] = term
+                term = Term(term.readable, TRIPLE_SHAPE)
+            terms.append(term)
+        return TermColumn([term.text for term in terms], [term.shape for term in terms], structures)
+
+    def _allow(self, about: str) -> None:
+        self.allowed.setdefault(about, []).append((self._name, self._row))
+
+    def _term(self, cell: Any, depth: int) -> Term | Triple:
+        if isinstance(cell, str | int | float):
+            self._allow(_BARE)
+            return _guessed(_text_of(cell))
+        if cell is None:
+            return UNBOUND
+        if not isinstance(cell, dict):
+            found = "a list" if isinstance(cell, list | tuple) else f"a {type(cell).__name__}"
+            raise UnreadableOutput(f"is {found} instead of an RDF term")
+        if not cell:
+            self._allow(_EMPTY)
+            return UNBOUND
+        kind, value = _text_under("type", cell) or None, cell.get("value")
+        if value is None and "value" in cell:
+            return UNBOUND
+        if kind is None:
+            self._allow(_NO_TYPE)
+        if kind == "triple" or (kind is None and isinstance(value, dict)):
+            return self._triple(value, depth)
+        if isinstance(value, int | float):
+            self._allow(_NO_TEXT)
+        elif not isinstance(value, str):
+            raise UnreadableOutput('has no text as "value"')
+        text, datatype = _text_of(value), _text_under("datatype", cell)
+        language = _text_under("xml:lang", cell) or _text_under("lang", cell)
+        direction = _text_under("its:dir", cell) or _text_under("direction", cell)
+        if language and direction:
+            language = f"{language}--{direction}"  # as N-Triples 1.2 has it: ar--rtl
+        if kind is None and not datatype and not language:
+            return _guessed(text)
+        return Term(text, (kind or "literal", datatype, language))
+
+    def _triple(self, value: Any, depth: int) -> Triple:
+        if depth >= DEEPEST_TRIPLE:
+            raise UnreadableOutput(f"has triple terms that are nested more than {DEEPEST_TRIPLE} deep")
+        if not isinstance(value, dict):
+            raise UnreadableOutput("is a triple term without its parts")
+        self._parts_left -= len(_PARTS)
+        if self._parts_left < 0:  # parts may hold the same object again and again
+            raise UnreadableOutput("is a triple term of too many parts")
+        parts = []
+        for keys in _PARTS:
+            part = self._term(next((value[key] for key in keys if value.get(key) is not None), None), depth + 1)
+            if part == UNBOUND:
+                raise UnreadableOutput(f"is a triple term without {keys[0]}")
+            parts.append(part)
+        return Triple(*parts)
+
+
+def _guessed(text: str) -> Term:
+    """Return the term of a text without a type: an IRI or a blank node if it looks like one, else a literal."""
+    if _BLANK_NODE.fullmatch(text):
+        return Term(text[2:], ("bnode", None, None))
+    return Term(text, ("uri", None, None) if _IRI.fullmatch(text) else LITERAL_SHAPE)
+
+
+def _text_of(value: str | float) -> str:
+    """Return a text, or a number or boolean as JSON writes it."""
+    if isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise UnreadableOutput("has half a character (a lone surrogate)")
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
     try:
-        joined.encode()
-    except UnicodeEncodeError:
-        raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None
+        return json.dumps(value)
+    except ValueError:
+        raise UnreadableOutput("is a number of too many digits") from None
 
 
-PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
-"""The cells of the required columns of the reference, and of all actual columns."""
-
-
-def relevant_values(
-    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], values: ValueRules
-) -> ValueRules:
-    """Return which of the rules make a difference to the required and the actual columns."""
-    return relevant_rules([column.concerns for column in compared_columns(reference, actual, required)], values)
-
-
-def compared_columns(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> list[TermColumn]:
-    """Return the required and the actual columns, each with the parts of its triple terms."""
-    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    return [*columns, *(part for column in columns for part in column.parts.values())]
-
-
-def plain_columns(
-    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], values: ValueRules | None
-) -> PlainColumns | None:
-    """Return the required and the actual columns as plain cells; None where they cannot be compared so.
-
-    With rules of values, different cells have different values; without, different texts may have the same value.
-    """
-    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    plain: list[PlainCells] = []
-    for column in columns:
-        cells = column.plain if values is None else column.plain_by_value(values)
-        if cells is None:
-            return None
-        plain.append(cells)
-    if not are_comparable(plain):
-        return None
-    return plain[: len(required)], plain[len(required) :]
+def _text_under(key: str, cell: dict[Any, Any]) -> str | None:
+    text = cell.get(key)
+    if text is None or isinstance(text, str):
+        return None if text is None else _text_of(text)
+    raise UnreadableOutput(f'has a "{key}" that is no text')

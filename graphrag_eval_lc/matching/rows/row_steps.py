@@ -1,37 +1,218 @@
 """The step kind rows: comparing, checking and drafting the steps that query a graph or a database."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.config import RowsConfig, ValuesConfig
-from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.config.sections import OutputFormat
+from graphrag_eval_lc.files.record_file import Finding
+from graphrag_eval_lc.json_values import json_text, parse_deep_json
+from graphrag_eval_lc.matching.json_and_text import JSON
+from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows.comparison import (
     SparqlComparison,
     compare_sparql_results,
     comparison_without_results,
 )
-from graphrag_eval_lc.matching.rows.cut_rows import rows_before_cut_of
-from graphrag_eval_lc.matching.rows.grade import grade_before_cut
-from graphrag_eval_lc.matching.rows.media_types import (
-    FORMS,
-    MEDIA_TYPES,
-    REQUIRED_COLUMNS,
-    SERVED_WHERE,
-    actual_results,
-    media_type_of_form,
-    names_no_columns,
-    reference_results,
-)
-from graphrag_eval_lc.matching.rows.media_types import SPARQL_QUERY as SPARQL_QUERY
-from graphrag_eval_lc.matching.rows.readers import read_sparql_results
-from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
-from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.json_forms import is_prose
+from graphrag_eval_lc.matching.rows.readers import GRAPHS, read_graph, read_sparql_results, refuse_broken_off
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.text_forms import OPEN_FORMS, read_csv, read_tsv
 from graphrag_eval_lc.records import relative_tolerance
-from graphrag_eval_lc.registry.step_kinds import StepKind
+from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
+
+REQUIRED_COLUMNS: Final = "required_columns"
+JSON_MEDIA_TYPE: Final = str(JSON.serves[0][1])
+SPARQL_QUERY: Final = "sparql_query"
+CYPHER_QUERY: Final = "cypher_query"
+SQL_DB_QUERY: Final = "sql_db_query"
+ROW_TOOLS: Final = (CYPHER_QUERY, "read_neo4j_cypher", SQL_DB_QUERY)
+"""The names of steps other than ``sparql_query`` that return rows: tools of Neo4j, its MCP server, LangChain."""
+
+
+def _declared(read: Callable[[str], SparqlResults]) -> Callable[[Any], SparqlResults]:
+    """Return a reader of outputs that their media type declares to be CSV or TSV, also of one column."""
+
+    def read_declared(output: Any) -> SparqlResults:
+        if not isinstance(output, str):
+            return read_sparql_results(output)
+        # Some begin as another form that is no line of cells.
+        is_other = output.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
+        readers = [read_sparql_results, read] if is_other else [read, read_sparql_results]
+        problem: UnreadableOutput | None = None
+        for each in readers:
+            try:
+                results = each(output)
+                if each is read and len(results.variables) == 1:
+                    refuse_broken_off(output)
+                    if is_prose(results.variables[0]):
+                        raise UnreadableOutput(f"not {results.form}: its first line is a sentence")
+                return results
+            except UnreadableOutput as found:
+                if isinstance(found, CutOutput):
+                    raise
+                problem = problem or found
+        raise problem or UnreadableOutput("nothing")
+
+    return read_declared
+
+
+class _MediaType(NamedTuple):
+    """A media type of rows: what its outputs are called and how they are read; as which forms, if there are few."""
+
+    title: str
+    read: Callable[[Any], SparqlResults]
+    forms: tuple[str, ...] = ()
+
+
+_MEDIA_TYPES: Final[Mapping[str, _MediaType]] = {
+    SPARQL_RESULTS: _MediaType(SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
+    "text/csv": _MediaType("CSV", _declared(read_csv), ("W3C CSV",)),
+    "text/tab-separated-values": _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV")),
+    "text/tsv": _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV")),  # as many write it
+    "application/sparql-results+xml": _MediaType("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
+    "text/boolean": _MediaType("a truth value", read_sparql_results),
+    **{media_type: _MediaType(title, read_graph) for media_type, title in GRAPHS.items()},
+}
+
+
+def _reader_for(reference: Mapping[str, Any]) -> Callable[[Any], SparqlResults]:
+    """Return the function that reads outputs as the media type of a reference step says."""
+    given = reference.get("output_media_type")
+    known = _MEDIA_TYPES.get(bare_media_type(given)) if isinstance(given, str) else None
+    return read_sparql_results if known is None else known.read
+
+
+@cache
+def _reader_as(format: OutputFormat) -> Callable[[Any], SparqlResults]:
+    return partial(read_sparql_results, format=format)
+
+
+def reference_results(reference: StepView) -> SparqlResults:
+    r"""Return the results of a reference step, read as its media type says, else in the form that they have.
+
+    Raises:
+        CutOutput: They end before their end.
+        UnreadableOutput: There are none.
+
+    Example:
+        >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
+        ('name',)
+    """
+    return _no_rows_of(reference) or reference.parsed(_reader_for(reference))
+
+
+def _no_rows_of(step: StepView) -> SparqlResults | None:
+    """Return results without rows if the output of a step is the empty text of LangChain's SQL tool."""
+    output = step.get("output")
+    if SQL_DB_QUERY not in (step.get("name"), step.tool) or not isinstance(output, str) or output.strip():
+        return None
+    return SparqlResults({}, 0, form=f"an empty text, as {SQL_DB_QUERY} returns for no rows", is_untyped=True)
+
+
+def step_results(step: StepView, read: Callable[[Any], SparqlResults] = read_sparql_results) -> SparqlResults:
+    """Return the results of a step, read as ``steps.outputs`` declares, else in whatever form they have.
+
+    Raises:
+        CutOutput: They end before their end.
+        UnreadableOutput: There are none.
+    """
+    no_rows, cut = _no_rows_of(step), step.cut_by_capture
+    if no_rows is not None:
+        return no_rows
+    if step.declared is not None and step.declared.format is not None:
+        read = _reader_as(step.declared.format)
+    try:
+        results = step.parsed(read)
+    except UnreadableOutput as problem:
+        if cut is None or isinstance(problem, CutOutput):
+            raise
+        raise CutOutput(f"{cut}, and what is left is {problem}") from None
+    if cut is not None and any(name in results.form for name in (*OPEN_FORMS, "lines", "Turtle")):
+        raise CutOutput(cut)  # nothing marks the end of these
+    return results
+
+
+def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
+    """Return the results of a step; what is not an evident table is read as the reference's media type says.
+
+    Raises:
+        CutOutput: They end before their end.
+        UnreadableOutput: There are none.
+    """
+    read = _reader_for(reference)
+    if read is read_graph:
+        return step_results(actual, read)
+    try:
+        return step_results(actual)
+    except UnreadableOutput as problem:
+        if read is read_sparql_results or actual.declared is not None or isinstance(problem, CutOutput):
+            raise
+        with suppress(UnreadableOutput):
+            return actual.parsed(read)
+        raise
+
+
+def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
+    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr.
+
+    Example:
+        >>> output = '[{"name": "Oslo"}]'
+        >>> media_type_of_form(read_sparql_results(output), output)
+        'application/json'
+    """
+    found = next((each for each, known in _MEDIA_TYPES.items() if results.form in known.forms), None)
+    return found or (JSON_MEDIA_TYPE if _is_json(output) else None)
+
+
+def _is_json(output: Any) -> bool:
+    """Return whether an output is JSON."""
+    try:
+        return output is not None and (not isinstance(output, str) or parse_deep_json(output) is not ...)
+    except ValueError:
+        return False
+
+
+def names_no_columns(results: SparqlResults) -> bool:
+    """Return whether results have no rows in a form that then names no columns either, such as an empty array.
+
+    Example:
+        >>> names_no_columns(read_sparql_results("[]"))
+        True
+    """
+    return results.is_untyped and not results.row_count and not results.variables
+
+
+_SHORTEST_CUT_CELL: Final = 200  # LangChain's SQL tool cuts texts after the last word that fits into 300 characters
+_QUERY: Final = re.compile(
+    r"""
+    \s* (?: (?: prefix \s+ [^\s:]* : | base ) \s* <[^>]*> \s* )*
+    (?:
+        select \b .* (?: \b from \b | \{ )
+      | ask \b \s* (?: where \s* )? \{
+      | (?: optional \s+ match | match | unwind | call | with ) \b .* \b (?: return | yield | select ) \b
+    )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+def is_query(text: str) -> bool:
+    """Return whether a text looks like a query that returns rows, and not like words to search for.
+
+    Example:
+        >>> is_query("MATCH (s:Station) RETURN s.name"), is_query("stations with 420 kV")
+        (True, False)
+    """
+    return _QUERY.match(text) is not None
 
 
 def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Compare the outputs of two ``sparql_query`` steps.
+    """Compare the outputs of two steps that return rows; the same text is a match, whatever it is.
 
     Args:
         reference: A reference step; its keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict``
@@ -42,6 +223,8 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
         options = comparison_options(reference)
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
+    if _is_same(reference, actual):
+        return explained(1.0, "The output is the same as in the dataset, to the letter.")
     compared = compare_row_steps(reference, actual, options)
     return StepScore(
         compared.score,
@@ -55,6 +238,18 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     )
 
 
+def _is_same(reference: StepView, actual: StepView) -> bool:
+    expected, found = reference.get("output"), actual.get("output")
+    is_other = actual.cut_by_capture is not None or (actual.declared is not None and actual.declared.artifact)
+    if expected is None or is_other or type(expected) is not type(found):
+        return False
+    return (
+        expected.strip() == found.strip() != ""
+        if isinstance(expected, str)
+        else json_text(expected) == json_text(found)
+    )
+
+
 def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
     """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
 
@@ -63,31 +258,50 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         actual: The step of the agent.
         options: The ``comparison_options`` of the reference step.
     """
-    expected, required = _parsed(reference), reference.get(REQUIRED_COLUMNS)
-    if isinstance(expected, SparqlResults) and names_no_columns(expected):
+    required = reference.get(REQUIRED_COLUMNS)
+    try:
+        expected: Any = reference_results(reference)
+    except UnreadableOutput:
+        # The comparison says what is wrong with the reference, whatever the step returned.
+        return compare_sparql_results(reference.get("output"), SparqlResults({}, 0), required, **options)
+    if names_no_columns(expected):
         required = None  # such as an empty array of row objects, which need not have them
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
-        if isinstance(expected, SparqlResults):
-            return comparison_without_results(
-                problem,
-                lambda: grade_before_cut(
-                    expected,
-                    rows_before_cut_of(actual),
-                    lambda rows: compare_sparql_results(expected, rows, required, **options).graded,
-                ),
-            )
-        found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
+        is_the_cell = not isinstance(problem, CutOutput) and _is_the_one_cell(actual.get("output"), expected)
+        if not is_the_cell:
+            return comparison_without_results(problem)
+        found = replace(expected, form="a single value")
+    is_of_sql = SQL_DB_QUERY in (actual.get("name"), actual.tool)
+    whole = _with_whole_cells(found, expected) if is_of_sql else None
+    if whole is not None and compare_sparql_results(expected, whole, required, **options).score:
+        cut = 'a text ends with "...", at which LangChain\'s SQL tool cuts long texts (max_string_length)'
+        return comparison_without_results(CutOutput(cut))
     return compare_sparql_results(expected, found, required, **options)
 
 
-def _parsed(step: StepView) -> Any:
-    """Return the results of a reference step, or its unreadable output, for the comparison to say so."""
-    try:
-        return reference_results(step)
-    except UnreadableOutput:
-        return step.get("output")
+def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
+    """Return whether an output that is not a table is the text of the reference's only cell."""
+    texts = [text for column in expected.columns.values() for text in column.texts]
+    return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
+
+
+def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults | None:
+    """Return results in which texts that the tool cut are those of the reference that begin so; None if it cut none."""
+    known = {text for column in expected.columns.values() for text in column.texts}
+
+    def whole(text: str) -> str:
+        if not text.endswith("...") or len(text) < _SHORTEST_CUT_CELL or text in known:
+            return text
+        return next((each for each in known if each.startswith(text[:-3])), text)
+
+    texts = {name: list(map(whole, column.texts)) for name, column in results.columns.items()}
+    if all(texts[name] == column.texts for name, column in results.columns.items()):
+        return None
+    return replace(
+        results, columns={name: replace(column, texts=texts[name]) for name, column in results.columns.items()}
+    )
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
@@ -112,8 +326,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
             tolerance = relative_tolerance(tolerance)
         except ValueError as problem:
             raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
-    values = reference.get("values")
-    rows = reference.rows or RowsConfig()
+    values, rows = reference.get("values"), reference.rows or RowsConfig()
     return {
         **options,
         "tolerance": tolerance,
@@ -123,8 +336,60 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
     }
 
 
+_AS_JSON: Final = "Store the results as SPARQL JSON, which says what is an IRI, and of which type a literal is."
+_STORE: Final = "Store what the store returns."
+
+
+def check_rows_step(step: StepView) -> Iterator[Finding]:
+    """Find columns that the reference output lacks or that cannot be read, and references that say little."""
+    results = reference_results(step)
+    yield from _form_findings(step, results)
+    if results.boolean is not None:
+        return
+    required = step.get(REQUIRED_COLUMNS)
+    for column in results.faults:
+        if required is None or (isinstance(required, list | tuple) and column in required):
+            yield Finding(results.fault_of(column), _STORE, ("output",))
+    if results.notes:
+        what = f"the output is read with allowances: {'; '.join(results.notes)}"
+        yield Finding(what, _STORE, ("output",), severity="warning")
+    for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
+        if column not in results.variables and not names_no_columns(results):
+            near = f"It has: {', '.join(results.variables) or 'none'}."
+            yield Finding(f"the output has no column {column}", near, (REQUIRED_COLUMNS, index))
+    if not results.row_count:
+        what = "the output has no rows, so any query without rows fits it, and the step says little"
+        yield Finding(what, "Keep the step if that is the right answer.", ("output",), severity="warning")
+
+
+def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
+    """Find results in another form than the media type says, and those without types if types are compared."""
+    given, output = step.get("output_media_type"), step.get("output")
+    media_type = bare_media_type(given) if isinstance(given, str) else ""
+    known = _MEDIA_TYPES.get(media_type, _MediaType("JSON", read_sparql_results))
+    is_as_said = _is_json(output) if media_type == JSON_MEDIA_TYPE else results.form in (known.forms or (results.form,))
+    if is_as_said:
+        return
+    what = f"the output is read from {results.form}, and its media type is that of {known.title}"
+    if media_type == SPARQL_RESULTS and step.get("name") == SPARQL_QUERY:
+        if results.is_untyped and results.row_count and step.get("strict") is True:
+            what = f"the output is read from {results.form}, which has no types, and strict compares them"
+            yield Finding(what, _AS_JSON, ("output",))
+            return
+        hint = _AS_JSON if results.is_untyped else "Store SPARQL JSON, and nothing around it."
+        yield Finding(what, hint, ("output",), severity="warning")
+        return
+    found = media_type_of_form(results, output)
+    hint = "Leave output_media_type out" if found is None else f"Write output_media_type: {found}"
+    if found is None and step.get("name") not in ROW_TOOLS:
+        hint += f", and say steps: {{kinds: {{{step.get('name')}: rows}}}} in the config"
+    elif found == JSON_MEDIA_TYPE and step.get(REQUIRED_COLUMNS) is None:
+        hint += f", and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}"
+    yield Finding(what, f"{hint}.", ("output",), severity="warning")
+
+
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Return a reference step for a query; None where its results have no rows."""
+    """Return a reference step for a query; None if its results have no rows."""
     del later
     results = read_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:
@@ -135,12 +400,29 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
 
 
+def _read_sql_output(output: Any) -> SparqlResults:
+    """Read an output of LangChain's SQL tool, whose empty text means that there are no rows."""
+    return reference_results(StepView({"name": SQL_DB_QUERY, "output": output}))
+
+
+_READS: Final = dict.fromkeys((SPARQL_QUERY, *ROW_TOOLS), read_sparql_results) | {SQL_DB_QUERY: _read_sql_output}
+_XML: Final = ("application/xml", "text/xml")
+
 ROWS = StepKind(
     key="rows",
     title="SPARQL results",
-    serves=((SPARQL_QUERY, SPARQL_RESULTS), *((None, media_type) for media_type in MEDIA_TYPES)),
-    serves_where=SERVED_WHERE,
-    forms=FORMS,
+    serves=((SPARQL_QUERY, SPARQL_RESULTS), *((None, media_type) for media_type in _MEDIA_TYPES)),
+    # Of these, only outputs that can be read as rows are rows: a sentence is compared as a text.
+    serves_where=(
+        *(ServedWhere(name=name, reads=read) for name, read in _READS.items()),
+        *(ServedWhere(name=name, media_type=JSON_MEDIA_TYPE, reads=read) for name, read in _READS.items()),
+        ServedWhere(media_type=JSON_MEDIA_TYPE, key=REQUIRED_COLUMNS, reads=read_sparql_results),
+        *(ServedWhere(media_type=media_type, reads=read_sparql_results) for media_type in _XML),
+    ),
+    forms=(
+        *(Form(media_type=each, title=known.title, parse=known.read) for each, known in list(_MEDIA_TYPES.items())[1:]),
+        *(Form(media_type=each, title="rows", parse=read_sparql_results) for each in (JSON_MEDIA_TYPE, *_XML, None)),
+    ),
     matcher=match_row_steps,
     parse=parse_sparql_results,
     check=check_rows_step,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.matching.rows_new.columns import namesakes
-from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
+from graphrag_eval_lc.matching.rows.columns import namesakes
+from graphrag_eval_lc.matching.rows.comparison import compare_sparql_results
 
 Rows = list[tuple[str | None, ...]]
 MODES: list[dict[str, Any]] = [{}, {"ignore_duplicates": False}, {"ordered": True}]
@@ -128,7 +128,7 @@ def test_what_looks_hard_is_decided(name: str, options: dict[str, Any]) -> None:
 
 
 def test_what_is_not_decided_is_undecided_and_no_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_eval_lc.matching.rows_new.columns.MAX_STEPS", 20_000)
+    monkeypatch.setattr("graphrag_eval_lc.matching.rows.columns.MAX_STEPS", 20_000)
     others = [["01"[at == row] for at in range(40)] for row in range(40)]
     mine = [row[:20] for row in others]
     mine[19][19], mine[18][19] = "0", "1"
@@ -156,7 +156,7 @@ def test_names_decide_only_between_columns_that_both_fit() -> None:
 
 SCRIPT = """
 import random
-from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
+from graphrag_eval_lc.matching.rows.comparison import compare_sparql_results
 rng = random.Random(1)
 kinds = ["bnode", "literal"]
 rows = [{f"c{at}": {"type": rng.choice(kinds), "value": rng.choice("ab")} for at in range(6)} for _ in range(6)]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
+from graphrag_eval_lc.matching.rows.comparison import compare_sparql_results
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
-from graphrag_eval_lc.matching.rows_new.graph_keys import GraphRules, key_of, told_by
-from graphrag_eval_lc.matching.rows_new.graph_values import GraphReader, is_entity, readable, value_of_text
-from graphrag_eval_lc.matching.rows_new.python_repr import looks_like_repr, python_value
-from graphrag_eval_lc.matching.rows_new.results import Term
+from graphrag_eval_lc.matching.rows.graph_keys import GraphRules, key_of, told_by
+from graphrag_eval_lc.matching.rows.graph_values import GraphReader, is_entity, readable, value_of_text
+from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
+from graphrag_eval_lc.matching.rows.results import Term
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.config import ValuesConfig
-from graphrag_eval_lc.matching.rows_new.numbers_and_times import WKT_LITERAL, XSD, numbers_are_equal
-from graphrag_eval_lc.matching.rows_new.results import UNBOUND, SparqlResults, Term, TermColumn, Triple
-from graphrag_eval_lc.matching.rows_new.terms import Keys, Rules, Tolerances, ValueRules
+from graphrag_eval_lc.matching.rows.numbers_and_times import WKT_LITERAL, XSD, numbers_are_equal
+from graphrag_eval_lc.matching.rows.results import UNBOUND, SparqlResults, Term, TermColumn, Triple
+from graphrag_eval_lc.matching.rows.terms import Keys, Rules, Tolerances, ValueRules
 
 LINES = (Path(__file__).parent / "data" / "keys.jsonl").read_text(encoding="utf-8").splitlines()
 TABLE = [json.loads(line) for line in LINES]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.matching.rows_new.numbers_and_times import (
+from graphrag_eval_lc.matching.rows.numbers_and_times import (
     DURATION_DATATYPES,
     MAX_NUMBER_LENGTH,
     TIME_READERS,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching import UnreadableOutput
-from graphrag_eval_lc.matching.rows_new import drawn_tables, text_forms
+from graphrag_eval_lc.matching.rows import drawn_tables, text_forms
 
 Rows = list[list[str]]
 NAMES = ["name", "count(*)", "voltage [kV]"]

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows_new.text_forms import (
+from graphrag_eval_lc.matching.rows.text_forms import (
     LEFT_OUT,
     Rows,
     lines_of,

@@ -12,7 +12,7 @@ from itertools import combinations, islice, product
 from math import comb, prod
 from typing import Final, TypeAlias
 
-from graphrag_eval_lc.matching.rows_new.terms import KeyColumn, RowsAs
+from graphrag_eval_lc.matching.rows.terms import KeyColumn, RowsAs
 
 Row: TypeAlias = tuple[int, ...]
 Candidates: TypeAlias = list[list[str]]

@@ -27,8 +27,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.rows_new.columns import Row, bare_name
-from graphrag_eval_lc.matching.rows_new.terms import RowsAs
+from graphrag_eval_lc.matching.rows.columns import Row, bare_name
+from graphrag_eval_lc.matching.rows.terms import RowsAs
 
 Way: TypeAlias = tuple[str | None, ...]
 """For each required column the actual one that is taken for it, or None."""

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows_new.results import Term, Triple
+from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60

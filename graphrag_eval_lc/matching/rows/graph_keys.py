@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from graphrag_eval_lc.json_values import json_number
-from graphrag_eval_lc.matching.rows_new.graph_values import (
+from graphrag_eval_lc.matching.rows.graph_values import (
     GraphValue,
     Node,
     Path,
@@ -20,7 +20,7 @@ from graphrag_eval_lc.matching.rows_new.graph_values import (
     duration_term,
     scalar_of_text,
 )
-from graphrag_eval_lc.matching.rows_new.results import Shape, Term, Triple
+from graphrag_eval_lc.matching.rows.results import Shape, Term, Triple
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LITERAL: Final[Shape] = ("literal", None, None)

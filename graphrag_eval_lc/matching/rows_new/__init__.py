@@ -1,1 +1,0 @@
-"""Rows of any query language: results in many forms, compared as tuples."""
