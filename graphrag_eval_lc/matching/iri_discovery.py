@@ -10,9 +10,8 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_mark
 from graphrag_eval_lc.matching.rows import read_sparql_results
-from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.results import SparqlResults, Term, TermColumn, Triple
+from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY, step_results
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
 _IRI_DISCOVERY: Final = "iri_discovery"
@@ -35,8 +34,6 @@ _BEFORE: Final = re.compile(r"(?:[^:/?#]*[^:/?#A-Za-z0-9+.-])?[+.-]*")
 _LONGEST_BEFORE: Final = 200
 _ESCAPES: Final = re.compile(r"""(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+""")
 _DECLARATION: Final = re.compile(r"(?im)^[ \t]*@?(?:prefix|base)\b[^\n]*")
-# The parts of a triple, as their columns are called, in the order in which they are written.
-_AS_WRITTEN: Final = str.maketrans("spo", "012")
 
 
 def readable_text(output: Any) -> str:
@@ -104,14 +101,12 @@ def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
         row: The index of the row.
     """
     yield column.texts[row], column.kind(row)
-    for _, part in sorted(getattr(column, "parts", {}).items(), key=lambda each: each[0].translate(_AS_WRITTEN)):
-        yield part.texts[row], part.kind(row)
     waiting: list[Any] = [column.structures.get(row)]
     while waiting:
         part = waiting.pop()
-        if hasattr(part, "predicate"):  # a triple
+        if isinstance(part, Triple):
             waiting += [part.object, part.predicate, part.subject]
-        elif hasattr(part, "shape"):  # a term
+        elif isinstance(part, Term):
             yield part.text, part.shape[0]
 
 
@@ -125,7 +120,7 @@ def rank_in_results(results: SparqlResults, iri: str) -> int | None:
         iri: The IRI.
     """
     columns = results.columns.values()
-    if not any(iri in column.texts or getattr(column, "parts", {}) or column.structures for column in columns):
+    if not any(iri in column.texts or column.structures for column in columns):
         return None
     before: set[str] = set()
     for row in range(results.row_count):

@@ -115,44 +115,6 @@ def _json_place(text: str) -> str:
     return ""
 
 
-def text_before_cut(text: str) -> str:
-    """Return a text without what a tool wrote at its end to say that it cut it.
-
-    Example:
-        >>> text_before_cut('[{"name": "Oslo"}, {"na... (1234 more characters)')
-        '[{"name": "Oslo"}, {"na'
-    """
-    tail = text[-_LONGEST_TAIL:]
-    found = [match for match in _MARK.finditer(tail) if not tail[match.end() :].strip(" \t\r\n.…`|")]
-    if found:
-        return text[: len(text) - len(tail) + found[-1].start()]
-    ellipsis = _ELLIPSIS.search(text, max(0, len(text) - 30))
-    return text if ellipsis is None else text[: ellipsis.start()]
-
-
-def json_before_cut(text: str) -> Any:
-    """Return the value of a JSON text that breaks off, as far as it goes.
-
-    The last item of the outermost array that breaks off is left out, as it may be broken itself.
-
-    Raises:
-        ValueError: It is no JSON up to there.
-
-    Example:
-        >>> json_before_cut('{"rows": [{"name": "Oslo"}, {"name": "Ber')
-        {'rows': [{'name': 'Oslo'}]}
-    """
-    start = text_before_cut(text).lstrip("\ufeff \t\r\n").rstrip()
-    if not _is_json_beginning(start):
-        raise ValueError("no JSON that breaks off")
-    value = last = from_json(start, allow_partial=True)
-    while isinstance(last, dict) and last:
-        last = list(last.values())[-1]
-    if isinstance(last, list) and last:
-        last.pop()
-    return value
-
-
 def parsed_json(text: str) -> Any:
     """Return the value of a JSON text, with or without a byte order mark.
 

@@ -189,8 +189,8 @@ class _Served:
 
     def __init__(self, kinds: Mapping[MatcherKey, StepKind], built_in: Collection[StepKind] = ()) -> None:
         self.kinds = dict(kinds)
-        served = [*self.kinds, *(each.served for kind in self.kinds.values() for each in kind.serves_where)]
-        media_types = [media_type for _, media_type in served if media_type is not None]
+        known = [*self.kinds, *(each.served for kind in self.kinds.values() for each in kind.serves_where)]
+        media_types = [media_type for _, media_type in known if media_type is not None]
         self.media_types = {bare_media_type(each): each for each in media_types} | {each: each for each in media_types}
         where = {
             (each.served, each.key): (each, kind)

@@ -94,8 +94,8 @@ def _near_number_of_match(
     rows = zip(*(keys.actual(name).keys for name in columns.values()), strict=True)
     for other, row in enumerate(islice(rows, _MATCHED_ROWS)):
         for name, found in columns.items():
-            at = row_of.get(row)
-            if at is not None and reference.columns[name].texts[at] != actual.columns[found].texts[other]:
+            at = row_of.get(row, -1)
+            if at >= 0 and reference.columns[name].texts[at] != actual.columns[found].texts[other]:
                 note = keys.note(name, at, found, other)
                 if note:
                     return note

@@ -134,7 +134,9 @@ def _has_unknown_ends(items: Sequence[GraphValue]) -> bool:
     return len(items) == 3 and not items[0] and not items[2]
 
 
-def key_of(value: GraphValue, told: Told, rules: GraphRules, key_of_term: Callable[[Term], Hashable]) -> Hashable:
+def key_of(
+    value: GraphValue, told: Told, rules: GraphRules, key_of_term: Callable[[Term | Triple], Hashable]
+) -> Hashable:
     """Return the key of a value: values that are equal as far as both sides say have equal keys.
 
     Args:
@@ -153,7 +155,7 @@ def key_of(value: GraphValue, told: Told, rules: GraphRules, key_of_term: Callab
 
 
 class _Keys:
-    def __init__(self, told: Told, rules: GraphRules, key_of_term: Callable[[Term], Hashable]) -> None:
+    def __init__(self, told: Told, rules: GraphRules, key_of_term: Callable[[Term | Triple], Hashable]) -> None:
         self._told = told
         self._rules = rules
         self._key_of_term = key_of_term
