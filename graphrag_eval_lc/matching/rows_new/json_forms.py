@@ -84,9 +84,7 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
     elif value is not None:
         results = single_value(value)
     if results is None:
-        raise UnreadableOutput(
-            "nothing instead of SPARQL results" if value is None else "a JSON object without SPARQL results"
-        )
+        raise UnreadableOutput(f"{'nothing instead of' if value is None else 'a JSON object without'} SPARQL results")
     return results
 
 

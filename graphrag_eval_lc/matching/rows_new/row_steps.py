@@ -187,7 +187,7 @@ def names_no_columns(results: SparqlResults) -> bool:
     return results.is_untyped and not results.row_count and not results.variables
 
 
-_SHORTEST_CUT_CELL: Final = 200  # LangChain's SQL tool cuts texts after the last word that fits into 300 characters
+_SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
 _QUERY: Final = re.compile(
     r"""
     \s* (?: (?: prefix \s+ [^\s:]* : | base ) \s* <[^>]*> \s* )*
