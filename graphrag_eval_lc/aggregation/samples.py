@@ -11,8 +11,7 @@ from typing import cast
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, counts_of, steps_of, with_upper_bounds
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.matching.rows.media_types import ROW_TOOLS
-from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY
+from graphrag_eval_lc.matching.rows.row_steps import ROW_TOOLS, SQL_DB_QUERY
 from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.records import StepsSummary, is_error
 from graphrag_eval_lc.registry.metrics import UPPER_BOUNDS, metric_spec

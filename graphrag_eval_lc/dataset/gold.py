@@ -8,7 +8,7 @@ from typing import Any, Final
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.matchers import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
-from graphrag_eval_lc.matching.rows.media_types import JSON_MEDIA_TYPE
+from graphrag_eval_lc.matching.rows.row_steps import JSON_MEDIA_TYPE
 from graphrag_eval_lc.texts import listed, plural, shortened
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"

@@ -3,8 +3,7 @@
 import re
 from typing import Final, Literal
 
-from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
-from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY
+from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY, SQL_DB_QUERY
 
 Language = Literal["SPARQL", "SQL", "Cypher"]
 STEP_NAMES: Final[dict[Language, str]] = {"SPARQL": SPARQL_QUERY, "SQL": SQL_DB_QUERY, "Cypher": CYPHER_QUERY}

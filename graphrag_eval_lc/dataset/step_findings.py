@@ -12,14 +12,12 @@ from graphrag_eval_lc.dataset.key_findings import (
 )
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding, Location
-from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
-from graphrag_eval_lc.matching.rows.media_types import JSON_MEDIA_TYPE, REQUIRED_COLUMNS, SPARQL_QUERY
-from graphrag_eval_lc.matching.rows.query_texts import is_query
+from graphrag_eval_lc.matching.rows.row_steps import JSON_MEDIA_TYPE, REQUIRED_COLUMNS, is_query
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.step_kinds import (
     Check,
@@ -100,28 +98,19 @@ def _media_type_findings(
     elif given is not None and kind is step_kind_for(None, None) and (near := near_media_types(given)):
         what = f"the media type {shortened(given, 80)} is unknown, so that the output is compared as a text"
         yield Finding(what, f"Write {near[0]}, with an output of that kind.", place)
-    elif given is not None and kind is step_kind_for(None, None) and bare_media_type(given) != "text/plain":
-        what = f"outputs of the media type {shortened(given, 80)} cannot be compared, other than as the same text"
-        hint = "Keep it if the text must be the same, to the letter; else store an output that can be compared."
-        yield Finding(what, hint, place, severity="warning")
-    elif (found := _results_not_compared_as_rows(given, kind, reference)) is not None:
-        what = f"the output is {found}, so that the order of its rows and its names count"
+    elif kind is step_kind_for(None, None) and _is_readable(reference, parse_sparql_results):
+        what = "the output is SPARQL results and compared as a text, so that the order of its rows and its names count"
         hint = f"{'Add' if given is None else 'Write'} output_media_type: {SPARQL_RESULTS}."
         yield Finding(what, hint, location if given is None else place, severity="warning")
-    elif (
-        kind is JSON
-        and kind_if_readable(reference["name"], None, reference)
-        and _is_readable(reference, read_sparql_results)
-    ):
-        results = reference.parsed(read_sparql_results)
-        what = f"the output is {results.form} and compared as JSON, so that the order of its rows and its names count"
-        columns = json_text(list(results.variables))
-        yield Finding(what, f"Add {REQUIRED_COLUMNS}: {columns}.", location, severity="warning")
     elif (form := _rows_of_own_query(given, kind, reference)) is not None:
         as_what = "a text" if kind is step_kind_for(None, None) else kind.title
         what = f"a query gave the output, {form}, and it is compared as {as_what}, so that the order of its rows and"
         hint = f"Have its rows compared: steps: {{kinds: {{{reference['name']}: rows}}}} in the config."
         yield Finding(f"{what} its names count", hint, location, severity="warning")
+    elif given is not None and kind is step_kind_for(None, None) and bare_media_type(given) != "text/plain":
+        what = f"outputs of the media type {shortened(given, 80)} cannot be compared, other than as the same text"
+        hint = "Keep it if the text must be the same, to the letter; else store an output that can be compared."
+        yield Finding(what, hint, place, severity="warning")
 
 
 def _column_findings(location: Location, kind: StepKind, reference: StepView) -> Iterator[Finding]:
@@ -136,18 +125,6 @@ def _column_findings(location: Location, kind: StepKind, reference: StepView) ->
         what = f"{REQUIRED_COLUMNS} are given, and the output is no rows, so that it is compared as {kind.title}"
         hint = f"Store the rows that the tool gives, or leave {REQUIRED_COLUMNS} out."
         yield Finding(f"{what}: {problem}", hint, (*location, "output"))
-
-
-def _results_not_compared_as_rows(given: str | None, kind: StepKind, reference: StepView) -> str | None:
-    """Return what the output of a query is and as what it is compared; None where that is as it should be."""
-    is_query, is_text = reference["name"] == SPARQL_QUERY, kind is step_kind_for(None, None)
-    if is_text and _is_readable(reference, parse_sparql_results):
-        return "SPARQL results and compared as a text"
-    if is_query and is_text and not given and _is_readable(reference, read_sparql_results):
-        return f"{reference.parsed(read_sparql_results).form} and compared as a text"
-    if is_query and kind is JSON and _is_readable(reference, parse_sparql_results):
-        return "SPARQL results and compared as JSON"
-    return None
 
 
 def _rows_of_own_query(given: str | None, kind: StepKind, reference: StepView) -> str | None:

@@ -17,8 +17,7 @@ from graphrag_eval_lc.matching.iri_rank import (
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_mark
 from graphrag_eval_lc.matching.rows import read_sparql_results
-from graphrag_eval_lc.matching.rows.readers import step_results
-from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY, step_results
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
 _IRI_DISCOVERY: Final = "iri_discovery"

@@ -14,8 +14,7 @@ from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternat
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
-from graphrag_eval_lc.matching.rows.readers import step_results
-from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
+from graphrag_eval_lc.matching.rows.row_steps import check_rows_step, step_results
 from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT

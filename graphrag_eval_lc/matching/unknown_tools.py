@@ -16,8 +16,8 @@ from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS
-from graphrag_eval_lc.matching.rows.readers import step_results
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON
+from graphrag_eval_lc.matching.rows.row_steps import step_results
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.records import is_error, step_status

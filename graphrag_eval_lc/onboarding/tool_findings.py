@@ -12,8 +12,8 @@ from graphrag_eval_lc.matching.iri_rank import iris_in_text, readable_text
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import read_sparql_results
-from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY, media_type_of_form
 from graphrag_eval_lc.matching.rows.results import SparqlResults
+from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY, media_type_of_form
 from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, drafting_kinds
 from graphrag_eval_lc.texts import counted

@@ -11,8 +11,7 @@ from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.iri_rank import holds_whole
 from graphrag_eval_lc.matching.rows import SparqlResults
-from graphrag_eval_lc.matching.rows.media_types import actual_results, reference_results
-from graphrag_eval_lc.matching.rows.row_steps import ROWS
+from graphrag_eval_lc.matching.rows.row_steps import ROWS, actual_results, reference_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key

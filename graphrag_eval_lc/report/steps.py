@@ -5,8 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.rows.media_types import reference_results
-from graphrag_eval_lc.matching.rows.row_steps import compare_row_steps, comparison_options
+from graphrag_eval_lc.matching.rows.row_steps import compare_row_steps, comparison_options, reference_results
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import ShownAs, StepKind, names_that_fulfil

@@ -172,10 +172,9 @@ def test_cypher_with_results_is_json_with_columns(folder: Path) -> None:
 
 def test_gold_that_is_not_compared_as_rows_is_told_with_what_helps(folder: Path) -> None:
     Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[(1,)]"\nTwo?,SELECT 2,two\nThree?,SELECT 3,3\n')
-    other = "The gold cannot be read as rows, and is compared as a text or JSON (2 questions): 2, 3. Store rows, as in"
-    own = (
-        "The gold is compared as a text or JSON, as no step kind serves my_sql (1 question): 1. Have its rows compared:"
-    )
+    other = "The gold cannot be read as rows, and is compared as a text or JSON (1 question): 2. Store rows, as in"
+    own = "The gold is compared as a text or JSON, as no step kind serves my_sql (2 questions): 1, 3."
+    own = f"{own} Have its rows compared:"
     assert [note[: len(other)] for note in imported("a.csv", ImportOptions()).notes] == [other]
     notes = imported("a.csv", ImportOptions(step_name="my_sql")).notes
     assert notes[0].startswith(other)

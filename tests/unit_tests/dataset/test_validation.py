@@ -46,7 +46,7 @@ def test_sound_steps_are_no_problem(step: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("step", "what"),
     [
-        (SPARQL | {"output": "SELECT"}, "the output cannot be read as SPARQL results: no JSON"),
+        (SPARQL | {"output": "SELECT"}, "the output cannot be read as SPARQL results: a text without results"),
         (SPARQL | {"output": None}, "the output cannot be read as SPARQL results: nothing instead of"),
         (SPARQL | {"required_columns": ["m"]}, "the output has no column m"),
         ({"name": "retrieval", "output": "[]"}, "no relevant documents"),

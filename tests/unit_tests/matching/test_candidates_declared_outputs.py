@@ -28,7 +28,7 @@ def test_declared_format_reads_what_would_not_be_guessed() -> None:
 
 
 def test_declared_format_is_used_alone() -> None:
-    match = matched(ROWS, {"sparql_query": {"format": "xml"}})
+    match = matched(f"{ROWS[:-1]} }}", {"sparql_query": {"format": "xml"}})
     assert match.steps_score == 0.0
     assert "not what steps.outputs declares (format: xml)" in match.diagnosis[0][0].reason
     assert list(match.unreadable) == [0]
