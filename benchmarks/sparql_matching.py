@@ -194,9 +194,8 @@ def main() -> int:
             required, columns, contents, count = shape
             if count < ROWS[-1] or not options.quick:
                 label = f"{count:>7,}  {required} of {columns:<3} {contents:<7}"
-                found[shape in plain and count >= ROWS[0]].append(
-                    measure(*shape, label=label, python=python, folder=Path(name))
-                )
+                is_goal = shape in plain and count >= ROWS[0]
+                found[is_goal].append(measure(*shape, label=label, python=python, folder=Path(name)))
     every = found[True] + found[False]
     hard = print_measured()
     worst, slowest = max(each[0] for each in found[True]), max(each[1] for each in every)
