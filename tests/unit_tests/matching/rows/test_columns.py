@@ -13,8 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+<<<<<<< HEAD
 from graphrag_eval_lc.matching.rows.columns import namesakes
 from graphrag_eval_lc.matching.rows.comparison import compare_sparql_results
+=======
+from graphrag_eval_lc.matching.rows_new.columns import namesakes
+from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
+from graphrag_eval_lc.matching.rows_new.results import SparqlResults, TermColumn
+>>>>>>> a37
 
 Rows = list[tuple[str | None, ...]]
 MODES: list[dict[str, Any]] = [{}, {"ignore_duplicates": False}, {"ordered": True}]
@@ -45,7 +51,8 @@ def brute_force(mine: Rows, others: Rows, *, ordered: bool = False, ignore_dupli
     count: Callable[[Any], Any] = list if ordered else set if ignore_duplicates else Counter
     labels = sorted({cell for row in mine for cell in row if cell and cell.startswith("_:")})
     other_labels = sorted({cell for row in others for cell in row if cell and cell.startswith("_:")})
-    renamings = [dict(zip(other_labels, some, strict=False)) for some in permutations([*labels, "_:x", "_:y", "_:z"])]
+    wanted = permutations([*labels, "_:x", "_:y", "_:z"])
+    renamings: list[dict[str | None, str | None]] = [dict(zip(other_labels, some, strict=False)) for some in wanted]
     for columns in permutations(range(len(others[0])), len(mine[0])):
         chosen = [tuple(row[at] for at in columns) for row in others]
         for renaming in renamings[: None if other_labels else 1]:
@@ -152,6 +159,19 @@ def test_names_decide_only_between_columns_that_both_fit() -> None:
     assert columns("?A c $b", "xxx", "yyy") == {"a": "?A", "b": "$b"}
     assert columns("b d e", "zxx", "zyy") == {"a": "d", "b": "e"}
     assert namesakes(["n", "kv"], ["?KV", "N", "n"]) == {"n": "n", "kv": "?KV"}
+
+
+def test_columns_of_graphs_match_by_their_names_only() -> None:
+    def graph(*names: str) -> SparqlResults:
+        columns = {name: TermColumn([name[-1]], ("uri", None, None)) for name in names}
+        return SparqlResults(
+            dict(zip(("subject", "predicate", "object"), columns.values(), strict=True)), 1, is_graph=True
+        )
+
+    assert compare_sparql_results(graph("a", "p", "b"), graph("a", "p", "b")).outcome == "match"
+    turned = compare_sparql_results(graph("a", "p", "b"), graph("b", "p", "a"))
+    assert turned.outcome == "mismatch"
+    assert turned.reason.endswith("columns: `subject`, `predicate`, `object`.")
 
 
 SCRIPT = """

@@ -128,7 +128,7 @@ def test_required_columns_that_are_not_a_list_of_names_are_the_references_fault(
     )
 
 
-YES, NO = ({"head": {}, "boolean": answer} for answer in (True, False))
+YES, NO = ({"boolean": True}, {"boolean": False})
 FALSE_OF_JENA: dict[str, Any] = {"head": {"vars": ["__ASK_RETVAL"]}, "results": {"bindings": []}}
 
 
@@ -185,9 +185,9 @@ def test_closeness_orders_what_does_not_match_and_grades_order_rows() -> None:
 
 
 def test_nothing_that_is_passed_in_is_changed() -> None:
-    given = [table("a b", ("x", "_:1")), table("b a", ("_:1", "y"))]
-    before = json.dumps(given)
-    found = compare_sparql_results(*given, required_columns=["a", "b"])
+    reference, actual = table("a b", ("x", "_:1")), table("b a", ("_:1", "y"))
+    before = json.dumps([reference, actual])
+    found = compare_sparql_results(reference, actual, ["a", "b"])
     assert found.reason
     assert found.grade_reason
-    assert json.dumps(given) == before
+    assert json.dumps([reference, actual]) == before
