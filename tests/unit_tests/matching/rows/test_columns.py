@@ -13,14 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-<<<<<<< HEAD
 from graphrag_eval_lc.matching.rows.columns import namesakes
 from graphrag_eval_lc.matching.rows.comparison import compare_sparql_results
-=======
-from graphrag_eval_lc.matching.rows_new.columns import namesakes
-from graphrag_eval_lc.matching.rows_new.comparison import compare_sparql_results
-from graphrag_eval_lc.matching.rows_new.results import SparqlResults, TermColumn
->>>>>>> a37
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 
 Rows = list[tuple[str | None, ...]]
 MODES: list[dict[str, Any]] = [{}, {"ignore_duplicates": False}, {"ordered": True}]
