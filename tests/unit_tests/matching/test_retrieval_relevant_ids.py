@@ -119,7 +119,7 @@ def test_iri_in_angle_brackets_finds_its_column() -> None:
     [
         ('{"head": {}, "boolean": true}', "the answer of an ASK query has no ids"),
         (rows(names=[]), "no column doc, nor any other"),
-        ("@prefix : <urn:> .", "no JSON"),
+        ("@prefix : <urn:> .", "a text without results"),
     ],
 )
 def test_results_without_a_column_have_no_ids(output: str, complaint: str) -> None:
