@@ -11,6 +11,7 @@ from graphrag_eval_lc.matching.iri_discovery import AUTOCOMPLETE_SEARCH, iris_in
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import read_sparql_results
+from graphrag_eval_lc.matching.rows.json_forms import SINGLE_FORMS
 from graphrag_eval_lc.matching.rows.results import SparqlResults
 from graphrag_eval_lc.matching.rows.row_steps import CYPHER_QUERY, SPARQL_QUERY, media_type_of_form
 from graphrag_eval_lc.records import is_error, step_status
@@ -107,7 +108,7 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
     if language is None and all(map(_is_documents, outputs)):
         name = None if is_known else RETRIEVAL
         return ToolFinding(**base, gives="documents", form="JSON with ids", reference_name=name)
-    results, declared = _rows(outputs)
+    results, declared = _rows(outputs, may_be_single=language is not None)
     if language is None and (results is None or "format" in (declared or {})) and _lists_iris(outputs):
         name = None if is_known else AUTOCOMPLETE_SEARCH
         return ToolFinding(**base, gives="entities", form="IRIs", reference_name=name)
@@ -163,13 +164,20 @@ def _is_documents(output: Any) -> bool:
     return bool(values) and all(isinstance(each, Mapping) and len(each.keys() & _TEXT_KEYS) > 0 for each in values)
 
 
-def _rows(outputs: Sequence[Any]) -> tuple[list[SparqlResults] | None, Mapping[str, Any] | None]:
-    """Return the outputs as rows, and how that must be declared; None for rows where they cannot be read so."""
+def _rows(
+    outputs: Sequence[Any], *, may_be_single: bool
+) -> tuple[list[SparqlResults] | None, Mapping[str, Any] | None]:
+    """Return the outputs as rows, and how that must be declared; None for rows if they cannot be read so.
+
+    A number, a list of names or one object is only taken for rows if a query returned it.
+    """
     for declared in (None, *_declarations(outputs)):
         try:
             read = [read_sparql_results(output, **(declared or {})) for output in outputs]
         except (UnreadableOutput, ValueError):
             continue
+        if not may_be_single and any(each.form.startswith(SINGLE_FORMS) for each in read):
+            break
         if any(each.row_count or each.variables for each in read) or all(each.form for each in read):
             return read, declared
     return None, None

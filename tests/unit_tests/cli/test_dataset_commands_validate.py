@@ -104,7 +104,7 @@ def test_problems_and_warnings_are_told_apart_with_line_and_mend(
         f"Warning: qa.yaml, line 12, {step}.output_media_type: the media type application/sparql+json is read as "
         "application/sparql-results+json. Write output_media_type: application/sparql-results+json.",
         f"Warning: qa.yaml, line 11, {step}.output: the output has no rows, so any query without rows "
-        "fits it, and the step tells little. "
+        "fits it, and the step says little. "
         "Keep the step if that is the right answer.",
         "",
         "2 problems and 3 warnings found.",

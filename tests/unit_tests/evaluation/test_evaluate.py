@@ -216,7 +216,7 @@ def test_question_with_a_key_named_error_is_no_error_sample() -> None:
     assert "error" not in result
 
 
-@pytest.mark.parametrize("bad", ["oops", '{"foo": 1}'])
+@pytest.mark.parametrize("bad", ["oops", '{"foo": {"bar": 1}}'])
 def test_comparison_error_does_not_depend_on_which_steps_the_score_needs(bad: str) -> None:
     rows = '{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:a"}}]}}'
     media_type = "application/sparql-results+json"

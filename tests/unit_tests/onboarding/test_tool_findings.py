@@ -139,6 +139,12 @@ def test_text_is_text() -> None:
     assert (found.gives, found.reference_name, found.note) == ("text", None, "")
 
 
+@pytest.mark.parametrize("output", ["3", "true", '["Hasle", "Nea"]', '{"celsius": 5}'])
+def test_single_values_are_rows_only_if_a_query_returned_them(output: str) -> None:
+    assert finding({"city": "Oslo"}, output).about == "1 call: text"
+    assert finding({"query": SELECT}, output).gives == "rows"
+
+
 def test_query_whose_output_cannot_be_read_is_noted() -> None:
     assert "steps.outputs" in finding({"query": SELECT}, "I found Oslo, Bergen and some more.").note
 
