@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
@@ -16,6 +17,7 @@ from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS
+from graphrag_eval_lc.matching.rows.json_forms import SINGLE_FORMS
 from graphrag_eval_lc.matching.rows.row_steps import step_results
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
@@ -238,12 +240,12 @@ def _seen(reference: StepView, actual: Sequence[StepView], views: StepViews) -> 
 
 def _form(step: StepView) -> str | None:
     """Return the form of a step's output: documents, rows, or None for all else."""
-    for form, read in (("documents", lambda step: step.parsed(parse_document_ids)), ("rows", step_results)):
-        try:
-            if read(step) != []:
-                return form
-        except UnreadableOutput:
-            continue
+    with suppress(UnreadableOutput):
+        if step.parsed(parse_document_ids) != []:
+            return "documents"
+    with suppress(UnreadableOutput):
+        if not step_results(step).form.startswith(SINGLE_FORMS):  # many tools return a number or an object
+            return "rows"
     return "rows" if step.get("output_media_type") == SPARQL_RESULTS else None
 
 
