@@ -48,6 +48,26 @@ def cut_mark(text: str) -> str | None:
     return printable(shortened(found[-1][0].strip(), _SHORT)) if found else None
 
 
+_SAID_CUT: Final = re.compile(
+    r"\b(?P<no>no|not|never|without)\b[^.\n]{0,30}\b(?:truncated|cut off)\b|\b(?:truncated|cut off)\b"
+    r"|\bonly (?:the )?(?:first|top) \d|(?P<shown>\d[\d,]{0,12}) (?:rows |results |records )?(?:out )?of "
+    r"(?:about |over |more than )?(?P<all>\d[\d,]{0,12}) (?:rows|results|records|items|matches)\b",
+    re.IGNORECASE,
+)
+
+
+def refuse_cut_in_words(text: str) -> None:
+    """Raise CutOutput if a sentence next to results says that they are not all.
+
+    Example:
+        >>> refuse_cut_in_words("Showing 5 of 5 rows; the results are not truncated.")
+    """
+    for found in _SAID_CUT.finditer(text):
+        shown, whole = (int((found[name] or "0").replace(",", "")) for name in ("shown", "all"))
+        if found["no"] is None and (found["all"] is None or shown < whole):
+            raise CutOutput(f"next to the results is {printable(shortened(found[0], _SHORT))!r}")
+
+
 def cut_json(text: str) -> str | None:
     """Return where a text that is no JSON was JSON until it broke off; None where it is broken in another way.
 
