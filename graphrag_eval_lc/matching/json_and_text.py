@@ -150,15 +150,12 @@ def _whole_text(step: StepView) -> str | None:
 
 
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 if both outputs are the same JSON value; the order of keys and the white space do not matter.
-
-    The same text is a match, even if it is not JSON.
-    """
-    if have_same_text(reference, actual):
-        return explained(1.0, "the same text")
+    """Score 1 if both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
         expected = reference.once(_comparable)
     except UnreadableOutput as problem:
+        if have_same_text(reference, actual):
+            return explained(1.0, "the same text, although it is not JSON")
         return explained(0.0, f"the reference cannot be compared: {problem}")
     try:
         found = actual.once(_comparable)

@@ -120,12 +120,22 @@ def results_of_rows(rows: Any) -> SparqlResults:
     if all(isinstance(row, Mapping) for row in rows):
         return _of_objects(rows)
     if all(map(_is_array, rows)):
+        if _has_names(rows):
+            return _of_table(rows[0], rows[1:], "an array of arrays, of which the first has the names")
         names = [f"column {at}" for at in range(1, len(rows[0]) + 1)]
         return _of_table(names, rows, "an array of arrays")
     if not any(isinstance(row, Mapping) or _is_array(row) for row in rows):
         form = "a tuple of single values" if isinstance(rows, tuple) else "an array of single values"
         return _of_table(["column 1"], [(row,) for row in rows], form)
     raise UnreadableOutput("an array whose items are not all rows")
+
+
+def _has_names(rows: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the first of some rows has names: different texts, of which one is over numbers alone."""
+    names, body = rows[0], rows[1:]
+    if not body or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        return False
+    return any(all(type(cell) in (int, float) for cell in column) for column in zip(*body, strict=False))
 
 
 def as_meant(found: SparqlResults, expected: SparqlResults) -> SparqlResults:
@@ -176,8 +186,9 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
         if len(value) == 1 and _is_statement(value[0]):
             return results_in(value[0], read_text)
     contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
-    if value and all(isinstance(text, str) and text.startswith(("<Record ", "{'", '{"')) for text in contents):
-        return read_text("\n".join(contents) if len(contents) > 1 else contents[0])
+    texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
+    if texts and len(texts) == len(value):
+        return read_text("\n".join(texts))
     if len(value) == 3 and all(map(_is_array, value)) and all(map(_is_array, value[1])):
         names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
         if value[2] and all(isinstance(note, str) and ": " in note for note in value[2]):
@@ -258,7 +269,7 @@ def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
 
 # Where databases' interfaces put the names of the columns, the name of one column, and the rows.
 _NAMES_KEYS: Final = _words(
-    "columns column_names columnnames cols headers header fields meta selected columninfo columnmetadata rowtype"
+    "columns column_names columnnames cols headers header fields meta schema selected columninfo columnmetadata rowtype"
 )
 _NAME_KEYS: Final = ("name", "Name", "column_name", "columnName", "field", "title")
 _ROWS_KEYS: Final = _words("rows data values records results result data_array res")

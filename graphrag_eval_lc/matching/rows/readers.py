@@ -5,17 +5,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import Any, Final, NoReturn, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.files.rdf_graphs import read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import (
     CutOutput,
     UnreadableOutput,
     cut_json,
+    cut_mark,
     parsed_json,
     printable,
     refuse_cut_in_words,
@@ -25,7 +26,6 @@ from graphrag_eval_lc.matching.rows import drawn_tables, text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
     SINGLE_FORMS,
-    XSD,
     ReadText,
     is_prose,
     results_in,
@@ -36,7 +36,6 @@ from graphrag_eval_lc.matching.rows.json_forms import (
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
 from graphrag_eval_lc.matching.rows.results import (
     SPARQL_JSON,
-    Shape,
     SparqlResults,
     TermColumn,
     parse_sparql_results,
@@ -380,92 +379,85 @@ GRAPHS: Final[Mapping[str, str]] = {
 }
 """What graphs are called by their media type."""
 
-_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
 _FENCE: Final = re.compile(r"```[\w/+.-]{0,40}[ \t]*\n(.*?)\n?```", re.DOTALL)
-_BASE: Final = "urn:base:"
-# As pyoxigraph and rdflib call them. Turtle and N-Triples are TriG too.
-_SYNTAXES: Final = {
-    "JSON-LD": ("JSON_LD", "json-ld"),
-    "RDF/XML": ("RDF_XML", "xml"),
-    "TriG": ("TRIG", "trig"),
-    "N-Quads": ("N_QUADS", "nquads"),
-}
-_BY_BEGINNING: Final = {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("TriG", "RDF/XML", "N-Quads")}
+_GRAPH_COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
 
 def read_graph(output: Any) -> SparqlResults:
-    """Read an RDF graph in any form that its beginning allows.
+    """Read an RDF graph in any syntax, or as rows of its triples.
 
     Returns:
         Results with the columns subject, predicate and object; with graph, if there are named graphs.
 
     Raises:
+        CutOutput: It breaks off before its end.
         UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
     """
-    text = json_text(output) if isinstance(output, Mapping | list) else output
-    if not isinstance(text, str) or not text.strip():
-        raise UnreadableOutput(f"{'nothing' if not output else 'a value'} instead of an RDF graph")
-    fence = _FENCE.fullmatch(text.strip())
-    text = (text if fence is None else fence[1]).lstrip("\ufeff \t\r\n")
-    if text[:1] in ("{", "[", "<") and _ELSEWHERE.search(text) is not None:
-        raise UnreadableOutput("an RDF graph with a context or an entity that is defined elsewhere")
-    syntaxes = _BY_BEGINNING.get(text[:1], ("TriG",))
-    return first_readable(text, [partial(_graph, syntax=syntax) for syntax in syntaxes])
+    return first_readable(output, (_read_graph_text, _read_triples))
 
 
-def _graph(text: str, syntax: str) -> SparqlResults:
-    rows = sorted(set(_quads(text, syntax)), key=repr)
-    if not rows and syntax == "JSON-LD" and text.strip() not in ("[]", "{}"):
-        raise UnreadableOutput("not an RDF graph")  # JSON without a triple
-    names = ("subject", "predicate", "object", "graph")[: 4 if any(row[3][0] for row in rows) else 3]
-    columns = {
-        name: TermColumn([row[at][0] for row in rows], [row[at][1] for row in rows]) for at, name in enumerate(names)
-    }
-    return SparqlResults(columns, len(rows), form="Turtle" if syntax == "TriG" else syntax, is_graph=True)
-
-
-@cache
-def _library() -> Any:
-    for name in ("pyoxigraph", "rdflib"):
-        with suppress(ImportError):
-            return import_module(name)
-    missing = MissingExtraError("An RDF graph", "graph", "pyoxigraph")
-    raise UnreadableOutput(f"not read: {missing}")
-
-
-def _quads(text: str, syntax: str) -> Iterator[tuple[tuple[str, Shape], ...]]:
-    library = _library()
-    if syntax == "RDF/XML" and _RDF not in text:
-        raise UnreadableOutput("not an RDF graph")
-    oxigraph_name, rdflib_name = _SYNTAXES[syntax]
+def _read_graph_text(output: Any) -> SparqlResults:
+    text = _graph_text(output)
+    if (mark := cut_mark(text)) is not None:
+        raise CutOutput(f"the text ends with {mark!r}")
+    notice = _NOTICE.search(text, text.find("\n") + 1)
+    if notice is not None and _TROUBLE.search(notice[0]) and _is_graph(text[: notice.start()]):
+        raise CutOutput(f"after the graph is {_quoted(notice[0])}")
     try:
-        if library.__name__ == "pyoxigraph":
-            for quad in library.parse(text, format=getattr(library.RdfFormat, oxigraph_name), base_iri=_BASE):
-                yield tuple(map(_graph_term, (quad.subject, quad.predicate, quad.object, quad.graph_name)))
-            return
-        dataset = library.Dataset()
-        dataset.parse(data=text, format=rdflib_name, publicID=_BASE)
-        for *triple, graph in dataset.quads():
-            is_default = graph is None or str(graph) in (_BASE, "urn:x-rdflib:default")
-            yield tuple(map(_graph_term, (*triple, None if is_default else graph)))
+        return _graph(text)
     except UnreadableOutput:
+        whole = text[: text.rstrip().rfind(".\n") + 1]
+        if whole and not text.rstrip().endswith((".", "}")) and _is_graph(whole):
+            raise CutOutput("the graph breaks off in its last statement") from None
         raise
-    except Exception as problem:  # each library has its own errors
-        why = printable(shortened(" ".join(str(problem).split())[:200], 100))
-        raise UnreadableOutput(f"not an RDF graph ({why})") from None
 
 
-def _graph_term(term: Any) -> tuple[str, Shape]:
-    """Return the text and the shape of a term of either library; rdflib's are texts."""
-    kind = type(term).__name__
-    if kind in ("DefaultGraph", "NoneType"):
-        return "", ("", None, None)
-    if kind == "Triple":
-        raise UnreadableOutput("a graph with triples as terms, which are not compared")
-    text = str(term) if isinstance(term, str) else term.value
-    if kind != "Literal":
-        return text, ("bnode" if kind in ("BlankNode", "BNode") else "uri", None, None)
-    datatype = str(getattr(term.datatype, "value", term.datatype or ""))
-    is_plain = term.language or datatype in ("", f"{XSD}string")
-    return text, ("literal", None if is_plain else datatype, term.language)
+def _graph_text(value: Any) -> str:
+    """Return the text of a graph, which may be in content blocks, under a key, JSON, bytes or in a code fence."""
+    if isinstance(value, str) and value.strip():
+        text = value.strip("\ufeff \t\r\n")
+        fences = _FENCE.findall(text)
+        if len(fences) == 1:
+            return str(fences[0])
+        if text[:1] in ('"', "{", "[") or text[:2] in ("b'", 'b"'):
+            with suppress(UnreadableOutput):
+                return _graph_text(first_readable(text, (parsed_json, python_value)))
+        return text
+    if not isinstance(value, Mapping | list):
+        raise UnreadableOutput(f"{'a value' if value else 'nothing'} instead of an RDF graph")
+    parts = [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, Mapping)]
+    texts = [cell for part in parts for key, cell in part.items() if key in RESULT_KEYS and isinstance(cell, str)]
+    is_wrapper = len(texts) == len(parts) > 0 and not any(str(key).startswith("@") for part in parts for key in part)
+    return _graph_text("".join(texts)) if is_wrapper else json_text(value)
+
+
+def _is_graph(text: str) -> bool:
+    try:
+        return _graph(text).is_graph
+    except UnreadableOutput:
+        return False
+
+
+def _graph(text: str) -> SparqlResults:
+    try:
+        syntax, quads = read_quads(text)
+    except MissingExtraError as problem:
+        raise UnreadableOutput(f"not read: {problem}") from None
+    except ValueError as problem:
+        raise UnreadableOutput(printable(str(problem))) from None
+    names = _GRAPH_COLUMNS if any(quad[3][0] for quad in quads) else _GRAPH_COLUMNS[:3]
+    columns = {
+        name: TermColumn([quad[at][0] for quad in quads], [quad[at][1] for quad in quads])
+        for at, name in enumerate(names)
+    }
+    return SparqlResults(columns, len(quads), form=syntax, is_graph=True)
+
+
+def _read_triples(output: Any) -> SparqlResults:
+    """Read a graph that is returned as rows: pyoxigraph's list of triples, or Virtuoso's S, P and O."""
+    results = read_sparql_results(output)
+    names = tuple(name.lower() for name in results.columns)
+    if names not in (_GRAPH_COLUMNS[:3], ("s", "p", "o")) or results.faults:
+        raise UnreadableOutput("rows instead of an RDF graph")
+    columns = dict(zip(_GRAPH_COLUMNS[:3], results.columns.values(), strict=True))
+    return replace(results, columns=columns, is_graph=True)
