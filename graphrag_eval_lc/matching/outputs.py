@@ -68,6 +68,26 @@ def refuse_cut_in_words(text: str) -> None:
             raise CutOutput(f"next to the results is {printable(shortened(found[0], _SHORT))!r}")
 
 
+ERROR_KEYS: Final = frozenset({"error", "errors", "exception", "traceback"})
+
+
+def refuse_error_report(value: Mapping[Any, Any]) -> None:
+    """Raise UnreadableOutput for an object in which a tool reports an error."""
+    is_failure = value.get("isError") is True or value.get("success") is False
+    is_failure = is_failure or str(value.get("status")).lower() in ("error", "failed", "failure")
+    if is_failure or any(part for key, part in value.items() if str(key).lower() in ERROR_KEYS):
+        known = (part for key, part in value.items() if str(key).lower() in {*ERROR_KEYS, "message"} and part)
+        message = next(known, "no message")
+        shown = message if isinstance(message, str) else json_text(message)
+        raise UnreadableOutput(f"an error: {printable(shortened(shown[:400], 100))}")
+
+
+def is_prose(text: str) -> bool:
+    """Return whether a text is a sentence or more, and not a value."""
+    text = text.strip()
+    return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
+
+
 def cut_json(text: str) -> str | None:
     """Return where a text that is no JSON was JSON until it broke off; None where it is broken in another way.
 

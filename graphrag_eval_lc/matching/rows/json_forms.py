@@ -8,7 +8,15 @@ from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_number, json_text
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable, refuse_cut_in_words
+from graphrag_eval_lc.matching.outputs import (
+    ERROR_KEYS,
+    CutOutput,
+    UnreadableOutput,
+    is_prose,
+    printable,
+    refuse_cut_in_words,
+    refuse_error_report,
+)
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
     SparqlResults,
@@ -23,12 +31,7 @@ from graphrag_eval_lc.texts import listed, shortened
 
 ReadText = Callable[[str], SparqlResults]
 
-SINGLE_FORMS: Final = (
-    "a single value",
-    "an array of single values",
-    "a tuple of single values",
-    "an object as one row",
-)
+SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
 """The forms of results that are tables only if the whole output is one."""
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -46,7 +49,6 @@ RESULT_KEYS: Final = _words(
 )
 # Keys that say something about results, in lower case and without signs. An object with nothing else is not a row.
 _COUNT_KEYS: Final = _words("count length number size total")
-_ERROR_KEYS: Final = _words("error errors exception traceback")
 # What servers and tools set if they return less than they found.
 _CUT_FLAGS: Final = _words(
     "exceededtransferlimit hasmore hasmoreresults hasmorerows hasnextpage incomplete ispartial istruncated"
@@ -57,31 +59,20 @@ _NEXT_PAGES: Final = _words(
 )
 _TOTALS: Final = _words("numfound totalcount totalhits totalrecords totalresults totalrows")
 _NOTES: Final = _words("comment hint info message msg note notes warning warnings")
-_ABOUT_KEYS: Final = (
-    _CUT_FLAGS
-    | _TOTALS
-    | _NOTES
-    | _words(
-        "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
-        " meta message msg ok previous query querytime querytype requestid resultcount resultsize rowcount sparql sql"
-        " statement status success time timems timestamp took tookms tool type"
-    )
-)
+_ABOUT_KEYS: Final = _words(
+    "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
+    " meta ok previous query querytime querytype requestid resultcount resultsize rowcount sparql sql statement status"
+    " success time timems timestamp took tookms tool type"
+).union(_CUT_FLAGS, _TOTALS, _NOTES)
 _TEXT_KEYS: Final = ("content", "messages", "text")
 
 
 def results_in(value: Any, read_text: ReadText) -> SparqlResults:
-    """Return the results that a JSON value is or holds.
-
-    An array of single values is one column, a single value one cell, and an object without results in it one row.
-
-    Args:
-        value: The value.
-        read_text: Reads results from a text in it, such as JSON that is encoded twice.
+    """Return the results that a JSON value is or holds; ``read_text`` reads those in a text in it.
 
     Raises:
-        UnreadableOutput: There are none, or several things that may be meant; `CutOutput` if they end before their
-            end, or a flag next to them says that there are more.
+        CutOutput: They end before their end, or something next to them says that there are more.
+        UnreadableOutput: There are none, or several things that may be meant.
 
     Example:
         >>> results_in({"data": [{"name": "Oslo"}, {"name": "Bergen"}]}, parse_sparql_results).form
@@ -101,9 +92,6 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
 
 def results_of_rows(rows: Any) -> SparqlResults:
     """Return the results that an array of row objects, of bindings, of arrays or of single values is.
-
-    Raises:
-        UnreadableOutput: It is none of these.
 
     Example:
         >>> results_of_rows([{"name": "Oslo", "n": 5}, {"name": "Bergen"}]).variables
@@ -138,26 +126,6 @@ def _has_names(rows: Sequence[Sequence[Any]]) -> bool:
     return any(all(type(cell) in (int, float) for cell in column) for column in zip(*body, strict=False))
 
 
-def as_meant(found: SparqlResults, expected: SparqlResults) -> SparqlResults:
-    """Return results that may be read in two ways as the reference says.
-
-    A tuple with a value for each of several columns is a row, as cursors return it; lists of one value are values if
-    the reference has no lists, as Gremlin's ``valueMap`` returns them.
-    """
-    if len(found.columns) != 1 or found.boolean is not None:
-        return found
-    [(name, column)] = found.columns.items()
-    if found.form.startswith("a tuple of single values") and len(expected.variables) == found.row_count > 1:
-        cells = [(column.texts[at], column.shape(at)) for at in range(found.row_count)]
-        columns = {f"column {at}": TermColumn([text], shape) for at, (text, shape) in enumerate(cells, start=1)}
-        return replace(found, columns=columns, row_count=1)
-    lists = list(column.structures.values())
-    if len(lists) < found.row_count or not all(_is_array(each) and len(each) == 1 for each in lists):
-        return found
-    has_lists = any(each.structures for each in expected.columns.values())
-    return found if has_lists or not lists else _of_table([name], lists, found.form)
-
-
 def single_value(value: Any) -> SparqlResults:
     """Return results of one cell."""
     return _of_table(["column 1"], [(value,)], "a single value")
@@ -183,7 +151,8 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
             with suppress(UnreadableOutput):  # a text in parts
                 return _noted(read_text("".join(texts)), "in content blocks")
             return _noted(read_text("\n".join(texts)), "in content blocks")
-        if len(value) == 1 and _is_statement(value[0]):
+        is_statement = len(value) == 1 and value[0].keys() & {"status", "success"}  # of SurrealDB, Cloudflare's D1
+        if is_statement and _is_array(value[0].get("results", value[0].get("result"))):
             return results_in(value[0], read_text)
     contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
     texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
@@ -198,12 +167,6 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
     return results_of_rows(value)
 
 
-def _is_statement(value: Mapping[Any, Any]) -> bool:
-    """Return whether an object is the results of one statement, as SurrealDB and Cloudflare's D1 return a list of."""
-    lists = [key for key, cell in value.items() if _is_array(cell)]
-    return len(lists) == 1 and lists[0] in ("result", "results") and {*map(_plain_key, value)} <= _ABOUT_KEYS | {*lists}
-
-
 def _is_block(value: Mapping[Any, Any]) -> bool:
     return value.get("type") == "text" and isinstance(value.get("text"), str)
 
@@ -216,7 +179,7 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults |
         return results_in(GraphReader().read(value), read_text)
     results = sparql_object(value) or _of_named_columns(value)
     if results is None:
-        _refuse_error(value)
+        refuse_error_report(value)
         results = _of_parts(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
     if results is None:
         return _of_one_object(value)
@@ -261,9 +224,8 @@ def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
         return replace(results, form="bindings beside a head")
     if names_columns or ("head" in value and not bindings):
         return parse_sparql_results(dict(value))
-    for row, binding in enumerate(bindings, start=1):
-        if not isinstance(binding, Mapping):
-            raise UnreadableOutput(f"bindings whose row {row} is not an object")
+    if not all(isinstance(binding, Mapping) for binding in bindings):
+        raise UnreadableOutput("bindings that are not all objects")
     return replace(results_of_rows(bindings), form="bindings without a head")
 
 
@@ -314,14 +276,13 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     return _of_table(names, rows, form)
 
 
-def _names(value: Any) -> list[str] | None:
+def _names(value: Any) -> list[Any] | None:
     """Return the names of columns that a list of texts or of descriptions is."""
-    items = value if _is_array(value) else ()
     found = [
-        next((it[key] for key in _NAME_KEYS if key in it), None) if isinstance(it, Mapping) else it for it in items
+        next((item[key] for key in _NAME_KEYS if key in item), None) if isinstance(item, Mapping) else item
+        for item in (value if _is_array(value) else ())
     ]
-    names = [name for name in found if isinstance(name, str) and name]
-    return names if names and len(names) == len(found) else None
+    return found if found and all(isinstance(name, str) and name for name in found) else None
 
 
 def _cells(row: Any) -> Any:
@@ -435,23 +396,14 @@ def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResul
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object without results in it as one row, unless it is a message."""
     keys, cells = set(map(_plain_key, value.keys())), list(value.values())
-    left = keys - _ABOUT_KEYS
-    if not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or not keys.isdisjoint(("head", "boolean")):
-        return None
-    lists = [cell for cell in cells if _is_array(cell)]
-    if lists and (left < keys or not all(map(_are_scalars, lists))):
-        return None
-    if sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists):
-        return None
-    if not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping)):
+    left, lists = keys - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
+    only_says = not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or keys & {"head", "boolean"}
+    has_results = lists and (left < keys or not all(map(_are_scalars, lists)))
+    is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
+    has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
+    if only_says or has_results or is_message or has_objects:
         return None
     return replace(_of_objects([value]), form="an object as one row")
-
-
-def is_prose(text: str) -> bool:
-    """Return whether a text is a sentence or more, and not a value."""
-    text = text.strip()
-    return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
 
 
 def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) -> SparqlResults:
@@ -475,20 +427,17 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     if len(names) * len(table) > _MOST_CELLS:
         raise UnreadableOutput(f"{len(table):,} rows with {len(names):,} different keys")
     if len(table) == 1:  # its status may be a cell
-        _refuse_error({name: cell for name, cell in table[0].items() if name.lower() in _ERROR_KEYS})
+        refuse_error_report({name: cell for name, cell in table[0].items() if name.lower() in ERROR_KEYS})
     cells = [cell for row in table for cell in row.values()]
     if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):
         table = [{name: cell[0] for name, cell in row.items()} for row in table]  # as Gremlin's valueMap() has them
-    untyped, reader = False, GraphReader()
+    table, untyped, reader = _with_terms(table), False, GraphReader()
     structures: dict[str, dict[int, Any]] = {}
     bindings: list[dict[str, Any]] = []
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    if texts and _are_of_turtle(texts):
-        table = [{key: _of_turtle(cell) for key, cell in row.items()} for row in table]
     for at, row in enumerate(table):
         binding: dict[str, Any] = {}
         for name, cell in row.items():
-            if cell is None or (isinstance(cell, float) and cell != cell):  # NaN, which is unbound for pandas
+            if cell is None or (len(names) > 1 and isinstance(cell, float) and cell != cell):  # pandas' missing cells
                 continue
             is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and _is_term(cell))
             untyped = untyped or not is_typed
@@ -513,14 +462,15 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     return replace(results, columns=columns, form=form, is_untyped=untyped)
 
 
-_OF_TURTLE: Final = re.compile(
-    r'<[a-z][a-z\d+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+', re.I
-)
+_TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
 
 
-def _are_of_turtle(texts: Sequence[str]) -> bool:
-    """Return whether all texts are terms as Turtle writes them, of which one cannot be anything else."""
-    return all(map(_OF_TURTLE.fullmatch, texts)) and any(text[-1] == ">" for text in texts)
+def _with_terms(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with RDF terms in place of texts if all texts are terms as Turtle writes them, one without doubt."""
+    texts = [cell for row in table for cell in row.values() if isinstance(cell, str)]
+    if not all(map(_TURTLE.fullmatch, texts)) or not any(text[-1] == ">" for text in texts):
+        return table
+    return [{name: _of_turtle(cell) for name, cell in row.items()} for row in table]
 
 
 def _of_turtle(cell: Any) -> Any:
@@ -555,14 +505,3 @@ def _term(value: Any) -> dict[str, Any]:
     if isinstance(number, str) and not isinstance(value, Decimal):
         return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
     return {"type": "literal", "value": str(number)}
-
-
-def _refuse_error(value: Mapping[Any, Any]) -> None:
-    """Raise UnreadableOutput for an object in which a tool reports an error."""
-    is_failure = value.get("isError") is True or value.get("success") is False
-    is_failure = is_failure or str(value.get("status")).lower() in ("error", "failed", "failure")
-    if is_failure or any(part for key, part in value.items() if str(key).lower() in _ERROR_KEYS):
-        known = (part for key, part in value.items() if str(key).lower() in {*_ERROR_KEYS, "message"} and part)
-        message = next(known, "no message")
-        shown = message if isinstance(message, str) else json_text(message)
-        raise UnreadableOutput(f"an error: {printable(shortened(shown[:400], 100))}")

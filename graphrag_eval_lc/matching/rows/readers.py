@@ -2,6 +2,7 @@
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +18,7 @@ from graphrag_eval_lc.matching.outputs import (
     UnreadableOutput,
     cut_json,
     cut_mark,
+    is_prose,
     parsed_json,
     printable,
     refuse_cut_in_words,
@@ -27,7 +29,6 @@ from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
     SINGLE_FORMS,
     ReadText,
-    is_prose,
     results_in,
     results_of_rows,
     single_value,
@@ -220,6 +221,22 @@ def _read_lines(text: str) -> SparqlResults:
     return replace(results_of_rows(rows), form="JSON lines" if _begins_as_json(text) else "rows one a line")
 
 
+def _begins_as_bytes(text: str) -> bool:
+    return text[:2] in ("b'", 'b"')
+
+
+def _text_of_bytes(text: str) -> str:
+    """Return the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
+    try:
+        return str(literal_eval(text.strip()).decode())
+    except (ValueError, SyntaxError, AttributeError):
+        raise UnreadableOutput("bytes that are not a text") from None
+
+
+def _read_bytes(text: str, read_text: ReadText) -> SparqlResults:
+    return read_text(_text_of_bytes(text))
+
+
 def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     try:
         value = python_value(text)
@@ -267,6 +284,7 @@ _CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], b
     (_may_be_lines, _read_lines, False),
     (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), text_forms.read_xml, True),
     (text_forms.looks_like_xml, text_forms.read_xml, False),  # a sentence may follow
+    (_begins_as_bytes, _read_bytes, False),
     (looks_like_repr, _read_repr, False),
     (text_forms.looks_like_fence, _read_fence, True),
     (drawn_tables.looks_like_drawn_table, drawn_tables.read_drawn_table, False),
@@ -275,7 +293,7 @@ _CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], b
     (text_forms.looks_like_csv, text_forms.read_csv, False),
     (_may_be_sentence, _read_sentence, False),
 )
-_OF_PARTS: Final = (_read_json, _read_repr, _read_fence, _read_sentence)
+_OF_PARTS: Final = (_read_json, _read_bytes, _read_repr, _read_fence, _read_sentence)
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
@@ -419,9 +437,9 @@ def _graph_text(value: Any) -> str:
         fences = _FENCE.findall(text)
         if len(fences) == 1:
             return str(fences[0])
-        if text[:1] in ('"', "{", "[") or text[:2] in ("b'", 'b"'):
+        if text[:1] in ('"', "{", "[") or _begins_as_bytes(text):
             with suppress(UnreadableOutput):
-                return _graph_text(first_readable(text, (parsed_json, python_value)))
+                return _graph_text(_text_of_bytes(text) if _begins_as_bytes(text) else parsed_json(text))
         return text
     if not isinstance(value, Mapping | list):
         raise UnreadableOutput(f"{'a value' if value else 'nothing'} instead of an RDF graph")

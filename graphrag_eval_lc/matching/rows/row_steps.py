@@ -17,9 +17,15 @@ from graphrag_eval_lc.matching.rows.comparison import (
     compare_sparql_results,
     comparison_without_results,
 )
-from graphrag_eval_lc.matching.rows.json_forms import as_meant
+from graphrag_eval_lc.matching.rows.json_forms import results_of_rows
 from graphrag_eval_lc.matching.rows.readers import GRAPHS, read_declared_cells, read_graph, read_sparql_results
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.results import (
+    SPARQL_JSON,
+    SPARQL_RESULTS,
+    SparqlResults,
+    TermColumn,
+    parse_sparql_results,
+)
 from graphrag_eval_lc.matching.rows.text_forms import OPEN_FORMS, read_csv, read_tsv
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
@@ -209,7 +215,7 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
-    found = as_meant(found, expected)
+    found = _as_meant(found, expected)
     if _is_of_sql(actual):
         whole = _with_whole_cells(found, expected)
         if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
@@ -227,6 +233,26 @@ def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
     """Return whether an output that is not a table is the text of the reference's only cell."""
     texts = [text for column in expected.columns.values() for text in column.texts]
     return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
+
+
+def _as_meant(found: SparqlResults, expected: SparqlResults) -> SparqlResults:
+    """Return results of one column that may be read in two ways as the reference says.
+
+    A tuple with a value for each of several columns is a row, as cursors return it; lists of one value are values if
+    the reference has no lists, as Gremlin's ``valueMap`` returns them.
+    """
+    if len(found.columns) != 1 or not found.row_count:
+        return found
+    [column] = found.columns.values()
+    if found.form.startswith("a tuple of single values") and len(expected.variables) == found.row_count > 1:
+        cells = ((column.texts[at], column.shape(at)) for at in range(found.row_count))
+        columns = {f"column {at}": TermColumn([text], shape) for at, (text, shape) in enumerate(cells, start=1)}
+        return replace(found, columns=columns, row_count=1)
+    lists = list(column.structures.values())
+    are_values = len(lists) == found.row_count and all(isinstance(each, list) and len(each) == 1 for each in lists)
+    if not are_values or any(each.structures for each in expected.columns.values()):
+        return found
+    return results_of_rows([{"values": value} for [value] in lists])
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
