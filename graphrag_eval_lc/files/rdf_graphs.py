@@ -16,6 +16,10 @@ RdfTerm: TypeAlias = tuple[str, tuple[str, str | None, str | None]]
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
+# What a graph without a triple has; else it is JSON, or a comment.
+_EMPTY: Final = re.compile(
+    r"\A\s*(?:\[\s*\]|\{\s*\})\s*\Z|^\s*@?(?:prefix|base)\b|<rdf:RDF\b", re.IGNORECASE | re.MULTILINE
+)
 _BASE: Final = "urn:base:"
 # As pyoxigraph and rdflib call them. Turtle and N-Triples are TriG too.
 _SYNTAXES: Final = {
@@ -50,7 +54,7 @@ def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
         except Exception as found:  # each library has its own errors
             problem = ValueError(f"not an RDF graph ({shortened(' '.join(str(found).split())[:200], 100)})")
             continue
-        if quads or syntax != "JSON-LD" or text.strip() in ("[]", "{}"):  # else JSON without a triple
+        if quads or _EMPTY.search(text) is not None:
             return "Turtle" if syntax == "TriG" else syntax, quads
     raise problem
 

@@ -29,6 +29,7 @@ _MARK: Final = re.compile(
     r"|\(\+?[\d,]{1,12} more (?:rows?|lines?|characters?|chars?|bytes|results?|items?|entries|records)\b[^()\n]{0,40}\)"
     r"|(?:^|\n)[ \t]{0,3}(?:[Oo]utput|[Rr]esults?|[Rr]esponse) (?:was |were |is |are )?truncated\b[^\n]{0,60}",
 )
+_NOT: Final = re.compile(r"\b(?:no|not|nothing|never)\b", re.IGNORECASE)
 _WORDS_OF_MARKS: Final = ("truncated", "omitted", "cut off", " more", " further", " other")
 _LONGEST_TAIL: Final = 300
 _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
@@ -45,11 +46,12 @@ def cut_mark(text: str) -> str | None:
     if not any(word in tail for word in _WORDS_OF_MARKS):  # each mark has one of them
         return None
     found = [match for match in _MARK.finditer(tail) if not tail[match.end() :].strip(" \t\r\n.…`|")]
+    found = [match for match in found if _NOT.search(match[0]) is None]
     return printable(shortened(found[-1][0].strip(), _SHORT)) if found else None
 
 
 _SAID_CUT: Final = re.compile(
-    r"\b(?P<no>no|not|never|without)\b[^.\n]{0,30}\b(?:truncated|cut off)\b|\b(?:truncated|cut off)\b"
+    r"\b(?P<no>no|not|nothing|never|without)\b[^.\n]{0,30}\b(?:truncated|cut off)\b|\b(?:truncated|cut off)\b"
     r"|\bonly (?:the )?(?:first|top) \d|(?P<shown>\d[\d,]{0,12}) (?:rows |results |records )?(?:out )?of "
     r"(?:about |over |more than )?(?P<all>\d[\d,]{0,12}) (?:rows|results|records|items|matches)\b",
     re.IGNORECASE,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_number, json_text
@@ -47,7 +48,7 @@ def _words(text: str) -> frozenset[str]:
 RESULT_KEYS: Final = _words(
     "bindings boolean content data output records response result results rows text value values"
 )
-# Keys that say something about results, in lower case and without signs. An object with nothing else is not a row.
+# Keys that say something about results, as `_plain_key` returns them. An object with nothing else is not a row.
 _COUNT_KEYS: Final = _words("count length number size total")
 # What servers and tools set if they return less than they found.
 _CUT_FLAGS: Final = _words(
@@ -57,11 +58,11 @@ _CUT_FLAGS: Final = _words(
 _NEXT_PAGES: Final = _words(
     "continuationtoken cursor lastevaluatedkey next nextcursor nextlink nextpagetoken nexttoken nexturi pagetoken"
 )
-_TOTALS: Final = _words("numfound totalcount totalhits totalrecords totalresults totalrows")
+_TOTALS: Final = _words("numfound resultsize resultsizetotal totalcount totalhits totalrecords totalresults totalrows")
 _NOTES: Final = _words("comment hint info message msg note notes warning warnings")
 _ABOUT_KEYS: Final = _words(
     "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
-    " meta ok previous query querytime querytype requestid resultcount resultsize rowcount sparql sql statement status"
+    " meta ok previous query querytime querytype requestid resultcount rowcount sparql sql statement status"
     " success time timems timestamp took tookms tool type"
 ).union(_CUT_FLAGS, _TOTALS, _NOTES)
 _TEXT_KEYS: Final = ("content", "messages", "text")
@@ -108,22 +109,12 @@ def results_of_rows(rows: Any) -> SparqlResults:
     if all(isinstance(row, Mapping) for row in rows):
         return _of_objects(rows)
     if all(map(_is_array, rows)):
-        if _has_names(rows):
-            return _of_table(rows[0], rows[1:], "an array of arrays, of which the first has the names")
         names = [f"column {at}" for at in range(1, len(rows[0]) + 1)]
         return _of_table(names, rows, "an array of arrays")
     if not any(isinstance(row, Mapping) or _is_array(row) for row in rows):
         form = "a tuple of single values" if isinstance(rows, tuple) else "an array of single values"
         return _of_table(["column 1"], [(row,) for row in rows], form)
     raise UnreadableOutput("an array whose items are not all rows")
-
-
-def _has_names(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether the first of some rows has names: different texts, of which one is over numbers alone."""
-    names, body = rows[0], rows[1:]
-    if not body or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        return False
-    return any(all(type(cell) in (int, float) for cell in column) for column in zip(*body, strict=False))
 
 
 def single_value(value: Any) -> SparqlResults:
@@ -204,7 +195,9 @@ def _refuse_flags(value: Mapping[Any, Any], row_count: int, levels: int = _LEVEL
             _refuse_flags(flag, row_count, levels - 1)
 
 
+@lru_cache(maxsize=1_000)
 def _plain_key(key: Any) -> str:
+    """Return a key in lower case and without signs."""
     return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
 
 
@@ -264,10 +257,7 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     elif not all(map(_is_array, rows)):
         return None
     if "selected" in keys:  # QLever's own JSON
-        size, form = value.get("resultsize", value.get("resultSizeTotal")), "QLever's JSON"
-        if isinstance(size, int) and size > len(rows):
-            raise CutOutput(f"the output has {len(rows):,} of {size:,} rows")
-        names = [name.removeprefix("?") for name in names]
+        names, form = [name.removeprefix("?") for name in names], "QLever's JSON"
         rows = [[_of_turtle(cell) if cell else None for cell in row] for row in rows]
     if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
         del rows[0]
@@ -291,11 +281,11 @@ def _cells(row: Any) -> Any:
         if isinstance(row.get("row"), list):
             return _with_kind(row["row"], row.get("meta"))
         row = row.get("f", row.get("Data", row))
-    if not _is_array(row) or not row:
+    cells = row if _is_array(row) else []
+    is_wrapped = all(isinstance(cell, Mapping) and len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells)
+    if not cells or not is_wrapped:
         return row
-    if not all(isinstance(cell, Mapping) and len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in row):
-        return row
-    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in row]
+    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in cells]
 
 
 def _with_kind(cell: Any, about: Any) -> Any:
@@ -337,9 +327,8 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
     highest = max((rank for rank, _, _ in found), default=0)
     best = [each for each in found if each[0] == highest]
     if len(best) > 1 and any(results.columns != best[0][2].columns for _, _, results in best):
-        places = printable(listed([path for _, path, _ in best]))
-        hint = "steps.outputs can say which (path)"
-        raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}); {hint}")
+        places = f"{printable(listed([path for _, path, _ in best]))}); steps.outputs can say which (path)"
+        raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}")
     if not best and cuts:
         raise cuts[0]
     return _noted(best[0][2], f"under {printable(shortened(best[0][1], 60))}") if best else None
@@ -389,8 +378,8 @@ def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResul
         return None
     name = str(keys[0]).lower()
     is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
-    is_value = name in RESULT_KEYS and not _is_array(inner)
-    return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_column or is_value else None
+    is_results = is_column or (name in RESULT_KEYS and not _is_array(inner))
+    return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_results else None
 
 
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
@@ -455,9 +444,9 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         bindings.append(binding)
     reader.join_ends()
     results = results_from_bindings(names, bindings)
-    columns = results.columns | {
-        name: replace(results.columns[name], structures=parts) for name, parts in structures.items()
-    }
+    columns = dict(results.columns)
+    for name, parts in structures.items():
+        columns[name] = replace(columns[name], structures=parts)
     form = "an array of row objects" if untyped else "a list of bindings"
     return replace(results, columns=columns, form=form, is_untyped=untyped)
 
@@ -468,7 +457,7 @@ _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@
 def _with_terms(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with RDF terms in place of texts if all texts are terms as Turtle writes them, one without doubt."""
     texts = [cell for row in table for cell in row.values() if isinstance(cell, str)]
-    if not all(map(_TURTLE.fullmatch, texts)) or not any(text[-1] == ">" for text in texts):
+    if not all(map(_TURTLE.fullmatch, texts)) or all(text[0] == "_" or text[-1] == '"' for text in texts):
         return table
     return [{name: _of_turtle(cell) for name, cell in row.items()} for row in table]
 
@@ -501,7 +490,7 @@ def _term(value: Any) -> dict[str, Any]:
         return {"type": kind, "value": value.text, **{key: tag for key, tag in tags.items() if tag is not None}}
     if isinstance(value, bool):
         return {"type": "literal", "value": str(value).lower(), "datatype": f"{XSD}boolean"}
-    number = str(value) if isinstance(value, Decimal) else json_number(value)
-    if isinstance(number, str) and not isinstance(value, Decimal):
+    number = value if isinstance(value, Decimal) else json_number(value)
+    if isinstance(number, str):
         return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
     return {"type": "literal", "value": str(number)}

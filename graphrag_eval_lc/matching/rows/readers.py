@@ -17,7 +17,6 @@ from graphrag_eval_lc.matching.outputs import (
     CutOutput,
     UnreadableOutput,
     cut_json,
-    cut_mark,
     is_prose,
     parsed_json,
     printable,
@@ -125,7 +124,7 @@ def _readers_of(text: str, depth: int) -> Iterator[Callable[[str], SparqlResults
     """Yield the readers of the forms that a text looks like."""
     for looks_like, read, is_last in _CHAIN:
         if looks_like(text):
-            yield partial(read, read_text=lambda inner: _read(inner, depth + 1)) if read in _OF_PARTS else read
+            yield partial(read, read_text=lambda inner: _read(inner, depth + 1))
             if is_last:
                 return
 
@@ -233,10 +232,6 @@ def _text_of_bytes(text: str) -> str:
         raise UnreadableOutput("bytes that are not a text") from None
 
 
-def _read_bytes(text: str, read_text: ReadText) -> SparqlResults:
-    return read_text(_text_of_bytes(text))
-
-
 def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     try:
         value = python_value(text)
@@ -276,24 +271,27 @@ def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
     return results
 
 
+def _alone(read: Callable[[str], SparqlResults]) -> Callable[..., SparqlResults]:
+    return lambda text, read_text: read(text)
+
+
 # Whether a text looks like a form, its reader, and whether it is the last one that is tried.
 _CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], bool], ...]] = (
-    (_is_driver_error, _refuse_error, True),
+    (_is_driver_error, _alone(_refuse_error), True),
     (_begins_as_json, _read_json, False),
-    (_is_single, _read_single, True),
-    (_may_be_lines, _read_lines, False),
-    (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), text_forms.read_xml, True),
-    (text_forms.looks_like_xml, text_forms.read_xml, False),  # a sentence may follow
-    (_begins_as_bytes, _read_bytes, False),
+    (_is_single, _alone(_read_single), True),
+    (_may_be_lines, _alone(_read_lines), False),
+    (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _alone(text_forms.read_xml), True),
+    (text_forms.looks_like_xml, _alone(text_forms.read_xml), False),  # a sentence may follow
+    (_begins_as_bytes, lambda text, read_text: read_text(_text_of_bytes(text)), False),
     (looks_like_repr, _read_repr, False),
     (text_forms.looks_like_fence, _read_fence, True),
-    (drawn_tables.looks_like_drawn_table, drawn_tables.read_drawn_table, False),
-    (drawn_tables.looks_like_markdown, drawn_tables.read_markdown, False),
-    (text_forms.looks_like_tsv, text_forms.read_tsv, False),
-    (text_forms.looks_like_csv, text_forms.read_csv, False),
+    (drawn_tables.looks_like_drawn_table, _alone(drawn_tables.read_drawn_table), False),
+    (drawn_tables.looks_like_markdown, _alone(drawn_tables.read_markdown), False),
+    (text_forms.looks_like_tsv, _alone(text_forms.read_tsv), False),
+    (text_forms.looks_like_csv, _alone(text_forms.read_csv), False),
     (_may_be_sentence, _read_sentence, False),
 )
-_OF_PARTS: Final = (_read_json, _read_bytes, _read_repr, _read_fence, _read_sentence)
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
@@ -416,8 +414,6 @@ def read_graph(output: Any) -> SparqlResults:
 
 def _read_graph_text(output: Any) -> SparqlResults:
     text = _graph_text(output)
-    if (mark := cut_mark(text)) is not None:
-        raise CutOutput(f"the text ends with {mark!r}")
     notice = _NOTICE.search(text, text.find("\n") + 1)
     if notice is not None and _TROUBLE.search(notice[0]) and _is_graph(text[: notice.start()]):
         raise CutOutput(f"after the graph is {_quoted(notice[0])}")

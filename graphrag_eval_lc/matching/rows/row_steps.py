@@ -215,7 +215,7 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
-    found = _as_meant(found, expected)
+    found = _as_meant(found, expected, required)
     if _is_of_sql(actual):
         whole = _with_whole_cells(found, expected)
         if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
@@ -235,24 +235,36 @@ def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
     return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
 
 
-def _as_meant(found: SparqlResults, expected: SparqlResults) -> SparqlResults:
-    """Return results of one column that may be read in two ways as the reference says.
+def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
+    """Return results that may be read in two ways as the reference says.
 
-    A tuple with a value for each of several columns is a row, as cursors return it; lists of one value are values if
-    the reference has no lists, as Gremlin's ``valueMap`` returns them.
+    The first of several arrays has names if it has those that are required. A tuple with a value for each of several
+    columns is a row, as cursors return it. Lists of one value are values if the reference has no lists, as Gremlin's
+    ``valueMap`` returns them.
     """
-    if len(found.columns) != 1 or not found.row_count:
+    columns = list(found.columns.values())
+    given = required if isinstance(required, list | tuple) else expected.variables
+    wanted = {name for name in given if isinstance(name, str)}
+    if found.form.startswith("an array of arrays") and found.row_count > 1 and wanted:
+        names = [column.texts[0] for column in columns]
+        if wanted <= set(names) and len(set(names)) == len(names):
+            body = [_cells_of(column, range(1, found.row_count)) for column in columns]
+            return replace(found, columns=dict(zip(names, body, strict=True)), row_count=found.row_count - 1)
+    if len(columns) != 1 or not found.row_count:
         return found
-    [column] = found.columns.values()
-    if found.form.startswith("a tuple of single values") and len(expected.variables) == found.row_count > 1:
-        cells = ((column.texts[at], column.shape(at)) for at in range(found.row_count))
-        columns = {f"column {at}": TermColumn([text], shape) for at, (text, shape) in enumerate(cells, start=1)}
-        return replace(found, columns=columns, row_count=1)
-    lists = list(column.structures.values())
+    if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= found.row_count:
+        row = {f"column {at + 1}": _cells_of(columns[0], [at]) for at in range(found.row_count)}
+        return replace(found, columns=row, row_count=1)
+    lists = list(columns[0].structures.values())
     are_values = len(lists) == found.row_count and all(isinstance(each, list) and len(each) == 1 for each in lists)
     if not are_values or any(each.structures for each in expected.columns.values()):
         return found
     return results_of_rows([{"values": value} for [value] in lists])
+
+
+def _cells_of(column: TermColumn, rows: Sequence[int]) -> TermColumn:
+    structures = {at: column.structures[row] for at, row in enumerate(rows) if row in column.structures}
+    return TermColumn([column.texts[row] for row in rows], [column.shape(row) for row in rows], structures)
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
