@@ -228,7 +228,7 @@ def _text_of_bytes(text: str) -> str:
     """Return the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
     try:
         return str(literal_eval(text.strip()).decode())
-    except (ValueError, SyntaxError, AttributeError):
+    except (ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
         raise UnreadableOutput("bytes that are not a text") from None
 
 
