@@ -10,6 +10,7 @@ from graphrag_eval_lc.dataset.key_findings import (
     output_findings,
     switch_findings,
 )
+from graphrag_eval_lc.dataset.query_language import language_of
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding, Location
 from graphrag_eval_lc.matching.json_and_text import JSON
@@ -17,7 +18,7 @@ from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOu
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
-from graphrag_eval_lc.matching.rows.row_steps import JSON_MEDIA_TYPE, REQUIRED_COLUMNS, is_query
+from graphrag_eval_lc.matching.rows.row_steps import JSON_MEDIA_TYPE, REQUIRED_COLUMNS
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.step_kinds import (
     Check,
@@ -132,7 +133,7 @@ def _rows_of_own_query(given: str | None, kind: StepKind, reference: StepView) -
     args = reference.get("args")
     if kind not in (JSON, step_kind_for(None, None)) or given not in (None, JSON_MEDIA_TYPE):
         return None
-    if not isinstance(args, Mapping) or not any(isinstance(arg, str) and is_query(arg) for arg in args.values()):
+    if not isinstance(args, Mapping) or not any(isinstance(arg, str) and language_of(arg) for arg in args.values()):
         return None
     return reference.parsed(read_sparql_results).form if _is_readable(reference, read_sparql_results) else None
 

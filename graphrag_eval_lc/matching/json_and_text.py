@@ -130,11 +130,32 @@ def _place(parts: list[str]) -> str:
     return f"{text[:half]}…{text[-half:]} ({len(parts) - 1:,} levels deep)"
 
 
+def have_same_text(reference: StepView, actual: StepView) -> bool:
+    """Return whether two outputs are the same text but for white space around it, so that they match whatever it is.
+
+    Example:
+        >>> have_same_text(StepView({"output": "420 kV"}), StepView({"output": "420 kV "}))
+        True
+    """
+    text = reference.once(_whole_text)
+    return bool(text) and text == actual.once(_whole_text)
+
+
+def _whole_text(step: StepView) -> str | None:
+    """Return an output as a text; None if it is cut, or something else is compared in its place."""
+    output, declared = step.get("output"), step.declared
+    if output is None or step.cut_by_capture is not None or (declared is not None and declared.artifact):
+        return None
+    return output.strip() if isinstance(output, str) else json_text(output)
+
+
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 where both outputs are the same JSON value; the order of keys and the white space do not matter."""
+    """Score 1 if both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
         expected = reference.once(_comparable)
     except UnreadableOutput as problem:
+        if have_same_text(reference, actual):
+            return explained(1.0, "the same text, although it is not JSON")
         return explained(0.0, f"the reference cannot be compared: {problem}")
     try:
         found = actual.once(_comparable)
@@ -158,13 +179,13 @@ def _json_difference(found: Any, expected: Any) -> str:
 
 
 def match_texts(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 where both outputs are the same text, to the letter."""
+    """Score 1 if both outputs are the same text, to the letter but for white space around it."""
     expected, found = reference.get("output"), actual.get("output")
     if expected is None:
         return explained(0.0, "the reference step has no output to compare with")
     if found is None:
         return explained(0.0, "there is no output")
-    if expected == found:
+    if expected == found or have_same_text(reference, actual):
         return explained(1.0, "the same text")
     cut = actual.cut_by_capture
     is_beginning = isinstance(expected, str) and isinstance(found, str) and expected.startswith(found)

@@ -29,6 +29,7 @@ _MARK: Final = re.compile(
     r"|\(\+?[\d,]{1,12} more (?:rows?|lines?|characters?|chars?|bytes|results?|items?|entries|records)\b[^()\n]{0,40}\)"
     r"|(?:^|\n)[ \t]{0,3}(?:[Oo]utput|[Rr]esults?|[Rr]esponse) (?:was |were |is |are )?truncated\b[^\n]{0,60}",
 )
+_NOT: Final = re.compile(r"\b(?:no|not|nothing|never)\b", re.IGNORECASE)
 _WORDS_OF_MARKS: Final = ("truncated", "omitted", "cut off", " more", " further", " other")
 _LONGEST_TAIL: Final = 300
 _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
@@ -45,7 +46,48 @@ def cut_mark(text: str) -> str | None:
     if not any(word in tail for word in _WORDS_OF_MARKS):  # each mark has one of them
         return None
     found = [match for match in _MARK.finditer(tail) if not tail[match.end() :].strip(" \t\r\n.…`|")]
+    found = [match for match in found if _NOT.search(match[0]) is None]
     return printable(shortened(found[-1][0].strip(), _SHORT)) if found else None
+
+
+_SAID_CUT: Final = re.compile(
+    r"\b(?P<no>no|not|nothing|never|without)\b[^.\n]{0,30}\b(?:truncated|cut off)\b|\b(?:truncated|cut off)\b"
+    r"|\bonly (?:the )?(?:first|top) \d|(?P<shown>\d[\d,]{0,12}) (?:rows |results |records )?(?:out )?of "
+    r"(?:about |over |more than )?(?P<all>\d[\d,]{0,12}) (?:rows|results|records|items|matches)\b",
+    re.IGNORECASE,
+)
+
+
+def refuse_cut_in_words(text: str) -> None:
+    """Raise CutOutput if a sentence next to results says that they are not all.
+
+    Example:
+        >>> refuse_cut_in_words("Showing 5 of 5 rows; the results are not truncated.")
+    """
+    for found in _SAID_CUT.finditer(text):
+        shown, whole = (int((found[name] or "0").replace(",", "")) for name in ("shown", "all"))
+        if found["no"] is None and (found["all"] is None or shown < whole):
+            raise CutOutput(f"next to the results is {printable(shortened(found[0], _SHORT))!r}")
+
+
+ERROR_KEYS: Final = frozenset({"error", "errors", "exception", "traceback"})
+
+
+def refuse_error_report(value: Mapping[Any, Any]) -> None:
+    """Raise UnreadableOutput for an object in which a tool reports an error."""
+    is_failure = value.get("isError") is True or value.get("success") is False
+    is_failure = is_failure or str(value.get("status")).lower() in ("error", "failed", "failure")
+    if is_failure or any(part for key, part in value.items() if str(key).lower() in ERROR_KEYS):
+        known = (part for key, part in value.items() if str(key).lower() in {*ERROR_KEYS, "message"} and part)
+        message = next(known, "no message")
+        shown = message if isinstance(message, str) else json_text(message)
+        raise UnreadableOutput(f"an error: {printable(shortened(shown[:400], 100))}")
+
+
+def is_prose(text: str) -> bool:
+    """Return whether a text is a sentence or more, and not a value."""
+    text = text.strip()
+    return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
 
 
 def cut_json(text: str) -> str | None:

@@ -1,14 +1,23 @@
-"""Results in JSON values: SPARQL JSON, row objects, arrays, named columns beside rows, single values, under any key."""
+"""Results in JSON values: SPARQL JSON, rows, columns, single values, and the objects that tools put around them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_number, json_text
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
+from graphrag_eval_lc.matching.outputs import (
+    ERROR_KEYS,
+    CutOutput,
+    UnreadableOutput,
+    is_prose,
+    printable,
+    refuse_cut_in_words,
+    refuse_error_report,
+)
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
     SparqlResults,
@@ -23,7 +32,7 @@ from graphrag_eval_lc.texts import listed, shortened
 
 ReadText = Callable[[str], SparqlResults]
 
-SINGLE_FORMS: Final = ("a single value", "an array of single values", "an object as one row")
+SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
 """The forms of results that are tables only if the whole output is one."""
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -36,36 +45,34 @@ def _words(text: str) -> frozenset[str]:
 
 
 # Keys under which tools return results: there an empty array is no rows, and a text may be a table.
-_RESULT_KEYS: Final = _words(
+RESULT_KEYS: Final = _words(
     "bindings boolean content data output records response result results rows text value values"
 )
-# Keys that say something about results, in lower case and without signs. An object with nothing else is not a row.
-_ABOUT_KEYS: Final = _words(
-    "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
-    " message msg ok query querytime requestid resultcount resultsize rowcount sparql sql statement status success"
-    " time timems timestamp took tookms tool type warnings"
-)
+# Keys that say something about results, as `_plain_key` returns them. An object with nothing else is not a row.
 _COUNT_KEYS: Final = _words("count length number size total")
-_ERROR_KEYS: Final = _words("error errors exception traceback")
-# What servers and tools set if they return less than they found, in lower case and without signs.
+# What servers and tools set if they return less than they found.
 _CUT_FLAGS: Final = _words(
     "exceededtransferlimit hasmore hasmoreresults hasmorerows hasnextpage incomplete ispartial istruncated"
     " limitreached partial partialresults resultstruncated resulttruncated timedout truncated wastruncated"
 )
-_NEXT_PAGES: Final = _words("continuationtoken nextcursor nextlink nextpagetoken nexttoken nexturi pagetoken")
+_NEXT_PAGES: Final = _words(
+    "continuationtoken cursor lastevaluatedkey next nextcursor nextlink nextpagetoken nexttoken nexturi pagetoken"
+)
+_TOTALS: Final = _words("numfound resultsize resultsizetotal totalcount totalhits totalrecords totalresults totalrows")
+_NOTES: Final = _words("comment hint info message msg note notes warning warnings")
+_ABOUT_KEYS: Final = _words(
+    "code columns cypher duration durationms elapsed elapsedms error errors executiontime executiontimems iserror"
+    " meta ok previous query querytime querytype requestid resultcount rowcount sparql sql statement status"
+    " success time timems timestamp took tookms tool type"
+).union(_CUT_FLAGS, _TOTALS, _NOTES)
+_TEXT_KEYS: Final = ("content", "messages", "text")
 
 
 def results_in(value: Any, read_text: ReadText) -> SparqlResults:
-    """Return the results that a JSON value is or holds.
-
-    An array of single values is one column, a single value one cell, and an object without results in it one row.
-
-    Args:
-        value: The value.
-        read_text: Reads results from a text in it, such as JSON that is encoded twice.
+    """Return the results that a JSON value is or holds; ``read_text`` reads those in a text in it.
 
     Raises:
-        CutOutput: They end before their end, or a flag next to them says that there are more.
+        CutOutput: They end before their end, or something next to them says that there are more.
         UnreadableOutput: There are none, or several things that may be meant.
 
     Example:
@@ -74,25 +81,18 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
     """
     if isinstance(value, str):
         return _noted(read_text(value), "encoded twice")
-    if isinstance(value, set | frozenset):
+    if isinstance(value, Set):
         value = sorted(value, key=repr)
-    results = None
-    if isinstance(value, Mapping):
-        results = _of_object(value, read_text)
-    elif _is_array(value):
-        results = _of_array(value, read_text)
-    elif value is not None:
-        results = single_value(value)
-    if results is None:
+    if _is_array(value):
+        return _of_array(value, read_text)
+    results = _of_object(value, read_text) if isinstance(value, Mapping) else None
+    if results is None and (value is None or isinstance(value, Mapping)):
         raise UnreadableOutput(f"{'nothing instead of' if value is None else 'a JSON object without'} SPARQL results")
-    return results
+    return results or single_value(value)
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
     """Return the results that an array of row objects, of bindings, of arrays or of single values is.
-
-    Raises:
-        UnreadableOutput: It is none of these.
 
     Example:
         >>> results_of_rows([{"name": "Oslo", "n": 5}, {"name": "Bergen"}]).variables
@@ -102,6 +102,8 @@ def results_of_rows(rows: Any) -> SparqlResults:
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
     if not rows:
         return SparqlResults({}, 0, form="an empty array", is_untyped=True)
+    if all(isinstance(row, Triple) for row in rows):  # what a CONSTRUCT of pyoxigraph returns
+        return replace(_of_table(Triple._fields, rows, "a list of triples"), is_graph=True)
     if all(map(is_entity, rows)):  # nodes, whose keys are not columns
         return _of_table(["column 1"], [(row,) for row in rows], "an array of nodes or relationships")
     if all(isinstance(row, Mapping) for row in rows):
@@ -110,7 +112,8 @@ def results_of_rows(rows: Any) -> SparqlResults:
         names = [f"column {at}" for at in range(1, len(rows[0]) + 1)]
         return _of_table(names, rows, "an array of arrays")
     if not any(isinstance(row, Mapping) or _is_array(row) for row in rows):
-        return _of_table(["column 1"], [(row,) for row in rows], "an array of single values")
+        form = "a tuple of single values" if isinstance(rows, tuple) else "an array of single values"
+        return _of_table(["column 1"], [(row,) for row in rows], form)
     raise UnreadableOutput("an array whose items are not all rows")
 
 
@@ -123,6 +126,10 @@ def _is_array(value: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple) and not isinstance(value, Term | Triple | Mapping)
 
 
+def _are_scalars(values: Sequence[Any]) -> bool:
+    return all(value is None or isinstance(value, str | int | float | Term) for value in values)
+
+
 def _noted(results: SparqlResults, where: str) -> SparqlResults:
     return replace(results, form=f"{results.form} {where}")
 
@@ -132,14 +139,16 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
     if value and all(isinstance(item, Mapping) for item in value):
         texts = [item["text"] for item in value if _is_block(item)]
         if texts and all(isinstance(item.get("type"), str) for item in value):
-            if len(texts) == 1:
-                return _noted(read_text(texts[0]), "in a content block")
-            with suppress(UnreadableOutput):
+            with suppress(UnreadableOutput):  # a text in parts
                 return _noted(read_text("".join(texts)), "in content blocks")
             return _noted(read_text("\n".join(texts)), "in content blocks")
-        contents = [item.get("content") for item in value]
-        if all(isinstance(text, str) and text.startswith(("<Record ", "{'")) for text in contents):
-            return read_text("\n".join(map(str, contents)))
+        is_statement = len(value) == 1 and value[0].keys() & {"status", "success"}  # of SurrealDB, Cloudflare's D1
+        if is_statement and _is_array(value[0].get("results", value[0].get("result"))):
+            return results_in(value[0], read_text)
+    contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
+    texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
+    if texts and len(texts) == len(value):
+        return read_text("\n".join(texts))
     if len(value) == 3 and all(map(_is_array, value)) and all(map(_is_array, value[1])):
         names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
         if value[2] and all(isinstance(note, str) and ": " in note for note in value[2]):
@@ -161,34 +170,40 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults |
         return results_in(GraphReader().read(value), read_text)
     results = sparql_object(value) or _of_named_columns(value)
     if results is None:
-        _refuse_error(value)
-        results = _under_a_key(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
+        refuse_error_report(value)
+        results = _of_parts(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
     if results is None:
         return _of_one_object(value)
     if not results.form.startswith("an object of"):
-        _refuse_flags(value, _LEVELS)
+        _refuse_flags(value, results.row_count)
     return results
 
 
-def _refuse_flags(value: Mapping[Any, Any], levels: int) -> None:
+def _refuse_flags(value: Mapping[Any, Any], row_count: int, levels: int = _LEVELS) -> None:
     """Raise CutOutput if an object says next to results that there are more."""
     for key, flag in value.items():
         name = _plain_key(key)
+        if name in _NOTES:
+            refuse_cut_in_words(flag if isinstance(flag, str) else json_text(flag))
         is_flag = name in _CUT_FLAGS and str(flag).lower() == "true"
-        if is_flag or (name in _NEXT_PAGES and isinstance(flag, str) and flag):
+        has_more = name in _NEXT_PAGES and isinstance(flag, str | Mapping) and len(flag) > 0
+        is_total = name in _TOTALS or (name in _COUNT_KEYS and levels == _LEVELS)
+        if is_flag or has_more or (is_total and type(flag) is int and flag > row_count):
             shown = printable(shortened(json_text({str(key): flag})[1:-1], 60))
             raise CutOutput(f"the output says that there are more rows ({shown})")
         if isinstance(flag, Mapping) and levels > 1:
-            _refuse_flags(flag, levels - 1)
+            _refuse_flags(flag, row_count, levels - 1)
 
 
+@lru_cache(maxsize=1_000)
 def _plain_key(key: Any) -> str:
+    """Return a key in lower case and without signs."""
     return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
 
 
 def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None."""
-    if "boolean" in value and ("head" in value or len(value) == 1):
+    if "boolean" in value and ("head" in value or {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}):
         truth = {"true": True, "false": False}.get(str(value["boolean"]).lower())
         return None if truth is None else SparqlResults({}, 0, truth)
     inner, head = value.get("results"), value.get("head")
@@ -202,15 +217,14 @@ def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
         return replace(results, form="bindings beside a head")
     if names_columns or ("head" in value and not bindings):
         return parse_sparql_results(dict(value))
-    for row, binding in enumerate(bindings, start=1):
-        if not isinstance(binding, Mapping):
-            raise UnreadableOutput(f"bindings whose row {row} is not an object")
+    if not all(isinstance(binding, Mapping) for binding in bindings):
+        raise UnreadableOutput("bindings that are not all objects")
     return replace(results_of_rows(bindings), form="bindings without a head")
 
 
 # Where databases' interfaces put the names of the columns, the name of one column, and the rows.
 _NAMES_KEYS: Final = _words(
-    "columns column_names columnnames cols headers header fields meta selected columninfo columnmetadata rowtype"
+    "columns column_names columnnames cols headers header fields meta schema selected columninfo columnmetadata rowtype"
 )
 _NAME_KEYS: Final = ("name", "Name", "column_name", "columnName", "field", "title")
 _ROWS_KEYS: Final = _words("rows data values records results result data_array res")
@@ -238,164 +252,147 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     if len(named) != 1 or len(lists) != 1:
         return None
     names, rows, form = named[0], list(map(_cells, lists[0])), "rows beside the names of their columns"
-    if all(isinstance(row, Mapping) for row in rows):
-        if not all(row.keys() <= set(names) for row in rows):
-            return None
+    if all(isinstance(row, Mapping) and row.keys() <= set(names) for row in rows):
         rows = [[row.get(name) for name in names] for row in rows]
     elif not all(map(_is_array, rows)):
         return None
     if "selected" in keys:  # QLever's own JSON
-        size, form = value.get("resultsize", value.get("resultSizeTotal")), "QLever's JSON"
-        if isinstance(size, int) and size > len(rows):
-            raise CutOutput(f"the output has {len(rows):,} of {size:,} rows")
-        names = [name.removeprefix("?") for name in names]
-        rows = [[term_of_turtle(cell) if isinstance(cell, str) and cell else None for cell in row] for row in rows]
+        names, form = [name.removeprefix("?") for name in names], "QLever's JSON"
+        rows = [[_of_turtle(cell) if cell else None for cell in row] for row in rows]
     if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
         del rows[0]
-    if "primarykey" in keys and names[0] == "index" and _counts([row[0] for row in rows]):
+    if "primarykey" in keys and names[0] == "index" and _counts([str(row[0]) for row in rows]):
         names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
     return _of_table(names, rows, form)
 
 
-def _names(value: Any) -> list[str] | None:
+def _names(value: Any) -> list[Any] | None:
     """Return the names of columns that a list of texts or of descriptions is."""
-    items = value if _is_array(value) else ()
     found = [
-        next((it[key] for key in _NAME_KEYS if key in it), None) if isinstance(it, Mapping) else it for it in items
+        next((item[key] for key in _NAME_KEYS if key in item), None) if isinstance(item, Mapping) else item
+        for item in (value if _is_array(value) else ())
     ]
-    names = [name for name in found if isinstance(name, str) and name]
-    return names if names and len(names) == len(found) else None
+    return found if found and all(isinstance(name, str) and name for name in found) else None
 
 
 def _cells(row: Any) -> Any:
     """Return the cells of a row that an interface wraps: Neo4j's HTTP API, BigQuery, Athena, Redshift's Data API."""
-    if isinstance(row, Mapping) and isinstance(row.get("row"), list) and row.keys() <= {"row", "meta", "graph"}:
-        return _with_kind(row["row"], row.get("meta"))
-    cells = row.get("f", row.get("Data")) if isinstance(row, Mapping) else row
-    if not _is_array(cells) or not cells or not all(isinstance(cell, Mapping) for cell in cells):
+    if isinstance(row, Mapping) and row.keys() <= {"row", "meta", "graph", "f", "Data"}:
+        if isinstance(row.get("row"), list):
+            return _with_kind(row["row"], row.get("meta"))
+        row = row.get("f", row.get("Data", row))
+    cells = row if _is_array(row) else []
+    is_wrapped = all(isinstance(cell, Mapping) and len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells)
+    if not cells or not is_wrapped:
         return row
-    is_wrapped = all(len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells)
-    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in cells] if is_wrapped else row
+    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in cells]
 
 
 def _with_kind(cell: Any, about: Any) -> Any:
     """Return a cell of Neo4j's HTTP API, in which only ``meta`` distinguishes relationships from maps."""
     if isinstance(cell, list) and isinstance(about, list) and len(cell) == len(about):
         return [_with_kind(each, its) for each, its in zip(cell, about, strict=True)]
-    if isinstance(cell, Mapping) and isinstance(about, Mapping) and about.get("type") == "relationship":
-        return {"$type": "Relationship", "_value": {"_properties": cell}}
-    return cell
+    is_relationship = isinstance(about, Mapping) and about.get("type") == "relationship"
+    return {"$type": "Relationship", "_value": {"_properties": cell}} if is_relationship and cell is not None else cell
 
 
 def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows."""
     names, columns = list(map(str, value.keys())), list(value.values())
-    if not columns:
-        return None
-    if all(map(_is_array, columns)):
-        is_text = len(names) == 1 and names[0].lower() in ("content", "text", "messages")
+    if columns and all(map(_is_array, columns)):
+        is_text = len(names) == 1 and names[0].lower() in _TEXT_KEYS
         if is_text or len(set(map(len, columns))) != 1 or not columns[0] or not all(map(_are_scalars, columns)):
             return None
         return _of_table(names, list(zip(*columns, strict=True)), "an object of columns")
     if not all(isinstance(column, Mapping) and _are_scalars(list(column.values())) for column in columns):
         return None
-    inner, cells = list(map(str, columns[0])), [list(column.values()) for column in columns]
-    if not inner or any(list(map(str, column)) != inner for column in columns):
-        return None
-    if _counts(inner) == _counts(names):  # neither or both may count the rows
-        return None
+    inner = list(map(str, columns[0])) if columns else []
+    if not inner or any(list(map(str, column)) != inner for column in columns) or _counts(inner) == _counts(names):
+        return None  # neither or both may count the rows
+    cells = [list(column.values()) for column in columns]
     if _counts(names):
         return _of_table(inner, cells, "an object of rows")
     return _of_table(names, list(zip(*cells, strict=True)), "an object of columns")
 
 
-def _are_scalars(values: Sequence[Any]) -> bool:
-    return all(value is None or isinstance(value, str | int | float | Term) for value in values)
-
-
 def _counts(cells: Sequence[Any]) -> bool:
     """Return whether cells only count the rows, from 0 on."""
-    return all(str(cell) == str(at) for at, cell in enumerate(cells))
+    return all(cell == str(at) for at, cell in enumerate(cells))
 
 
-def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
+def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
     """Return the one thing under the keys of an object that is results; SPARQL results take precedence over rows."""
-    cuts: list[CutOutput] = []
-    found = list(_search(value, "", _LEVELS, read_text, cuts))
+    cuts: list[UnreadableOutput] = []
+    found = list(_parts(value, "", _LEVELS, read_text, cuts))
     highest = max((rank for rank, _, _ in found), default=0)
     best = [each for each in found if each[0] == highest]
     if len(best) > 1 and any(results.columns != best[0][2].columns for _, _, results in best):
-        places = printable(listed([path for _, path, _ in best]))
-        hint = "steps.outputs can say which (path)"
-        raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}); {hint}")
+        places = f"{printable(listed([path for _, path, _ in best]))}); steps.outputs can say which (path)"
+        raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}")
     if not best and cuts:
         raise cuts[0]
     return _noted(best[0][2], f"under {printable(shortened(best[0][1], 60))}") if best else None
 
 
-def _search(
-    value: Mapping[Any, Any], path: str, levels: int, read_text: ReadText, cuts: list[CutOutput]
+def _parts(
+    value: Mapping[Any, Any], path: str, levels: int, read_text: ReadText, cuts: list[UnreadableOutput]
 ) -> Iterator[tuple[int, str, SparqlResults]]:
     """Yield what may be results, with a rank: 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells."""
     for key, inner in value.items():
-        place, is_expected = f"{path}.{key}" if path else str(key), str(key).lower() in _RESULT_KEYS
-        results = None
+        place = f"{path}.{key}" if path else str(key)
+        if key == "intermediate_steps" and _is_array(inner) and all(isinstance(step, Mapping) for step in inner):
+            inner = {name: cell for step in inner for name, cell in step.items()}  # of LangChain's GraphCypherQAChain
         try:
-            if isinstance(inner, str):
-                begins = inner[:50].lstrip("\ufeff \t\r\n")[:1]
-                if begins in {"{", "[", "<", "`"} or (is_expected and "\n" in inner):
-                    results = read_text(inner)
-            elif isinstance(inner, Mapping):
-                is_graphson = inner.keys() == {"@type", "@value"}
-                results = (
-                    _of_object(inner, read_text) if is_graphson else sparql_object(inner) or _of_named_columns(inner)
-                )
-            elif _is_array(inner) and (is_expected or inner) and not (inner and _are_scalars(inner)):
-                results = _of_array(inner, read_text)
-        except CutOutput as cut:
-            cuts.append(cut)
-        except UnreadableOutput:
+            results = _part(str(key).lower(), inner, read_text)
+        except UnreadableOutput as problem:
+            if isinstance(problem, CutOutput):
+                cuts.append(problem)
             continue
         if results is not None:
             has_parts = any(column.structures for column in results.columns.values())
             yield -1 if has_parts else int(not results.is_untyped), place, results
         elif isinstance(inner, Mapping) and levels > 1:
-            yield from _search(inner, place, levels - 1, read_text, cuts)
+            yield from _parts(inner, place, levels - 1, read_text, cuts)
+
+
+def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
+    """Return the results that are under one key; a text or an array must look like more than one value."""
+    if isinstance(inner, str):
+        begins = inner[:50].lstrip("\ufeff \t\r\n")[:1]
+        may_be_results = begins in {"{", "[", "<", "`"} or (name in RESULT_KEYS and "\n" in inner)
+        return read_text(inner) if may_be_results else None
+    if isinstance(inner, Mapping):
+        is_graphson = inner.keys() == {"@type", "@value"}
+        return _of_object(inner, read_text) if is_graphson else sparql_object(inner) or _of_named_columns(inner)
+    if _is_array(inner) and (not _are_scalars(inner) if inner else name in RESULT_KEYS):
+        return _of_array(inner, read_text)
+    return None
 
 
 def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
     """Read what is under the one key that does not only say something about results."""
-    about = _ABOUT_KEYS | _COUNT_KEYS | _CUT_FLAGS | _NEXT_PAGES
+    about = _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES
     keys = [key for key, _ in value.items() if _plain_key(key) not in about]
-    name, inner = (str(keys[0]).lower(), value[keys[0]]) if len(keys) == 1 else ("", None)
-    is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner)
-    if inner is None or isinstance(inner, str) or not (is_column or name in _RESULT_KEYS):
+    inner = value[keys[0]] if len(keys) == 1 else None
+    if inner is None or isinstance(inner, str):
         return None
-    if _is_array(inner) and name in ("content", "text", "messages"):
-        return None
-    return _noted(results_in(inner, read_text), f"under {keys[0]}")
+    name = str(keys[0]).lower()
+    is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
+    is_results = is_column or (name in RESULT_KEYS and not _is_array(inner))
+    return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_results else None
 
 
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object without results in it as one row, unless it is a message."""
     keys, cells = set(map(_plain_key, value.keys())), list(value.values())
-    left = keys - _ABOUT_KEYS - _CUT_FLAGS
-    if not left or (len(left) > 1 and left <= _COUNT_KEYS | _RESULT_KEYS) or not keys.isdisjoint(("head", "boolean")):
-        return None
-    lists = [cell for cell in cells if _is_array(cell)]
-    if lists and (left < keys or not all(map(_are_scalars, lists))):
-        return None
-    if sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists):
-        return None
-    if not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping)):
+    left, lists = keys - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
+    only_says = not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or keys & {"head", "boolean"}
+    has_results = lists and (left < keys or not all(map(_are_scalars, lists)))
+    is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
+    has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
+    if only_says or has_results or is_message or has_objects:
         return None
     return replace(_of_objects([value]), form="an object as one row")
-
-
-def is_prose(text: str) -> bool:
-    """Return whether a text is a sentence or more, and not a value."""
-    text = text.strip()
-    return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
 
 
 def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) -> SparqlResults:
@@ -412,50 +409,61 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
 
 def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     """Return the results of row objects, whose cells are RDF terms, plain values or values of a property graph."""
-    names = list(dict.fromkeys(str(name) for row in rows for name, _ in row.items()))
-    if not names:
-        raise UnreadableOutput("rows without a cell")
-    if len(names) * len(rows) > _MOST_CELLS:
-        raise UnreadableOutput(f"{len(rows):,} rows with {len(names):,} different keys")
-    if any(name.startswith("@") for name in names):
-        raise UnreadableOutput("JSON-LD, which is not rows")
-    if len(rows) == 1:  # its status may be a cell
-        _refuse_error({key: cell for key, cell in rows[0].items() if str(key).lower() in _ERROR_KEYS})
-    lists = [cell for row in rows for cell in row.values()] if len(names) > 1 else []
-    if lists and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in lists):
-        rows = [{name: cell[0] for name, cell in row.items()} for row in rows]  # as Gremlin's valueMap() has them
-    untyped, reader = False, GraphReader()
+    table = [{str(name): cell for name, cell in row.items()} for row in rows]
+    names = list(dict.fromkeys(name for row in table for name in row))
+    if not names or any(name.startswith("@") for name in names):
+        raise UnreadableOutput("JSON-LD, which is not rows" if names else "rows without a cell")
+    if len(names) * len(table) > _MOST_CELLS:
+        raise UnreadableOutput(f"{len(table):,} rows with {len(names):,} different keys")
+    if len(table) == 1:  # its status may be a cell
+        refuse_error_report({name: cell for name, cell in table[0].items() if name.lower() in ERROR_KEYS})
+    cells = [cell for row in table for cell in row.values()]
+    if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):
+        table = [{name: cell[0] for name, cell in row.items()} for row in table]  # as Gremlin's valueMap() has them
+    table, untyped, reader = _with_terms(table), False, GraphReader()
     structures: dict[str, dict[int, Any]] = {}
     bindings: list[dict[str, Any]] = []
-    texts = {name for row in rows for name, cell in row.items() if isinstance(cell, str)}
-    for at, row in enumerate(rows):
-        bindings.append({})
-        for key, cell in row.items():
-            name = str(key)
-            if isinstance(cell, float) and cell != cell and key in texts:  # as pandas writes a missing text
+    for at, row in enumerate(table):
+        binding: dict[str, Any] = {}
+        for name, cell in row.items():
+            if cell is None or (len(names) > 1 and isinstance(cell, float) and cell != cell):  # pandas' missing cells
                 continue
             is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and _is_term(cell))
-            untyped = untyped or not (is_typed or cell is None)
-            if not (is_typed or cell is None or isinstance(cell, str | int | float)):
+            untyped = untyped or not is_typed
+            if not is_typed and not isinstance(cell, str | int | float):
                 try:
                     cell = reader.read(cell)
                 except UnreadableOutput as problem:
-                    raise UnreadableOutput(
-                        f"rows whose cell in row {at + 1}, {printable(name[:40])}, {problem}"
-                    ) from None
+                    where = f"row {at + 1}, {printable(name[:40])}"
+                    raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
                 if isinstance(cell, STRUCTURES):
                     structures.setdefault(name, {})[at] = cell
                     cell = printable(readable(cell))
             if cell is not None:
-                bindings[at][name] = _plain_term(cell)
+                binding[name] = _term(cell)
+        bindings.append(binding)
     reader.join_ends()
     results = results_from_bindings(names, bindings)
-    columns = {
-        name: replace(column, structures=structures[name]) if name in structures else column
-        for name, column in results.columns.items()
-    }
+    columns = dict(results.columns)
+    for name, parts in structures.items():
+        columns[name] = replace(columns[name], structures=parts)
     form = "an array of row objects" if untyped else "a list of bindings"
     return replace(results, columns=columns, form=form, is_untyped=untyped)
+
+
+_TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
+
+
+def _with_terms(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with RDF terms in place of texts if all texts are terms as Turtle writes them, one without doubt."""
+    texts = [cell for row in table for cell in row.values() if isinstance(cell, str)]
+    if not all(map(_TURTLE.fullmatch, texts)) or all(text[0] == "_" or text[-1] == '"' for text in texts):
+        return table
+    return [{name: _of_turtle(cell) for name, cell in row.items()} for row in table]
+
+
+def _of_turtle(cell: Any) -> Any:
+    return term_of_turtle(cell) if isinstance(cell, str) else cell
 
 
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
@@ -467,33 +475,22 @@ def _is_term(cell: Mapping[Any, Any]) -> bool:
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
-def _plain_term(value: Any) -> dict[str, Any]:
+def _term(value: Any) -> dict[str, Any]:
     """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Triple):
-        return {"type": "triple", "value": {key: _plain_term(part) for key, part in value._asdict().items()}}
-    if isinstance(value, Term):
-        kind, datatype, language = value.shape
-        more = {"datatype": datatype, "xml:lang": language}
-        return {"type": kind, "value": value.text, **{key: part for key, part in more.items() if part is not None}}
     if isinstance(value, str):
         is_blank_node = len(value) > 2 and value.startswith("_:")
         return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Triple):
+        return {"type": "triple", "value": {key: _term(part) for key, part in value._asdict().items()}}
+    if isinstance(value, Term):
+        kind, datatype, language = value.shape
+        tags = {"datatype": datatype, "xml:lang": language}
+        return {"type": kind, "value": value.text, **{key: tag for key, tag in tags.items() if tag is not None}}
     if isinstance(value, bool):
-        return {"type": "literal", "value": "true" if value else "false", "datatype": f"{XSD}boolean"}
-    number = str(value) if isinstance(value, Decimal) else json_number(value)
-    if isinstance(number, str) and not isinstance(value, Decimal):
+        return {"type": "literal", "value": str(value).lower(), "datatype": f"{XSD}boolean"}
+    number = value if isinstance(value, Decimal) else json_number(value)
+    if isinstance(number, str):
         return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
-    return {"type": "literal", "value": number if isinstance(number, str) else repr(number)}
-
-
-def _refuse_error(value: Mapping[Any, Any]) -> None:
-    """Raise UnreadableOutput for an object in which a tool reports an error."""
-    is_failure = value.get("isError") is True or value.get("success") is False
-    is_failure = is_failure or str(value.get("status")).lower() in ("error", "failed", "failure")
-    if is_failure or any(part for key, part in value.items() if str(key).lower() in _ERROR_KEYS):
-        known = (part for key, part in value.items() if str(key).lower() in {*_ERROR_KEYS, "message"} and part)
-        message = next(known, "no message")
-        shown = message if isinstance(message, str) else json_text(message)
-        raise UnreadableOutput(f"an error: {printable(shortened(shown[:400], 100))}")
+    return {"type": "literal", "value": str(number)}

@@ -1,22 +1,33 @@
-"""Which form an output has: one chain of readers, from SPARQL JSON to sentences, and the marks of a cut."""
+"""Which form an output has: one chain of readers, from SPARQL JSON to sentences, the marks of a cut, and RDF graphs."""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
-from typing import Any, Final, get_args
+from functools import partial
+from typing import Any, Final, NoReturn, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.files.rdf_graphs import read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, printable, value_at
+from graphrag_eval_lc.matching.outputs import (
+    CutOutput,
+    UnreadableOutput,
+    cut_json,
+    is_prose,
+    parsed_json,
+    printable,
+    refuse_cut_in_words,
+    value_at,
+)
 from graphrag_eval_lc.matching.rows import drawn_tables, text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
+    RESULT_KEYS,
     SINGLE_FORMS,
-    XSD,
+    ReadText,
     results_in,
     results_of_rows,
     single_value,
@@ -25,12 +36,13 @@ from graphrag_eval_lc.matching.rows.json_forms import (
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
 from graphrag_eval_lc.matching.rows.results import (
     SPARQL_JSON,
-    Shape,
     SparqlResults,
     TermColumn,
     parse_sparql_results,
 )
 from graphrag_eval_lc.texts import shortened
+
+Value = TypeVar("Value")
 
 _DEEPEST: Final = 4
 _LONGEST_TAIL: Final = 20_000  # so far from the end a server's notice is looked for
@@ -71,38 +83,50 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
         raise UnreadableOutput("a value that is nested too deeply") from None
 
 
+def first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Value:
+    """Return what the first reader that can read an output returns; if none can, the first one says why.
+
+    Raises:
+        UnreadableOutput: None of them can; `CutOutput` as soon as one of them finds that the output is cut.
+    """
+    first: UnreadableOutput | None = None
+    for read in readers:
+        try:
+            return read(output)
+        except CutOutput:
+            raise
+        except UnreadableOutput as problem:
+            first = first or problem
+    raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}")
+
+
 def _read(output: Any, depth: int) -> SparqlResults:
     if not isinstance(output, str):
         return results_in(output, lambda text: _read(text, depth + 1))
     if depth > _DEEPEST:
         raise UnreadableOutput("results inside of results")
     try:
-        results = _read_text(output, depth)
+        results = first_readable(output, _readers_of(output, depth))
     except CutOutput:
         raise
     except UnreadableOutput:
-        refuse_broken_off(output, depth)
+        _refuse_broken_off(output, depth)
+        if _ERROR.match(output) is not None:
+            _refuse_error(output)
         raise
     is_open = any(form in results.form for form in text_forms.OPEN_FORMS)
     if is_open and (len(results.columns) == 1 or "Markdown" in results.form):  # a notice may be the last row, or follow
-        refuse_broken_off(output, depth)
+        _refuse_broken_off(output, depth)
     return results
 
 
-def _read_text(text: str, depth: int) -> SparqlResults:
-    """Read a text by the first form that it has; if no form can be read, the first one says why."""
-    first: UnreadableOutput | None = None
-    for looks_like, read, hands_on in _CHAIN:
+def _readers_of(text: str, depth: int) -> Iterator[Callable[[str], SparqlResults]]:
+    """Yield the readers of the forms that a text looks like."""
+    for looks_like, read, is_last in _CHAIN:
         if looks_like(text):
-            try:
-                return read(text, depth)
-            except UnreadableOutput as problem:
-                if not hands_on or isinstance(problem, CutOutput):
-                    raise
-                first = first or problem
-    if _ERROR.match(text) is not None:
-        _refuse_error(text, depth)
-    raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(text[:200].split()))}")
+            yield partial(read, read_text=lambda inner: _read(inner, depth + 1))
+            if is_last:
+                return
 
 
 def _quoted(text: str) -> str:
@@ -123,7 +147,7 @@ def _is_driver_error(text: str) -> bool:
     return found is not None and (found["driver"] is not None or "\n[SQL: " in text)
 
 
-def _refuse_error(text: str, _: int) -> SparqlResults:
+def _refuse_error(text: str) -> NoReturn:
     first = re.sub(r"(?i)\Aerror: ?", "", text.strip()).split("\n")[0]
     raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
@@ -132,7 +156,7 @@ def _begins_as_json(text: str) -> bool:
     return text[:200].lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
 
 
-def _read_json(text: str, depth: int) -> SparqlResults:
+def _read_json(text: str, read_text: ReadText) -> SparqlResults:
     try:
         value = parsed_json(text)
     except CutOutput:
@@ -140,7 +164,7 @@ def _read_json(text: str, depth: int) -> SparqlResults:
     except UnreadableOutput:
         _refuse_broken_json(text)
         raise
-    results = results_in(value, lambda inner: _read(inner, depth + 1))
+    results = results_in(value, read_text)
     has_mark = text.startswith("\ufeff") and results.form == SPARQL_JSON
     return replace(results, form=f"{SPARQL_JSON} after a byte order mark") if has_mark else results
 
@@ -149,16 +173,20 @@ _VALUE: Final = re.compile(r"true|false|-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?
 _IRI: Final = re.compile(r"<?((?:https?://|urn:)[^\s<>\"']+)>?")
 _ANSWER: Final = re.compile(r"(?:Ask => |Answer: ?)(yes|no|true|false)|<QueryBoolean (true|false)>", re.IGNORECASE)
 _WORD: Final = re.compile(r"""(["'])([^\s"']+)\1""")
+_TRUTHS: Final = re.compile(r"(?:true|false)(?:\s+(?:true|false))+", re.IGNORECASE)
 
 
 def _is_single(text: str) -> bool:
-    text = text.strip()
-    return any(form.fullmatch(text) is not None for form in (_VALUE, _IRI, _ANSWER, _WORD))
+    bare = text.strip()
+    is_word = _WORD.fullmatch(bare) is not None and text[-1] != "\n"  # else a line of CSV with one name
+    return is_word or any(form.fullmatch(bare) is not None for form in (_VALUE, _IRI, _ANSWER, _TRUTHS))
 
 
-def _read_single(text: str, _: int) -> SparqlResults:
+def _read_single(text: str) -> SparqlResults:
     """Read a lone value: a truth value, a number, an IRI, a word in quotation marks, or how a tool prints an ASK."""
     text = text.strip()
+    if _TRUTHS.fullmatch(text) is not None:
+        raise UnreadableOutput("several truth values")
     if (answer := _ANSWER.fullmatch(text)) is not None:
         return SparqlResults({}, 0, (answer[1] or answer[2]).lower() in ("yes", "true"), form="the answer of an ASK")
     if (iri := _IRI.fullmatch(text)) is not None:
@@ -174,76 +202,95 @@ def _may_be_lines(text: str) -> bool:
     return len(lines) > 1 and all(line.lstrip()[:1] in ("{", "[", "(") for line in lines[:2])
 
 
-def _read_lines(text: str, _: int) -> SparqlResults:
+def _read_lines(text: str) -> SparqlResults:
     """Read one row a line, as JSON or as Python shows it."""
     rows: list[Any] = []
     lines = [line for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
     for at, line in enumerate(lines, start=1):
-        for parse in (parsed_json, python_value):
-            try:
-                rows.append(parse(line))
-                break
-            except CutOutput:
-                if at == len(lines):
-                    raise CutOutput(f"the lines break off in row {at}") from None
-            except UnreadableOutput:
-                pass
-        else:
-            raise UnreadableOutput("lines that are not all rows")
-    keys = {
-        str(key).lower() for row in rows if isinstance(row, Mapping) for key, cell in row.items() if _has_parts(cell)
-    }
-    if keys & {"bindings", "columns", "data", "fields", "head", "items", "records", "result", "results", "rows"}:
+        try:
+            rows.append(first_readable(line, (parsed_json, python_value)))
+        except UnreadableOutput as problem:
+            if isinstance(problem, CutOutput) and at == len(lines):
+                raise CutOutput(f"the lines break off in row {at}") from None
+            raise UnreadableOutput("lines that are not all rows") from None
+    objects = [row for row in rows if isinstance(row, Mapping)]
+    keys = {str(key).lower() for row in objects for key, cell in row.items() if isinstance(cell, Mapping | list)}
+    if keys & (RESULT_KEYS | {"columns", "fields", "head", "items"}):
         raise UnreadableOutput("results on several lines, of which one may be meant")
     return replace(results_of_rows(rows), form="JSON lines" if _begins_as_json(text) else "rows one a line")
 
 
-def _has_parts(cell: Any) -> bool:
-    return isinstance(cell, Mapping | list)
+def _begins_as_bytes(text: str) -> bool:
+    return text[:2] in ("b'", 'b"')
 
 
-def _read_repr(text: str, depth: int) -> SparqlResults:
+def _text_of_bytes(text: str) -> str:
+    """Return the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
+    try:
+        return str(literal_eval(text.strip()).decode())
+    except (ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
+        raise UnreadableOutput("bytes that are not a text") from None
+
+
+def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     try:
         value = python_value(text)
     except CutOutput:
         if re.match(r"[^'\"(<A-Z]*['(<A-Z]", text) is None:  # rather JSON, which is known not to break off
             raise UnreadableOutput("neither JSON nor a Python value") from None
         raise
-    results = results_in(value, lambda inner: _read(inner, depth + 1))
+    results = results_in(value, read_text)
     return replace(results, form=f"{results.form} as Python shows it")
 
 
-def _read_sentence(text: str, depth: int) -> SparqlResults:
+def _may_be_sentence(text: str) -> bool:
+    is_call = re.match(r"\s*[\[(]?[A-Za-z_][\w.]*\([\[{(]", text) is not None  # an object of Python: deque([1, 2])
+    return not is_call and text_forms.looks_like_sentence(text)
+
+
+def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
+    around = text
+
     def read(piece: str) -> SparqlResults:
-        results = _read(piece, depth + 1)
+        nonlocal around
+        results = read_text(piece)
         if results.form.startswith(SINGLE_FORMS):
             raise UnreadableOutput("a sentence with values in it")
+        around = around.replace(piece, " ")
         return results
 
-    return text_forms.read_sentence(text, read)
+    results = text_forms.read_sentence(text, read)
+    if around != text:
+        refuse_cut_in_words(around)
+    return results
 
 
-def _plain(read: Callable[[str], SparqlResults]) -> Callable[[str, int], SparqlResults]:
-    return lambda text, _: read(text)
+def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
+    results = text_forms.read_fence(text, read_text)
+    refuse_cut_in_words(_FENCE.sub(" ", text))
+    return results
 
 
-_Reader = tuple[Callable[[str], bool], Callable[[str, int], SparqlResults], bool]
+def _alone(read: Callable[[str], SparqlResults]) -> Callable[..., SparqlResults]:
+    return lambda text, read_text: read(text)
 
-# Whether a text looks like a form, its reader, and whether a later one may read what it refuses.
-_CHAIN: Final[tuple[_Reader, ...]] = (
-    (_is_driver_error, _refuse_error, False),
-    (_begins_as_json, _read_json, True),
-    (_is_single, _read_single, False),
-    (_may_be_lines, _read_lines, True),
-    (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _plain(text_forms.read_xml), False),
-    (text_forms.looks_like_xml, _plain(text_forms.read_xml), True),  # a sentence may follow
-    (looks_like_repr, _read_repr, True),
-    (text_forms.looks_like_fence, lambda text, at: text_forms.read_fence(text, lambda t: _read(t, at + 1)), False),
-    (drawn_tables.looks_like_drawn_table, _plain(drawn_tables.read_drawn_table), True),
-    (drawn_tables.looks_like_markdown, _plain(drawn_tables.read_markdown), True),
-    (text_forms.looks_like_tsv, _plain(text_forms.read_tsv), True),
-    (text_forms.looks_like_csv, _plain(text_forms.read_csv), True),
-    (text_forms.looks_like_sentence, _read_sentence, True),
+
+# Whether a text looks like a form, its reader, and whether it is the last one that is tried.
+_CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], bool], ...]] = (
+    (_is_driver_error, _alone(_refuse_error), True),
+    (_begins_as_json, _read_json, False),
+    (_is_single, _alone(_read_single), True),
+    (_may_be_lines, _alone(_read_lines), False),
+    (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _alone(text_forms.read_xml), True),
+    (text_forms.looks_like_xml, _alone(text_forms.read_xml), False),  # a sentence may follow
+    (_begins_as_bytes, lambda text, read_text: read_text(_text_of_bytes(text)), False),
+    (looks_like_repr, _read_repr, False),
+    (text_forms.looks_like_fence, _read_fence, True),
+    (drawn_tables.looks_like_drawn_table, _alone(drawn_tables.read_drawn_table), False),
+    (drawn_tables.looks_like_markdown, _alone(drawn_tables.read_markdown), False),
+    (text_forms.looks_like_tsv, _alone(text_forms.read_tsv), False),
+    (text_forms.looks_like_csv, _alone(text_forms.read_csv), False),
+    (_may_be_sentence, _read_sentence, False),
 )
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
@@ -276,13 +323,14 @@ def _refuse_broken_json(text: str) -> None:
         return
 
 
-def refuse_broken_off(text: str, depth: int = 0) -> None:
+def _refuse_broken_off(text: str, depth: int = 0) -> None:
     """Raise CutOutput for rows after which a server wrote that the query broke off."""
     notice = _NOTICE.search(text, max(text.find("\n") + 1, len(text) - _LONGEST_TAIL))
     if notice is None or not text[: notice.start()].strip():
         return
+    before = text[: notice.start()]
     try:
-        _read_text(text[: notice.start()], depth + 1)
+        first_readable(before, _readers_of(before, depth + 1))
     except CutOutput:
         pass
     except UnreadableOutput:
@@ -290,12 +338,28 @@ def refuse_broken_off(text: str, depth: int = 0) -> None:
     raise CutOutput(f"after the results is {_quoted(notice[0])}")
 
 
-_OF_TEXTS: Final[Mapping[str, Callable[[str], SparqlResults]]] = {
+def read_declared_cells(text: str, read_cells: ReadText) -> SparqlResults:
+    """Read a text that is declared to be CSV or TSV, also of one column, unless it begins as another form."""
+
+    def read(text: str) -> SparqlResults:
+        results = read_cells(text)
+        if len(results.variables) == 1:
+            _refuse_broken_off(text)
+            if is_prose(results.variables[0]):
+                raise UnreadableOutput(f"not {results.form}: its first line is a sentence")
+        return results
+
+    begins = text.lstrip("\ufeff \t\r\n")[:1]
+    is_other = begins in ("{", "[", "<", "`", "|")
+    return first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
+
+
+_OF_TEXTS: Final[Mapping[str, ReadText]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
     "tsv": text_forms.read_tsv,
     "markdown": drawn_tables.read_markdown,
-    "python": lambda text: replace(_read_repr(text, 0), form="Python's repr"),
+    "python": lambda text: replace(_read_repr(text, lambda inner: _read(inner, 1)), form="Python's repr"),
 }
 
 
@@ -331,97 +395,83 @@ GRAPHS: Final[Mapping[str, str]] = {
 }
 """What graphs are called by their media type."""
 
-_NAMES: Final = ("subject", "predicate", "object", "graph")
-_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
 _FENCE: Final = re.compile(r"```[\w/+.-]{0,40}[ \t]*\n(.*?)\n?```", re.DOTALL)
-_BASE: Final = "urn:base:"
-# The forms as pyoxigraph and rdflib call them; Turtle and N-Triples are TriG too.
-_FORMS: Final = {
-    "JSON-LD": "JSON_LD json-ld",
-    "RDF/XML": "RDF_XML xml",
-    "TriG": "TRIG trig",
-    "N-Quads": "N_QUADS nquads",
-}
+_GRAPH_COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
 
 def read_graph(output: Any) -> SparqlResults:
-    """Read an RDF graph in any form that its beginning allows.
+    """Read an RDF graph in any syntax, or as rows of its triples.
 
     Returns:
         Results with the columns subject, predicate and object; with graph, if there are named graphs.
 
     Raises:
+        CutOutput: It breaks off before its end.
         UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
     """
-    text = json_text(output) if isinstance(output, Mapping | list) else output
-    if not isinstance(text, str) or not text.strip():
-        raise UnreadableOutput(f"{'nothing' if not output else 'a value'} instead of an RDF graph")
-    fence = _FENCE.fullmatch(text.strip())
-    text = text if fence is None else fence[1]
-    begins = text.lstrip("\ufeff \t\r\n")[:1]
-    problem = UnreadableOutput("not an RDF graph")
-    if begins in ("{", "[", "<") and _ELSEWHERE.search(text) is not None:
-        raise UnreadableOutput("an RDF graph with a context or an entity that is defined elsewhere")
-    for form in {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("RDF/XML", "TriG", "N-Quads")}.get(
-        begins, ("TriG",)
-    ):
-        try:
-            rows = sorted(set(_quads(text, form)), key=repr)
-        except UnreadableOutput as found:
-            problem = found
-            continue
-        if not rows and form == "JSON-LD" and text.strip() not in ("[]", "{}"):
-            continue  # JSON without a triple
-        columns = {
-            name: TermColumn([row[at][0] for row in rows], [row[at][1] for row in rows])
-            for at, name in enumerate(_NAMES[: 4 if any(row[3][0] for row in rows) else 3])
-        }
-        return SparqlResults(columns, len(rows), form="Turtle" if form == "TriG" else form, is_graph=True)
-    raise problem
+    return first_readable(output, (_read_graph_text, _read_triples))
 
 
-@cache
-def _library() -> Any:
-    for name in ("pyoxigraph", "rdflib"):
-        with suppress(ImportError):
-            return import_module(name)
-    missing = MissingExtraError("An RDF graph", "graph", "pyoxigraph")
-    raise UnreadableOutput(f"not read: {missing}")
-
-
-def _quads(text: str, form: str) -> Iterator[tuple[tuple[str, Shape], ...]]:
-    library = _library()
-    if form == "RDF/XML" and _RDF not in text:
-        raise UnreadableOutput("not an RDF graph")
-    oxigraph_name, rdflib_name = _FORMS[form].split()
+def _read_graph_text(output: Any) -> SparqlResults:
+    text = _graph_text(output)
+    notice = _NOTICE.search(text, text.find("\n") + 1)
+    if notice is not None and _TROUBLE.search(notice[0]) and _is_graph(text[: notice.start()]):
+        raise CutOutput(f"after the graph is {_quoted(notice[0])}")
     try:
-        if library.__name__ == "pyoxigraph":
-            for quad in library.parse(text, format=getattr(library.RdfFormat, oxigraph_name), base_iri=_BASE):
-                yield tuple(map(_term, (quad.subject, quad.predicate, quad.object, quad.graph_name)))
-            return
-        dataset = library.Dataset()
-        dataset.parse(data=text, format=rdflib_name, publicID=_BASE)
-        for *triple, graph in dataset.quads():
-            is_default = graph is None or str(graph) in (_BASE, "urn:x-rdflib:default")
-            yield tuple(map(_term, (*triple, None if is_default else graph)))
+        return _graph(text)
     except UnreadableOutput:
+        whole = text[: text.rstrip().rfind(".\n") + 1]
+        if whole and not text.rstrip().endswith((".", "}")) and _is_graph(whole):
+            raise CutOutput("the graph breaks off in its last statement") from None
         raise
-    except Exception as problem:  # each library has its own errors
-        why = printable(shortened(" ".join(str(problem).split())[:200], 100))
-        raise UnreadableOutput(f"not an RDF graph ({why})") from None
 
 
-def _term(term: Any) -> tuple[str, Shape]:
-    """Return the text and the shape of a term of either library; rdflib's are texts."""
-    kind = type(term).__name__
-    if kind in ("DefaultGraph", "NoneType"):
-        return "", ("", None, None)
-    if kind == "Triple":
-        raise UnreadableOutput("a graph with triples as terms, which are not compared")
-    text = str(term) if isinstance(term, str) else term.value
-    if kind != "Literal":
-        return text, ("bnode" if kind in ("BlankNode", "BNode") else "uri", None, None)
-    datatype = str(getattr(term.datatype, "value", term.datatype or ""))
-    is_plain = term.language or datatype in ("", f"{XSD}string")
-    return text, ("literal", None if is_plain else datatype, term.language)
+def _graph_text(value: Any) -> str:
+    """Return the text of a graph, which may be in content blocks, under a key, JSON, bytes or in a code fence."""
+    if isinstance(value, str) and value.strip():
+        text = value.strip("\ufeff \t\r\n")
+        fences = _FENCE.findall(text)
+        if len(fences) == 1:
+            return str(fences[0])
+        if text[:1] in ('"', "{", "[") or _begins_as_bytes(text):
+            with suppress(UnreadableOutput):
+                return _graph_text(_text_of_bytes(text) if _begins_as_bytes(text) else parsed_json(text))
+        return text
+    if not isinstance(value, Mapping | list):
+        raise UnreadableOutput(f"{'a value' if value else 'nothing'} instead of an RDF graph")
+    parts = [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, Mapping)]
+    texts = [cell for part in parts for key, cell in part.items() if key in RESULT_KEYS and isinstance(cell, str)]
+    is_wrapper = len(texts) == len(parts) > 0 and not any(str(key).startswith("@") for part in parts for key in part)
+    return _graph_text("".join(texts)) if is_wrapper else json_text(value)
+
+
+def _is_graph(text: str) -> bool:
+    try:
+        return _graph(text).is_graph
+    except UnreadableOutput:
+        return False
+
+
+def _graph(text: str) -> SparqlResults:
+    try:
+        syntax, quads = read_quads(text)
+    except MissingExtraError as problem:
+        raise UnreadableOutput(f"not read: {problem}") from None
+    except ValueError as problem:
+        raise UnreadableOutput(printable(str(problem))) from None
+    names = _GRAPH_COLUMNS if any(quad[3][0] for quad in quads) else _GRAPH_COLUMNS[:3]
+    columns = {
+        name: TermColumn([quad[at][0] for quad in quads], [quad[at][1] for quad in quads])
+        for at, name in enumerate(names)
+    }
+    return SparqlResults(columns, len(quads), form=syntax, is_graph=True)
+
+
+def _read_triples(output: Any) -> SparqlResults:
+    """Read a graph that is returned as rows: pyoxigraph's list of triples, or Virtuoso's S, P and O."""
+    results = read_sparql_results(output)
+    names = tuple(name.lower() for name in results.columns)
+    if names not in (_GRAPH_COLUMNS[:3], ("s", "p", "o")) or results.faults:
+        raise UnreadableOutput("rows instead of an RDF graph")
+    columns = dict(zip(_GRAPH_COLUMNS[:3], results.columns.values(), strict=True))
+    return replace(results, columns=columns, is_graph=True)

@@ -1,6 +1,5 @@
 """The step kind rows: comparing, checking and drafting the steps that query a graph or a database."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,16 +10,22 @@ from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
-from graphrag_eval_lc.matching.json_and_text import JSON
+from graphrag_eval_lc.matching.json_and_text import JSON, have_same_text
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows.comparison import (
     SparqlComparison,
     compare_sparql_results,
     comparison_without_results,
 )
-from graphrag_eval_lc.matching.rows.json_forms import is_prose
-from graphrag_eval_lc.matching.rows.readers import GRAPHS, read_graph, read_sparql_results, refuse_broken_off
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.json_forms import results_of_rows
+from graphrag_eval_lc.matching.rows.readers import GRAPHS, read_declared_cells, read_graph, read_sparql_results
+from graphrag_eval_lc.matching.rows.results import (
+    SPARQL_JSON,
+    SPARQL_RESULTS,
+    SparqlResults,
+    TermColumn,
+    parse_sparql_results,
+)
 from graphrag_eval_lc.matching.rows.text_forms import OPEN_FORMS, read_csv, read_tsv
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
@@ -33,99 +38,86 @@ SQL_DB_QUERY: Final = "sql_db_query"
 ROW_TOOLS: Final = (CYPHER_QUERY, "read_neo4j_cypher", SQL_DB_QUERY)
 """The names of steps other than ``sparql_query`` that return rows: tools of Neo4j, its MCP server, LangChain."""
 
+Read = Callable[[Any], SparqlResults]
 
-def _declared(read: Callable[[str], SparqlResults]) -> Callable[[Any], SparqlResults]:
-    """Return a reader of outputs that their media type declares to be CSV or TSV, also of one column."""
 
-    def read_declared(output: Any) -> SparqlResults:
-        if not isinstance(output, str):
-            return read_sparql_results(output)
-        # Some begin as another form that is no line of cells.
-        is_other = output.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
-        readers = [read_sparql_results, read] if is_other else [read, read_sparql_results]
-        problem: UnreadableOutput | None = None
-        for each in readers:
-            try:
-                results = each(output)
-                if each is read and len(results.variables) == 1:
-                    refuse_broken_off(output)
-                    if is_prose(results.variables[0]):
-                        raise UnreadableOutput(f"not {results.form}: its first line is a sentence")
-                return results
-            except UnreadableOutput as found:
-                if isinstance(found, CutOutput):
-                    raise
-                problem = problem or found
-        raise problem or UnreadableOutput("nothing")
-
-    return read_declared
+def _declared(read: Callable[[str], SparqlResults]) -> Read:
+    """Return a reader of outputs that their media type declares to be CSV or TSV."""
+    return lambda output: read_declared_cells(output, read) if isinstance(output, str) else read_sparql_results(output)
 
 
 class _MediaType(NamedTuple):
     """A media type of rows: what its outputs are called and how they are read; as which forms, if there are few."""
 
     title: str
-    read: Callable[[Any], SparqlResults]
+    read: Read
     forms: tuple[str, ...] = ()
 
 
+_TSV: Final = _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV"))
 _MEDIA_TYPES: Final[Mapping[str, _MediaType]] = {
     SPARQL_RESULTS: _MediaType(SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
     "text/csv": _MediaType("CSV", _declared(read_csv), ("W3C CSV",)),
-    "text/tab-separated-values": _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV")),
-    "text/tsv": _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV")),  # as many write it
+    "text/tab-separated-values": _TSV,
+    "text/tsv": _TSV,  # as many write it
     "application/sparql-results+xml": _MediaType("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
     "text/boolean": _MediaType("a truth value", read_sparql_results),
     **{media_type: _MediaType(title, read_graph) for media_type, title in GRAPHS.items()},
 }
 
 
-def _reader_for(reference: Mapping[str, Any]) -> Callable[[Any], SparqlResults]:
-    """Return the function that reads outputs as the media type of a reference step says."""
-    given = reference.get("output_media_type")
-    known = _MEDIA_TYPES.get(bare_media_type(given)) if isinstance(given, str) else None
-    return read_sparql_results if known is None else known.read
+def _media_type_of(step: Mapping[str, Any]) -> str:
+    given = step.get("output_media_type")
+    return bare_media_type(given) if isinstance(given, str) else ""
+
+
+def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlResults:
+    """Read an output of LangChain's SQL tool, whose empty text means that there are no rows."""
+    if isinstance(output, str) and not output.strip():
+        form = f"an empty text, as {SQL_DB_QUERY} returns for no rows"
+        return SparqlResults({}, 0, form=form, is_untyped=True)
+    return read_sparql_results(output, format=format)
+
+
+def _is_of_sql(step: StepView) -> bool:
+    return SQL_DB_QUERY in (step.get("name"), step.tool)
 
 
 @cache
-def _reader_as(format: OutputFormat) -> Callable[[Any], SparqlResults]:
-    return partial(read_sparql_results, format=format)
+def _reader_as(format: OutputFormat, is_of_sql: bool) -> Read:
+    return partial(_read_sql_output if is_of_sql else read_sparql_results, format=format)
+
+
+def _reader_for(reference: StepView) -> Read:
+    """Return the function that reads outputs as the media type of a reference step says."""
+    known = _MEDIA_TYPES.get(_media_type_of(reference))
+    return known.read if known else _read_sql_output if _is_of_sql(reference) else read_sparql_results
 
 
 def reference_results(reference: StepView) -> SparqlResults:
     r"""Return the results of a reference step, read as its media type says, else in the form that they have.
 
     Raises:
-        CutOutput: They end before their end.
-        UnreadableOutput: There are none.
+        UnreadableOutput: There are none; `CutOutput` if they end before their end.
 
     Example:
         >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
         ('name',)
     """
-    return _no_rows_of(reference) or reference.parsed(_reader_for(reference))
+    return reference.parsed(_reader_for(reference))
 
 
-def _no_rows_of(step: StepView) -> SparqlResults | None:
-    """Return results without rows if the output of a step is the empty text of LangChain's SQL tool."""
-    output = step.get("output")
-    if SQL_DB_QUERY not in (step.get("name"), step.tool) or not isinstance(output, str) or output.strip():
-        return None
-    return SparqlResults({}, 0, form=f"an empty text, as {SQL_DB_QUERY} returns for no rows", is_untyped=True)
-
-
-def step_results(step: StepView, read: Callable[[Any], SparqlResults] = read_sparql_results) -> SparqlResults:
+def step_results(step: StepView, read: Read = read_sparql_results) -> SparqlResults:
     """Return the results of a step, read as ``steps.outputs`` declares, else in whatever form they have.
 
     Raises:
-        CutOutput: They end before their end.
-        UnreadableOutput: There are none.
+        UnreadableOutput: There are none; `CutOutput` if they end before their end.
     """
-    no_rows, cut = _no_rows_of(step), step.cut_by_capture
-    if no_rows is not None:
-        return no_rows
+    cut, is_of_sql = step.cut_by_capture, _is_of_sql(step)
     if step.declared is not None and step.declared.format is not None:
-        read = _reader_as(step.declared.format)
+        read = _reader_as(step.declared.format, is_of_sql)
+    elif is_of_sql and read is read_sparql_results:
+        read = _read_sql_output
     try:
         results = step.parsed(read)
     except UnreadableOutput as problem:
@@ -141,8 +133,7 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
     """Return the results of a step; what is not an evident table is read as the reference's media type says.
 
     Raises:
-        CutOutput: They end before their end.
-        UnreadableOutput: There are none.
+        UnreadableOutput: There are none; `CutOutput` if they end before their end.
     """
     read = _reader_for(reference)
     if read is read_graph:
@@ -150,10 +141,9 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
     try:
         return step_results(actual)
     except UnreadableOutput as problem:
-        if read is read_sparql_results or actual.declared is not None or isinstance(problem, CutOutput):
-            raise
-        with suppress(UnreadableOutput):
-            return actual.parsed(read)
+        if read is not _read_sql_output and actual.declared is None and not isinstance(problem, CutOutput):
+            with suppress(UnreadableOutput):
+                return actual.parsed(read)
         raise
 
 
@@ -170,45 +160,10 @@ def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
 
 
 def _is_json(output: Any) -> bool:
-    """Return whether an output is JSON."""
     try:
         return output is not None and (not isinstance(output, str) or parse_deep_json(output) is not ...)
     except ValueError:
         return False
-
-
-def names_no_columns(results: SparqlResults) -> bool:
-    """Return whether results have no rows in a form that then names no columns either, such as an empty array.
-
-    Example:
-        >>> names_no_columns(read_sparql_results("[]"))
-        True
-    """
-    return results.is_untyped and not results.row_count and not results.variables
-
-
-_SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
-_QUERY: Final = re.compile(
-    r"""
-    \s* (?: (?: prefix \s+ [^\s:]* : | base ) \s* <[^>]*> \s* )*
-    (?:
-        select \b .* (?: \b from \b | \{ )
-      | ask \b \s* (?: where \s* )? \{
-      | (?: optional \s+ match | match | unwind | call | with ) \b .* \b (?: return | yield | select ) \b
-    )
-    """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-
-
-def is_query(text: str) -> bool:
-    """Return whether a text looks like a query that returns rows, and not like words to search for.
-
-    Example:
-        >>> is_query("MATCH (s:Station) RETURN s.name"), is_query("stations with 420 kV")
-        (True, False)
-    """
-    return _QUERY.match(text) is not None
 
 
 def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
@@ -220,10 +175,10 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
         actual: The step of the agent.
     """
     try:
-        options = comparison_options(reference)
+        options = reference.once(comparison_options)
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
-    if _is_same(reference, actual):
+    if have_same_text(reference, actual):
         return explained(1.0, "The output is the same as in the dataset, to the letter.")
     compared = compare_row_steps(reference, actual, options)
     return StepScore(
@@ -238,18 +193,6 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     )
 
 
-def _is_same(reference: StepView, actual: StepView) -> bool:
-    expected, found = reference.get("output"), actual.get("output")
-    is_other = actual.cut_by_capture is not None or (actual.declared is not None and actual.declared.artifact)
-    if expected is None or is_other or type(expected) is not type(found):
-        return False
-    return (
-        expected.strip() == found.strip() != ""
-        if isinstance(expected, str)
-        else json_text(expected) == json_text(found)
-    )
-
-
 def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
     """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
 
@@ -260,25 +203,30 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
     """
     required = reference.get(REQUIRED_COLUMNS)
     try:
-        expected: Any = reference_results(reference)
+        expected = reference_results(reference)
     except UnreadableOutput:
         # The comparison says what is wrong with the reference, whatever the step returned.
         return compare_sparql_results(reference.get("output"), SparqlResults({}, 0), required, **options)
-    if names_no_columns(expected):
-        required = None  # such as an empty array of row objects, which need not have them
+    if _names_no_columns(expected):
+        required = None
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
-        is_the_cell = not isinstance(problem, CutOutput) and _is_the_one_cell(actual.get("output"), expected)
-        if not is_the_cell:
+        if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
-    is_of_sql = SQL_DB_QUERY in (actual.get("name"), actual.tool)
-    whole = _with_whole_cells(found, expected) if is_of_sql else None
-    if whole is not None and compare_sparql_results(expected, whole, required, **options).score:
-        cut = 'a text ends with "...", at which LangChain\'s SQL tool cuts long texts (max_string_length)'
-        return comparison_without_results(CutOutput(cut))
+    found = _as_meant(found, expected, required)
+    if _is_of_sql(actual):
+        whole = _with_whole_cells(found, expected)
+        if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
+            cut = 'a text ends with "...", at which LangChain\'s SQL tool cuts long texts (max_string_length)'
+            return comparison_without_results(CutOutput(cut))
     return compare_sparql_results(expected, found, required, **options)
+
+
+def _names_no_columns(results: SparqlResults) -> bool:
+    """Return whether results have neither rows nor names of columns, such as an empty array."""
+    return results.is_untyped and not results.row_count and not results.variables
 
 
 def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
@@ -287,21 +235,56 @@ def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
     return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
 
 
-def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults | None:
-    """Return results in which texts that the tool cut are those of the reference that begin so; None if it cut none."""
+def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
+    """Return results that may be read in two ways as the reference says.
+
+    The first of several arrays has names if it has those that are required. A tuple with a value for each of several
+    columns is a row, as cursors return it. Lists of one value are values if the reference has no lists, as Gremlin's
+    ``valueMap`` returns them.
+    """
+    columns = list(found.columns.values())
+    given = required if isinstance(required, list | tuple) else expected.variables
+    wanted = {name for name in given if isinstance(name, str)}
+    if found.form.startswith("an array of arrays") and found.row_count > 1 and wanted:
+        names = [column.texts[0] for column in columns]
+        if wanted <= set(names) and len(set(names)) == len(names):
+            body = [_cells_of(column, range(1, found.row_count)) for column in columns]
+            return replace(found, columns=dict(zip(names, body, strict=True)), row_count=found.row_count - 1)
+    if len(columns) != 1 or not found.row_count:
+        return found
+    if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= found.row_count:
+        row = {f"column {at + 1}": _cells_of(columns[0], [at]) for at in range(found.row_count)}
+        return replace(found, columns=row, row_count=1)
+    lists = list(columns[0].structures.values())
+    are_values = len(lists) == found.row_count and all(isinstance(each, list) and len(each) == 1 for each in lists)
+    if not are_values or any(each.structures for each in expected.columns.values()):
+        return found
+    return results_of_rows([{"values": value} for [value] in lists])
+
+
+def _cells_of(column: TermColumn, rows: Sequence[int]) -> TermColumn:
+    structures = {at: column.structures[row] for at, row in enumerate(rows) if row in column.structures}
+    return TermColumn([column.texts[row] for row in rows], [column.shape(row) for row in rows], structures)
+
+
+_SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
+
+
+def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults:
+    """Return results in which texts that the tool cut are those of the reference that begin so."""
     known = {text for column in expected.columns.values() for text in column.texts}
-
-    def whole(text: str) -> str:
-        if not text.endswith("...") or len(text) < _SHORTEST_CUT_CELL or text in known:
-            return text
-        return next((each for each in known if each.startswith(text[:-3])), text)
-
-    texts = {name: list(map(whole, column.texts)) for name, column in results.columns.items()}
-    if all(texts[name] == column.texts for name, column in results.columns.items()):
-        return None
-    return replace(
-        results, columns={name: replace(column, texts=texts[name]) for name, column in results.columns.items()}
-    )
+    whole: dict[str, str] = {}
+    for text in {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known:
+        beginning = text.removesuffix("...")
+        if len(text) >= _SHORTEST_CUT_CELL and (found := [each for each in known if each.startswith(beginning)]):
+            whole[text] = min(found)
+    if not whole:
+        return results
+    columns = {
+        name: replace(column, texts=[whole.get(text, text) for text in column.texts])
+        for name, column in results.columns.items()
+    }
+    return replace(results, columns=columns)
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
@@ -315,11 +298,12 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
         >>> options["ordered"], options["tolerance"], options["node_keys"]
         (True, 1e-06, ())
     """
-    options = {"ordered": False, "ignore_duplicates": True, "strict": False}
-    options |= {key: reference[key] for key in options if reference.get(key) is not None}
-    wrong = [f"`{key}`" for key, value in options.items() if not isinstance(value, bool)]
-    if wrong:
-        raise ValueError(f"{wrong[0]} is neither true nor false")
+    options: dict[str, Any] = {"ordered": False, "ignore_duplicates": True, "strict": False}
+    for key in options:
+        if (given := reference.get(key)) is not None:
+            options[key] = given
+        if not isinstance(options[key], bool):
+            raise ValueError(f"`{key}` is neither true nor false")
     tolerance = reference.get("tolerance")
     if tolerance is not None and not isinstance(tolerance, Mapping):  # the config's is by datatype
         try:
@@ -327,13 +311,8 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
         except ValueError as problem:
             raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
     values, rows = reference.get("values"), reference.rows or RowsConfig()
-    return {
-        **options,
-        "tolerance": tolerance,
-        "values": values if isinstance(values, ValuesConfig) else None,
-        "node_keys": tuple(rows.node_keys),
-        "list_order": rows.list_order,
-    }
+    options |= {"tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
+    return options | {"node_keys": tuple(rows.node_keys), "list_order": rows.list_order}
 
 
 _AS_JSON: Final = "Store the results as SPARQL JSON, which says what is an IRI, and of which type a literal is."
@@ -347,14 +326,15 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
     if results.boolean is not None:
         return
     required = step.get(REQUIRED_COLUMNS)
+    named = required if isinstance(required, list | tuple) else ()
     for column in results.faults:
-        if required is None or (isinstance(required, list | tuple) and column in required):
+        if required is None or column in named:
             yield Finding(results.fault_of(column), _STORE, ("output",))
     if results.notes:
         what = f"the output is read with allowances: {'; '.join(results.notes)}"
         yield Finding(what, _STORE, ("output",), severity="warning")
-    for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
-        if column not in results.variables and not names_no_columns(results):
+    for index, column in enumerate(named):
+        if column not in results.variables and not _names_no_columns(results):
             near = f"It has: {', '.join(results.variables) or 'none'}."
             yield Finding(f"the output has no column {column}", near, (REQUIRED_COLUMNS, index))
     if not results.row_count:
@@ -364,14 +344,12 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
 
 def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     """Find results in another form than the media type says, and those without types if types are compared."""
-    given, output = step.get("output_media_type"), step.get("output")
-    media_type = bare_media_type(given) if isinstance(given, str) else ""
+    output, media_type, name = step.get("output"), _media_type_of(step), step.get("name")
     known = _MEDIA_TYPES.get(media_type, _MediaType("JSON", read_sparql_results))
-    is_as_said = _is_json(output) if media_type == JSON_MEDIA_TYPE else results.form in (known.forms or (results.form,))
-    if is_as_said:
+    if _is_json(output) if media_type == JSON_MEDIA_TYPE else not known.forms or results.form in known.forms:
         return
     what = f"the output is read from {results.form}, and its media type is that of {known.title}"
-    if media_type == SPARQL_RESULTS and step.get("name") == SPARQL_QUERY:
+    if media_type == SPARQL_RESULTS and name == SPARQL_QUERY:
         if results.is_untyped and results.row_count and step.get("strict") is True:
             what = f"the output is read from {results.form}, which has no types, and strict compares them"
             yield Finding(what, _AS_JSON, ("output",))
@@ -381,8 +359,8 @@ def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
         return
     found = media_type_of_form(results, output)
     hint = "Leave output_media_type out" if found is None else f"Write output_media_type: {found}"
-    if found is None and step.get("name") not in ROW_TOOLS:
-        hint += f", and say steps: {{kinds: {{{step.get('name')}: rows}}}} in the config"
+    if found is None and name not in ROW_TOOLS:
+        hint += f", and say steps: {{kinds: {{{name}: rows}}}} in the config"
     elif found == JSON_MEDIA_TYPE and step.get(REQUIRED_COLUMNS) is None:
         hint += f", and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}"
     yield Finding(what, f"{hint}.", ("output",), severity="warning")
@@ -394,15 +372,10 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     results = read_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:
         return None
-    kept = {key: step[key] for key in ("name", "args", "output")}
     media_type = media_type_of_form(results, step["output"])
     declared = {} if media_type is None else {"output_media_type": media_type}
+    kept = {key: step[key] for key in ("name", "args", "output")}
     return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
-
-
-def _read_sql_output(output: Any) -> SparqlResults:
-    """Read an output of LangChain's SQL tool, whose empty text means that there are no rows."""
-    return reference_results(StepView({"name": SQL_DB_QUERY, "output": output}))
 
 
 _READS: Final = dict.fromkeys((SPARQL_QUERY, *ROW_TOOLS), read_sparql_results) | {SQL_DB_QUERY: _read_sql_output}

@@ -1,0 +1,93 @@
+"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib, whichever is installed."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.texts import shortened
+
+RdfTerm: TypeAlias = tuple[str, tuple[str, str | None, str | None]]
+"""The text of a term, and its type (uri, literal, bnode; empty for the default graph), datatype and language tag."""
+
+_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
+_ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
+# What a graph without a triple has; else it is JSON, or a comment.
+_EMPTY: Final = re.compile(
+    r"\A\s*(?:\[\s*\]|\{\s*\})\s*\Z|^\s*@?(?:prefix|base)\b|<rdf:RDF\b", re.IGNORECASE | re.MULTILINE
+)
+_BASE: Final = "urn:base:"
+# As pyoxigraph and rdflib call them. Turtle and N-Triples are TriG too.
+_SYNTAXES: Final = {
+    "JSON-LD": ("JSON_LD", "json-ld"),
+    "RDF/XML": ("RDF_XML", "xml"),
+    "TriG": ("TRIG", "trig"),
+    "N-Quads": ("N_QUADS", "nquads"),
+}
+_BY_BEGINNING: Final = {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("TriG", "RDF/XML", "N-Quads")}
+
+
+def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
+    """Return the syntax of an RDF graph, and its quads, sorted and each once.
+
+    Raises:
+        MissingExtraError: Neither library is installed.
+        ValueError: It is not an RDF graph, or not a whole one.
+
+    Example:
+        >>> read_quads("<urn:a> <urn:b> 5 .")[1][0][2]
+        ('5', ('literal', 'http://www.w3.org/2001/XMLSchema#integer', None))
+    """
+    library, begins = _library(), text.lstrip("\ufeff \t\r\n")[:1]
+    if begins in ("{", "[", "<") and _ELSEWHERE.search(text) is not None:
+        raise ValueError("an RDF graph with a context or an entity that is defined elsewhere")
+    problem = ValueError("not an RDF graph")
+    for syntax in _BY_BEGINNING.get(begins, ("TriG",)):
+        if syntax == "RDF/XML" and _RDF not in text:
+            continue
+        try:
+            quads = sorted({tuple(map(_term, quad)) for quad in _quads(library, text, syntax)}, key=repr)
+        except Exception as found:  # each library has its own errors
+            problem = ValueError(f"not an RDF graph ({shortened(' '.join(str(found).split())[:200], 100)})")
+            continue
+        if quads or _EMPTY.search(text) is not None:
+            return "Turtle" if syntax == "TriG" else syntax, quads
+    raise problem
+
+
+@cache
+def _library() -> Any:
+    for name in ("pyoxigraph", "rdflib"):
+        with suppress(ImportError):
+            return import_module(name)
+    raise MissingExtraError("An RDF graph", "graph", "pyoxigraph")
+
+
+def _quads(library: Any, text: str, syntax: str) -> Iterator[tuple[Any, ...]]:
+    oxigraph_name, rdflib_name = _SYNTAXES[syntax]
+    if library.__name__ == "pyoxigraph":
+        for quad in library.parse(text, format=getattr(library.RdfFormat, oxigraph_name), base_iri=_BASE):
+            yield quad.subject, quad.predicate, quad.object, quad.graph_name
+        return
+    dataset = library.Dataset()
+    dataset.parse(data=text, format=rdflib_name, publicID=_BASE)
+    for *triple, graph in dataset.quads():
+        is_default = graph is None or str(graph) in (_BASE, "urn:x-rdflib:default")
+        yield (*triple, None if is_default else graph)
+
+
+def _term(term: Any) -> RdfTerm:
+    kind = type(term).__name__
+    if kind in ("DefaultGraph", "NoneType"):
+        return "", ("", None, None)
+    if kind == "Triple":
+        raise ValueError("it has triples as terms, which are not compared")
+    text = str(term) if isinstance(term, str) else term.value  # rdflib's terms are texts
+    if kind != "Literal":
+        return text, ("bnode" if kind in ("BlankNode", "BNode") else "uri", None, None)
+    datatype = str(getattr(term.datatype, "value", term.datatype or ""))
+    return text, ("literal", None if term.language or datatype in ("", _STRING) else datatype, term.language)
