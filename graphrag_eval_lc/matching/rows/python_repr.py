@@ -1,8 +1,8 @@
-"""Reads what Python prints for values: rows as lists, tuples and dicts, terms of RDF, and the objects of drivers.
+"""Reads what Python prints for values: rows as lists, tuples and dicts, RDF terms, and the objects of drivers.
 
-Nothing is run: the text is read token by token, and only the calls and objects below are known. Sets become lists;
-decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships, paths and
-points become JSON objects as Neo4j writes them, which ``graph_values`` reads.
+Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
+lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships, paths
+and points become JSON objects as Neo4j writes them, which ``graph_values`` reads.
 """
 
 import math
@@ -24,46 +24,37 @@ _MOST_DIGITS: Final = 1_000
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _ESCAPE: Final = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
 _TOKEN: Final = re.compile(
-    rf"""\s*+(?:(?P<string>u?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
-    r"""|(?P<bytes>b(?:'(?:[^'\\\n]|\\(?:[\\'nrt]|x[0-9a-f]{2}))*+'|"(?:[^"\\\n]|\\(?:[\\nrt]|x[0-9a-f]{2}))*+"))"""
+    rf"""\s*+(?:(?P<text>[bu]?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
     r"|(?P<date>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(?![\w.'\"-])"  # of Nebula
     r"|(?P<number>-?(?:(?:0|[1-9]\d{0,3999})(?:\.\d{1,400})?(?:e[+-]?\d{1,4})?|inf))(?![\w.'\"])"
-    r"|(?P<point>POINT ?Z?\([\d.eE+ -]{1,100}\))|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
+    r"|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
     re.ASCII,
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"(?P<quote>'?)(?P<name>[^=<>'\"\n]{1,300})(?P=quote)=")
-_OBJECTS: Final = ("Record", "QuerySolution", "Node", "Relationship", "Path", "Triple", "Quad")
-_OBJECT: Final = re.compile(rf"({'|'.join(_OBJECTS)})(?=[\s>])")
-_TORN_OBJECT: Final = re.compile(
-    r"(?:Literal|NamedNode|BlankNode) value=.*|(?:DstTzInfo|class) [^<>]*|T\.[a-z: \d]*|[A-Z]?[a-zA-Z ]{0,20}",
-    re.DOTALL,
-)
+_OBJECT: Final = re.compile(r"([A-Z]\w{1,30})(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
-    r"(?P<kind>NamedNode|BlankNode) value=(?P<id>[^<>\s]*)>"
-    r"|(?P<literal>Literal) value=(?P<text>.*?)(?: datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>"
-    r"| language=(?P<language>[\w-]{1,60}(?: direction=(?:ltr|rtl))?))>"
-    r"|DstTzInfo '[\w/+-]{1,60}' [\w+-]{1,10}?(?P<hours>[+-]\d\d?):(?P<minutes>\d\d):\d\d (?:STD|DST)>"
-    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false|DefaultGraph|class '[\w.]{1,60}'|T\.(?:id|label): \d)>",
+    r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
+    r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
+    r"|DstTzInfo '[\w/+-]{1,60}' [\w+-]{1,10}?(?P<hours>[+-]\d\d?):(?P<minutes>\d\d):\d\d (?:STD|DST)"
+    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false|T\.id: \d|T\.label: \d))>",
     re.DOTALL,
 )
-_TORN: Final = re.compile(
-    r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?\d{0,400}\.?\d{0,400}(?:e[+-]?)?"""
-    r"|(?:\.\.\.|…)[\s\])}>]{0,20})"
+# What a text that breaks off has at its end: half a value, half a part of an object, or an ellipsis after a value.
+_TORN_VALUE: Final = re.compile(
+    r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?[\w.]*(?:(?<=e)[+-])?|(?:\.\.\.|…)[\s\])}>]*+)"""
 )
-_MODULES: Final = ("rdflib", "term", "datetime", "neo4j", "time", "zoneinfo", "np", "numpy", "pytz", "decimal")
-_TORN_WORD: Final = re.compile(r"\s*\w{0,60}")
-_TORN_FIELD: Final = re.compile(r"'?[^=<>'\"\n]{0,300}")
-_TORN_BETWEEN: Final = re.compile(r"(?:\.\.\.|…)?[\s\])}>]{0,20}")
+_TORN_PART: Final = re.compile(r"(?:Literal|NamedNode|BlankNode|DstTzInfo) .*|'?[^=<>'\"\n]{0,300}", re.DOTALL)
+_TORN_BETWEEN: Final = re.compile(r"(?:(?:\.\.\.|…)[\s\])}>]*+)?")
 _NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
     r"|(?:RetrieverResult\()?items=(?=\[RetrieverResultItem\(|\[\][, ])"
+    r"|(?P<nebula>ResultSet\(keys: )(?=\[)"
 )
-_NEBULA: Final = re.compile(r"ResultSet\(keys: (\[(?:'[^'\n]{0,300}'(?:, )?)*\]), values:")
 _BEGINNING: Final = re.compile(
     r"[\[({]\s*(?:[\[({<'\"\])}\d-]|[bu]['\"]|(?:None|True|False|nan|inf|NaT)\b|[\w.]{1,60}\()"
-    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}|{_NEBULA.pattern}"
+    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}"
     r"|(?:None|True|False|nan|-?inf)\s*\Z|b?['\"].*['\"]\s*\Z|[A-Za-z_][\w.]{1,60}\([\s\S]*\)\s*\Z"
 )
 
@@ -92,17 +83,10 @@ def python_value(text: str) -> Any:
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
     text = text.lstrip("\ufeff").strip()
-    wrapper, nebula = _WRAPPER.match(text), _NEBULA.match(text)
+    wrapper = _WRAPPER.match(text)
+    reader = _Reader(text, wrapper.end() if wrapper else 0)
     if wrapper is not None:
-        return _Reader(text, wrapper.end()).cell()  # what follows these rows is about the query
-    if nebula is not None:
-        if not text.endswith(")"):
-            raise CutOutput("the ResultSet of Nebula breaks off before its end")
-        names, rows = python_value(nebula[1]), python_value(f"[{text[nebula.end() : -1]}]")
-        if any(not isinstance(row, list) or len(row) != len(set(names)) for row in rows):
-            raise UnreadableOutput("a ResultSet of Nebula whose rows do not fit its names")
-        return [dict(zip(names, row, strict=True)) for row in rows]
-    reader = _Reader(text, 0)
+        return reader.rows_of_nebula() if wrapper["nebula"] else reader.cell()  # after them it is about the query
     values = [reader.cell()]
     while reader.at < len(text):
         following = _NEXT_ROW.match(text, reader.at)
@@ -134,23 +118,30 @@ class _Reader:
         """Read a value as it is in a row."""
         return _as_cell(self._value())
 
+    def rows_of_nebula(self) -> list[dict[str, Any]]:
+        """Read what follows ``ResultSet(keys: ``."""
+        self._open += 1
+        names = self.cell()
+        if not self._takes(", values:"):
+            self._refuse(re.compile(r"[,: a-z]*"))
+        rows, _ = self._items(")")
+        if any(not isinstance(row, list) or len(row) != len(set(map(str, names))) for row in rows):
+            raise UnreadableOutput("a ResultSet of Nebula whose rows do not fit its names")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
     def _value(self) -> Any:
         found = _TOKEN.match(self._text, self.at)
         if found is None or self._open > _DEEPEST:
-            self._refuse(_TORN.fullmatch(self._text, self.at))
+            self._refuse(_TORN_VALUE)
         kind = found.lastgroup or ""
         token, self.at = found[kind], found.end()
         match kind:
-            case "string" if "\\" not in token and token[0] in "'\"":
-                return token[1:-1]
-            case "string" | "bytes":
-                return _escaped(token)
+            case "text":
+                return token[1:-1] if "\\" not in token and token[0] in "'\"" else _literal_text(token)
             case "number":
                 return float(token) if any(sign in token for sign in ".ef") else int(token)
             case "date":
                 return token
-            case "point":
-                return {"$type": "Point", "_value": token}
             case "name":
                 return self._named(token, found.start(kind))
         if token == "<":
@@ -159,18 +150,15 @@ class _Reader:
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
         if named and items:
             raise UnreadableOutput("a Python value that is neither a dict nor a set")
-        if is_gremlin:
-            return without_single_lists(named)
-        cells = list(map(_as_cell, items))
-        if token == "{":
-            return sorted(cells, key=repr) if items else named
-        return cells if token == "[" else tuple(cells)
+        if token == "{" and not items:
+            return without_single_lists(named) if is_gremlin else named
+        return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
-    def _refuse(self, torn: re.Match[str] | bool | None) -> NoReturn:
-        """Say that what comes next is no value, or, if it is the beginning of one, that the text ends too early."""
+    def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
+        """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
         if self._open > _DEEPEST:
             raise UnreadableOutput("a Python value that is nested too deeply")
-        if self._open and (torn or cut_mark(self._text) is not None):
+        if self._open and (torn.fullmatch(self._text, self.at) or cut_mark(self._text) is not None):
             raise CutOutput("the Python value breaks off before its end")
         raise UnreadableOutput(f"no Python value from character {self.at + 1:,} on")
 
@@ -184,23 +172,24 @@ class _Reader:
         return True
 
     def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets: values, and those with a keyword or key."""
+        """Read what is between brackets: values, and those with a keyword or key; those of a call as Python has them.
+
+        Calls have arguments such as time zones, which are not cells.
+        """
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
         while not self._takes(closing):
             if (items or named) and not self._takes(","):
-                self._refuse(_TORN_BETWEEN.fullmatch(self._text, self.at))
+                self._refuse(_TORN_BETWEEN)
             if len(items) == 1 and closing == ")" and self._takes(closing):
                 break
-            if is_call and _TORN_WORD.fullmatch(self._text, self.at):
-                self._refuse(True)
             keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
                 self.at = keyword.end()
                 named[keyword["name"]] = self._value()
                 continue
-            item = self._value()
+            item = self._value() if is_call else self.cell()
             if closing != "}" or not self._takes(":"):
                 items.append(item)
             elif isinstance(item, str | int):
@@ -216,41 +205,34 @@ class _Reader:
         if short in _CONSTANTS:
             return _CONSTANTS[short]
         if short not in _CALLS or not self._text.startswith("(", self.at):
-            is_end = self.at == len(self._text)
-            is_name = is_end and any(each.startswith(short) for each in (*_MODULES, *_CALLS, *_CONSTANTS))
             self.at = start
-            self._refuse(is_name or _TORN.fullmatch(self._text, start))
+            self._refuse(_TORN_VALUE)
         self.at += 1
         arguments, keywords = self._items(")", is_call=True)
-        try:
-            return _CALLS[short](*arguments, **keywords)
-        except UnreadableOutput:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError):
-            raise UnreadableOutput(f"a Python value with an impossible {name}") from None
+        return _called(short, *arguments, **keywords)
 
     def _object(self) -> Any:
-        """Read an object in angle brackets."""
+        """Read an object in angle brackets, which is a call with keywords only."""
         self._open += 1
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
             self.at, self._open = special.end(), self._open - 1
             return _special(special)
-        if name is None:
-            self._refuse(_TORN_OBJECT.fullmatch(self._text, self.at))
+        if name is None or name[1] not in _CALLS:
+            self._refuse(_TORN_PART)
         self.at = name.end()
         fields: dict[str, Any] = {}
         while not self._takes(">"):
             field = _FIELD.match(self._text, self.at)
             if field is None:
-                self._refuse(_TORN_FIELD.fullmatch(self._text, self.at))
+                self._refuse(_TORN_PART)
             self.at = field.end()
             fields[field["name"]] = self.cell()
         self._open -= 1
-        return _object_of(name[1], fields)
+        return _called(name[1], **fields)
 
 
-def _escaped(token: str) -> str | bytes:
+def _literal_text(token: str) -> str | bytes:
     try:
         found: str | bytes = literal_eval(token)
     except (SyntaxError, ValueError):  # a character that Python would have escaped, or that does not exist
@@ -258,12 +240,33 @@ def _escaped(token: str) -> str | bytes:
     return found
 
 
+def _called(name: str, /, *arguments: Any, **keywords: Any) -> Any:
+    try:
+        return _CALLS[name](*arguments, **keywords)
+    except UnreadableOutput:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError):
+        raise UnreadableOutput(f"a Python value with an impossible {name}") from None
+
+
 def _literal(text: str, datatype: str | None = None, language: str | None = None) -> Term:
     return Term(text, ("literal", datatype, language))
 
 
+def _special(found: re.Match[str]) -> Any:
+    """Return a term of pyoxigraph, a time zone or a constant."""
+    kind = next(name for name in ("uri", "bnode", "literal", "hours", "constant") if found[name] is not None)
+    if kind == "constant":
+        known = {"UTC": UTC, "QueryBoolean true": True, "QueryBoolean false": False, "T.id": "id", "T.label": "label"}
+        return known[found["constant"].partition(":")[0]]
+    if kind == "hours":
+        minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
+        return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
+    return Term(found[kind], (kind, found["datatype"], found["lang"]))
+
+
 def _as_cell(value: Any) -> Any:
-    """Return a value as it is in a cell: decimals, times, durations, and bytes that are no text, as terms."""
+    """Return a value as it is in a cell: decimals, times, durations, and bytes that are not a text, as terms."""
     match value:
         case Decimal() if not value.is_finite():
             return _literal("NaN" if value.is_nan() else "INF" if value > 0 else "-INF", f"{_XSD}double")
@@ -273,15 +276,15 @@ def _as_cell(value: Any) -> Any:
             return _literal(f"{value:f}", f"{_XSD}decimal")
         case timedelta():
             return _literal(duration_text(0, value // timedelta(microseconds=1) * 1_000), f"{_XSD}dayTimeDuration")
-        case datetime() | date():
-            return _literal(value.isoformat(), f"{_XSD}{'dateTime' if isinstance(value, datetime) else 'date'}")
-        case time() if value.tzinfo is None or value.utcoffset() is not None:
-            return _literal(value.isoformat(), f"{_XSD}time")
+        case datetime():
+            return _literal(value.isoformat(), f"{_XSD}dateTime")
+        case date() | time():
+            return _literal(value.isoformat(), f"{_XSD}{type(value).__name__}")
         case bytes():
             text = value.decode(errors="replace")
             is_text = text.isprintable() and "\ufffd" not in text
             return text if is_text else _literal(value.hex().upper(), f"{_XSD}hexBinary")
-        case time() | tzinfo():
+        case tzinfo():
             raise UnreadableOutput("a Python value with a time zone alone")
     return value
 
@@ -294,13 +297,11 @@ def duration_text(months: int, nanoseconds: int) -> str:
         ('P14MT90.5S', '-PT0.000000001S', 'P1MT-1S')
     """
     seconds, rest = divmod(abs(nanoseconds), 10**9)
-    days, seconds = divmod(seconds, 86_400)
-    sign = "-" if nanoseconds < 0 else ""
-    start = f"P{months}M" if months else "P"
-    if months <= 0 and nanoseconds <= 0 and (months or nanoseconds):
-        start, sign = "-" + start.replace("-", ""), ""
-    clock = f"T{sign}{seconds}{f'.{rest:09d}'.rstrip('0') if rest else ''}S"
-    return f"{start}{f'{sign}{days}D' if days else ''}{clock if seconds or rest or not days else ''}"
+    is_mixed = months * nanoseconds < 0
+    sign, own_sign = ("", "-" if nanoseconds < 0 else "") if is_mixed else ("-" if months + nanoseconds < 0 else "", "")
+    start = f"{months if is_mixed else abs(months)}M" if months else ""
+    clock = f"T{own_sign}{seconds}{f'.{rest:09d}'.rstrip('0') if rest else ''}S" if nanoseconds or not months else ""
+    return f"{sign}P{start}{clock}"
 
 
 def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
@@ -310,43 +311,9 @@ def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _special(found: re.Match[str]) -> Any:
-    """Return a term of pyoxigraph, a time zone or a constant."""
-    if found["kind"]:
-        return Term(found["id"], ("uri" if found["kind"] == "NamedNode" else "bnode", None, None))
-    if found["literal"]:
-        language = found["language"] and found["language"].replace(" direction=", "--")
-        return _literal(found["text"], found["datatype"], language)
-    if found["hours"]:
-        minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
-        return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
-    known = {"UTC": UTC, "QueryBoolean true": True, "QueryBoolean false": False, "T.id": "id", "T.label": "label"}
-    return known.get(found["constant"].partition(":")[0])
-
-
-def _object_of(name: str, fields: dict[str, Any]) -> Any:
-    """Return a row as a dict, and an object of a driver as Neo4j writes it in JSON."""
-    properties = fields.get("properties")
-    if name in ("Record", "QuerySolution"):
-        return fields
-    if name in ("Triple", "Quad") and {"subject", "predicate", "object"} <= fields.keys():
-        return Triple(fields["subject"], fields["predicate"], fields["object"])
-    own_id = fields.get("element_id", fields.get("id"))
-    if name == "Node" and isinstance(properties, dict):
-        return {"elementId": own_id, "labels": fields.get("labels") or [], "properties": properties}
-    if name == "Relationship" and isinstance(properties, dict):
-        ends = fields.get("nodes")
-        start, end = ends if isinstance(ends, tuple) and len(ends) == 2 else (None, None)
-        kind = fields.get("type")
-        return {"elementId": own_id, "type": kind, "properties": properties, "start": start, "end": end}
-    if name == "Path" and isinstance(fields.get("size"), int):
-        return {"$type": "Path", "_value": fields}
-    raise UnreadableOutput(f"a Python value with an object ({name}) that is not known")
-
-
 def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
-    """Read a row that is printed as a dict, pairs or keywords."""
-    return {str(key): _as_cell(value) for key, value in (dict(*pairs[-1:]) | cells).items()}
+    """Read a row that is printed as a dict, pairs, keywords or an object."""
+    return {str(key): _as_cell(value) for key, value in (dict(*pairs) | cells).items()}
 
 
 def _item_row(content: Any, **_: Any) -> Any:
@@ -356,6 +323,15 @@ def _item_row(content: Any, **_: Any) -> Any:
     if not isinstance(row, dict):
         raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
     return row
+
+
+def _node(properties: Any, labels: Any = (), **_: Any) -> dict[str, Any]:
+    return {"elementId": _.get("element_id", _.get("id")), "labels": labels, "properties": properties}
+
+
+def _relationship(properties: Any, type: str | None = None, nodes: Any = None, **_: Any) -> dict[str, Any]:
+    start, end = nodes or (None, None)
+    return {"elementId": "", "type": type, "properties": properties, "start": start, "end": end}
 
 
 def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
@@ -382,14 +358,13 @@ _CONSTANTS: Final[dict[str, Any]] = {
 _TEXTS: Final = (f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface"))
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
-    **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
+    **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo, Triple)},
     **dict.fromkeys(("UUID", "str_", *_TEXTS), lambda text: text + ""),
     **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
-    **dict.fromkeys(("OrderedDict", "RealDictRow", "Row", "defaultdict"), _row),
-    **dict.fromkeys(("set", "frozenset"), lambda *items: list(items[0]) if items else []),
+    **dict.fromkeys(("OrderedDict", "RealDictRow", "Row", "Record", "QuerySolution"), _row),
+    **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
     "Timestamp": lambda text, **_: datetime.fromisoformat(text),
-    "Fraction": lambda one, other: one / other,
     "RetrieverResultItem": _item_row,
     "Variable": str,
     "URIRef": lambda text: Term(text, ("uri", None, None)),
@@ -403,5 +378,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     ),
     "WGS84Point": partial(_point, ("SRID=4326;", "SRID=4979;")),
     "CartesianPoint": partial(_point, ("SRID=7203;", "SRID=9157;")),
-    "Point": partial(_point, ("", "")),
+    "Node": _node,
+    "Relationship": _relationship,
+    "Path": lambda start, end, size, **_: {"$type": "Path", "_value": {"start": start, "end": end, "size": size}},
 }
