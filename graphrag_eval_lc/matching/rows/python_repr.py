@@ -32,7 +32,7 @@ _TOKEN: Final = re.compile(
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"(?P<quote>'?)(?P<name>[^=<>'\"\n]{1,300})(?P=quote)=")
-_OBJECT: Final = re.compile(r"([A-Z]\w{1,30})(?=[\s>])")
+_OBJECT: Final = re.compile(r"(?!Literal )([A-Z]\w{1,30})(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"

@@ -11,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
-from graphrag_eval_lc.matching.rows.graph_keys import GraphRules, key_of, told_by
-from graphrag_eval_lc.matching.rows.graph_values import GraphReader, is_entity, readable, value_of_text
+from graphrag_eval_lc.matching.rows.graph_values import (
+    GraphReader,
+    GraphRules,
+    is_entity,
+    key_of,
+    readable,
+    told_by,
+    value_of_text,
+)
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
 from graphrag_eval_lc.matching.rows.results import Term
 
