@@ -15,10 +15,11 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 from unicodedata import normalize
 
-from graphrag_eval_lc.json_values import json_number, parse_json
+from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.python_repr import duration_text, python_value, without_single_lists
-from graphrag_eval_lc.matching.rows.results import LITERAL_SHAPE, Shape, Term, Triple
+from graphrag_eval_lc.matching.rows.numbers_and_times import duration_from
+from graphrag_eval_lc.matching.rows.python_repr import duration_text, printed_value, python_value, without_single_lists
+from graphrag_eval_lc.matching.rows.results import Shape, Term, Triple
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -76,8 +77,9 @@ _FIELDS: Final = {
     "label": "label",
     "type": "type",
     "properties": "properties props",
-    "start": "startnodeelementid startelementid startid startnode start srcnode",
-    "end": "endnodeelementid endelementid endid endnode end destnode",
+    "start": "startnodeelementid startelementid startid startnodeid startnode start srcnode",
+    "end": "endnodeelementid endelementid endid endnodeid endnode end destnode",
+    "nodes": "nodes",
     "other": "entitytype",
 }
 """The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB."""
@@ -85,7 +87,8 @@ _FIELDS: Final = {
 _FIELD_OF: Final = {key: field for field, keys in _FIELDS.items() for key in keys.split()}
 _OF_LADYBUG: Final = {"_ID": "id", "_LABEL": "label", "_SRC": "start", "_DST": "end"}
 _PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
-_ELEMENTS: Final = ("g:Vertex", "g:Edge", "g:Path", "g:VertexProperty", "g:Property")
+_SEGMENT: Final = {"relationship", "end"}
+_OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
 
 
 def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
@@ -113,7 +116,9 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
         return fields | {"labels": [name]}
     if isinstance(labels, list | tuple | Set):
         return fields if fields.get("type", "node") == "node" else None
-    is_relationship = kind == "Relationship" or (fields.keys() & {"id", "start", "end"} and isinstance(name, str))
+    is_relationship = kind == "Relationship" or (
+        fields.keys() & {"id", "start", "end", "nodes"} and isinstance(name, str)
+    )
     return fields if labels is None and is_relationship else None
 
 
@@ -145,14 +150,10 @@ class GraphReader:
         self._loose.clear()
 
     def read(self, raw: Any, depth: int = 0) -> GraphValue:
-        """Return a value as a scalar, a ``Term``, a list or dict of values, or one of the classes of this module.
-
-        Args:
-            raw: A value of JSON, of ``python_repr``, or an object of Python or a driver.
-            depth: How deep it is inside other values.
+        """Return a value of JSON, of ``python_repr`` or of a driver as a ``GraphValue``.
 
         Raises:
-            UnreadableOutput: It is nested too deeply, holds too many values, or is an element of GraphSON.
+            UnreadableOutput: It is nested too deeply, holds too many values, or has a form that is not read.
 
         Example:
             >>> GraphReader().read({"elementId": "4:a:0", "labels": ["City"], "properties": {"name": "Oslo"}})
@@ -186,6 +187,8 @@ class GraphReader:
         return {str(key): self.read(value, depth + 1) for key, value in raw.items() if value is not None}
 
     def _list(self, raw: Sequence[Any], depth: int) -> GraphValue:
+        if len(raw) > 2 and all(isinstance(raw[at], list) and raw[at][:1] == [key] for at, key in _OF_FALKORDB):
+            raise UnreadableOutput("is a node or relationship of FalkorDB's raw reply; return its properties instead")
         items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
         is_path = len(items) % 2 and len(items) > 2 and isinstance(items[1], Relationship)
         if is_path and all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items)):
@@ -199,19 +202,25 @@ class GraphReader:
         if raw.keys() == {"@type", "@value"} and isinstance(raw["@type"], str):
             return self._graphson(raw["@type"], raw["@value"], depth)
         if raw.keys() == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
-            value = raw["_value"]
-            if raw["$type"] == "Path" and isinstance(value, Mapping) and isinstance(value.get("size"), int):
-                return Path(
-                    (self.read(value.get("start"), depth + 1), self.read(value.get("end"), depth + 1)), value["size"]
-                )
-            return (scalar_of_text(value) if raw["$type"] == "Point" and isinstance(value, str) else None) or self.read(
-                value, depth + 1
-            )
+            is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
+            return (scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
+        if raw.keys() == {"start", "end", "size"} and type(raw["size"]) is int:  # as Python prints it
+            ends = tuple(self.read(raw[end], depth + 1) for end in ("start", "end"))
+            if all(isinstance(end, Node) for end in ends):
+                return Path(ends, raw["size"])
+        if raw.keys() == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
+            return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
         nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
+        segments = raw.get("segments")
+        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
+            nodes = [raw["start"], *(each["end"] for each in segments)]
+            between = [each["relationship"] for each in segments]
         if isinstance(nodes, list) and isinstance(between, list):
             if len(nodes) == len(between) + 1:
                 return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
             return self._list(between, depth)  # the relationships of a path of ladybug, with the nodes between them
+        if raw.get("type") in ("vertex", "edge") and "properties" in raw:
+            raise UnreadableOutput("is a vertex or edge of GraphSON 1; return valueMap() or elementMap() instead")
         return _point_in(raw) or self._properties(raw, depth)
 
     def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:
@@ -221,7 +230,9 @@ class GraphReader:
             self._nodes[str(self.read(fields.get("id"), depth + 1))] = node
             return node
         name = fields.get("label", fields.get("type"))
-        start, end = (self.read(fields.get(key), depth + 1) for key in ("start", "end"))
+        nodes = fields.get("nodes")  # as Python prints them
+        ends = nodes if isinstance(nodes, tuple) and len(nodes) == 2 else (fields.get("start"), fields.get("end"))
+        start, end = (self.read(each, depth + 1) for each in ends)
         relationship = Relationship(name if isinstance(name, str) else None, properties)
         if isinstance(start, Node) and isinstance(end, Node):
             nothing = Node((), {})  # a driver that knows only the ids
@@ -231,7 +242,7 @@ class GraphReader:
         return relationship
 
     def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
-        if kind in _ELEMENTS:
+        if isinstance(value, Mapping):
             raise UnreadableOutput(f"is a {kind} of GraphSON; return valueMap() or elementMap() instead")
         if kind != "g:Map" or not isinstance(value, list):
             return self.read(value, depth + 1)
@@ -246,7 +257,6 @@ def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
 
 
 _CRS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
-_POINT_KEYS: Final = frozenset({"srid", "crs", "x", "y", "z", "longitude", "latitude", "height"})
 
 
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
@@ -254,7 +264,9 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     crs = raw.get("crs")
     srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _CRS.get(str(crs).lower()))
     numbers = raw.get("coordinates") if raw.get("type") == "Point" else None
-    if raw.keys() <= _POINT_KEYS and not raw.keys().isdisjoint({"srid", "crs", "longitude"}):
+    if raw.keys() <= {"srid", "crs", *"xyz", "longitude", "latitude", "height"} and not raw.keys().isdisjoint(
+        {"srid", "crs", "longitude"}
+    ):
         names = ("x", "y", "z") if "x" in raw else ("longitude", "latitude", "height")
         numbers = [raw[name] for name in names if raw.get(name) is not None]
     if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
@@ -269,92 +281,51 @@ _POINT: Final = re.compile(
     rf"|point\(\{{x: ?({_NUMBER}), ?y: ?({_NUMBER}),(?: ?z: ?({_NUMBER}),)? ?crs: ?'(?P<crs>[\w-]{{1,20}})'\}}\)",
     re.ASCII | re.IGNORECASE,
 )
-_TIME: Final = re.compile(
-    r"(?:(?P<date>-?\d{4,9}-\d\d-\d\d)[T ])?(?P<clock>\d\d:\d\d)(?P<seconds>:\d\d)?(?:\.(?P<fraction>\d{1,18}))?"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d)?(?:\[[\w/+-]{1,40}\])?",
-    re.ASCII,
-)
-_PART: Final = r"(-?\d{1,18})"
-_DURATION: Final = re.compile(
-    rf"(-)?P(?=[-\dT])(?:{_PART}Y)?(?:{_PART}M)?(?:{_PART}W)?(?:{_PART}D)?"
-    rf"(?:T(?=[-\d])(?:{_PART}H)?(?:{_PART}M)?(?:{_PART}(?:\.(\d{{1,18}}))?S)?)?"
-    r"|(?:(?P<days>-?\d{1,9}) days?, )?(?P<clock>\d{1,2}:\d\d:\d\d)(?:\.(?P<decimals>\d{1,9}))?",
-    re.ASCII,
-)
-_MAY_BE_SCALAR: Final = re.compile(
-    r"-?\d{4,9}-\d\d-\d\d[T ]\d\d:|\d{1,2}:\d\d(?::|\Z)|-?P[-\dT]|-?\d+ days?, |SRID=|point", re.I
-)
-_DURATION_SHAPE: Final[Shape] = ("literal", "http://www.w3.org/2001/XMLSchema#duration", None)
-_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
-_AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
-_LONGEST: Final = 100_000
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
 _LONGEST_SCALAR: Final = 300
+_DURATION: Final[Shape] = ("literal", "http://www.w3.org/2001/XMLSchema#duration", None)
 
 
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
-    """Return the time, duration, point, list, map, node, relationship or path that a text writes; None for all else.
+    """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
 
-    Times and durations are a ``Term`` with the same text for the same value.
-
-    Args:
-        text: The text.
-        reader: Reads all texts of a table, so that its ``join_ends`` can join them.
+    One reader for all texts of a table can join relationships with their ends.
 
     Example:
-        >>> value_of_text('{"name": "Oslo"}'), value_of_text("2020-01-01 10:00"), value_of_text("[sic]")
-        ({'name': 'Oslo'}, Term(text='2020-01-01T10:00:00', shape=('literal', None, None)), None)
+        >>> value_of_text('{"name": "Oslo"}'), value_of_text("POINT(1 2)"), value_of_text("[sic]")
+        ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
     scalar = scalar_of_text(text)
-    text = text.strip()
-    if scalar is not None or text[:1] not in _ENDS or len(text) > _LONGEST:
+    if scalar is not None:
         return scalar
-    if text.endswith(("::vertex", "::edge", "::path")):
-        text = _AGTYPE.sub("", text)
-    if not text.endswith(_ENDS[text[0]]):
-        return None
     try:
-        try:
-            parsed = parse_json(text)
-        except ValueError:
-            parsed = python_value(text)
-        value = (reader or GraphReader()).read(parsed)
+        value = (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
     return value if isinstance(value, STRUCTURES) else None
 
 
 def scalar_of_text(text: str) -> Term | Point | None:
-    """Return the time, duration or point that a text writes; None if it writes none."""
-    if len(text) > _LONGEST_SCALAR or _MAY_BE_SCALAR.match(text) is None:
+    """Return the duration or point that a text writes, or a time of day without zeros at its end; None for all else.
+
+    Moments and times with a zone are texts here, which count by their value anyway.
+    """
+    if len(text) > _LONGEST_SCALAR:
         return None
-    found = _TIME.fullmatch(text)
-    if found is not None:
-        fraction = (found["fraction"] or "").rstrip("0")
-        clock = f"{found['clock']}{found['seconds'] or ':00'}{'.' if fraction else ''}{fraction}"
-        zone = found["zone"] or ""
-        zone = f"{zone[:3]}:{zone[-2:]}" if len(zone) > 1 else zone
-        return Term(f"{found['date']}T{clock}{zone}" if found["date"] else clock + zone)
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return Term(text, _DURATION)
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:  # as Python writes it
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), _DURATION)
     found = _POINT.fullmatch(text)
-    if found is not None:
-        numbers = tuple(float(number) for number in found.groups()[1:7] if number is not None)
-        return Point(int(found["srid"]) if found["srid"] else _CRS.get((found["crs"] or "").lower()), numbers)
-    found = _DURATION.fullmatch(text)
     if found is None:
         return None
-    years, months, weeks, days, hours, minutes = (int(part or "0") for part in found.groups()[1:7])
-    seconds, fraction = found[8] or "0", found[9]
-    if found["clock"] is not None:  # as Python writes it
-        days, fraction = int(found["days"] or "0"), found["decimals"]
-        hours, minutes, seconds = (int(part) for part in found["clock"].split(":"))
-    nanoseconds = int(f"{fraction or ''}000000000"[:9]) * (-1 if str(seconds).startswith("-") else 1)
-    nanoseconds += (((weeks * 7 + days) * 24 + hours) * 3_600 + minutes * 60 + int(seconds)) * 10**9
-    sign = -1 if found[1] else 1
-    return _duration(sign * (years * 12 + months), sign * nanoseconds)
-
-
-def _duration(months: int, nanoseconds: int) -> Term:
-    """Return a duration; one of months and seconds with different signs is not one of XSD, and equal by its text."""
-    return Term(duration_text(months, nanoseconds), _DURATION_SHAPE if months * nanoseconds >= 0 else LITERAL_SHAPE)
+    numbers = tuple(float(number) for number in found.groups()[1:7] if number is not None)
+    return Point(int(found["srid"]) if found["srid"] else _CRS.get((found["crs"] or "").lower()), numbers)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -379,9 +350,9 @@ class GraphRules(NamedTuple):
 def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> frozenset[str]:
     """Return what both sides of a comparison say in their values, and so what counts.
 
-    These are the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the parts
-    of paths, and the srid of points (else a point equals a list); and "chain": whether a list of a map, a text and a
-    map is a path and not a relationship whose ends are unknown.
+    That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
+    parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
+    is a path, not a relationship whose ends are unknown.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
@@ -443,17 +414,11 @@ def key_of(
 ) -> Hashable:
     """Return the key of a value: values that are equal as far as both sides say have equal keys.
 
-    Args:
-        value: The value.
-        told: What the forms of both sides say.
-        rules: How values are compared.
-        key_of_term: Returns the key of a scalar; numbers and texts come as literals without a type.
+    ``key_of_term`` returns the key of a scalar; numbers and texts come as literals without a type.
 
     Example:
-        >>> node = Node(("City",), {"name": "Oslo"})
-        >>> told = told_by([node], [{"name": "Oslo"}])
-        >>> key_of(node, told, GraphRules(), str) == key_of({"name": "Oslo"}, told, GraphRules(), str)
-        True
+        >>> key_of([1, "a"], frozenset(), GraphRules(), str) == key_of([1, "b"], frozenset(), GraphRules(), str)
+        False
     """
     return _Keys(told, rules, key_of_term).key(value)
 
@@ -484,8 +449,8 @@ class _Keys(NamedTuple):
             case Path(parts=parts, length=length):
                 return self._path(parts, length)
             case Point(srid=srid, coordinates=coordinates):
-                keys = self._list(list(coordinates))
-                return ("point", srid, keys) if "srid" in self.told else keys
+                keys = tuple(map(self.key, coordinates))
+                return ("point", srid, keys) if "srid" in self.told else self._list(list(coordinates))
         return self._scalar(value)
 
     def _path(self, parts: Sequence[GraphValue], length: int) -> Hashable:
@@ -544,6 +509,9 @@ def readable(value: GraphValue, longest: int = 300) -> str:
     def inside(items: Iterable[GraphValue]) -> list[str]:
         return [readable(item, longest) for item in islice(items, longest)]
 
+    def named(names: Iterable[str], properties: Any) -> str:
+        return " ".join(["".join(f":{name}" for name in names), *inside([properties] if properties else [])]).strip()
+
     match value:
         case Term():
             text = value.text
@@ -553,11 +521,9 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case list():
             text = f"[{', '.join(inside(value))}]"
         case Node(labels=labels, properties=properties):
-            shown = ["".join(f":{label}" for label in labels), *inside([properties] if properties else [])]
-            text = f"({' '.join(filter(None, shown))})"
+            text = f"({named(labels, properties)})"
         case Relationship(type=name, properties=properties, ends=ends):
-            shown = ["" if name is None else f":{name}", *inside([properties] if properties else [])]
-            text = f"[{' '.join(filter(None, shown))}]"
+            text = f"[{named([name] if name else [], properties)}]"
             text = text if ends is None else f"-{text}->".join(inside(ends))
         case Path(parts=parts, length=length):
             text = ("-" if value.is_whole else f"-[*{length}]-").join(inside(parts))

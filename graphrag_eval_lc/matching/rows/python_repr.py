@@ -1,8 +1,8 @@
 """Reads what Python prints for values: rows as lists, tuples and dicts, RDF terms, and the objects of drivers.
 
 Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
-lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships, paths
-and points become JSON objects as Neo4j writes them, which ``graph_values`` reads.
+lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
+paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads.
 """
 
 import math
@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, NoReturn
 from zoneinfo import ZoneInfo
 
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
@@ -31,8 +32,8 @@ _TOKEN: Final = re.compile(
     re.ASCII,
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
-_FIELD: Final = re.compile(r"(?P<quote>'?)(?P<name>[^=<>'\"\n]{1,300})(?P=quote)=")
-_OBJECT: Final = re.compile(r"(?!Literal )([A-Z]\w{1,30})(?=[\s>])")
+_FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
+_OBJECT: Final = re.compile(r"(Record|QuerySolution|Node|Relationship|Path|Triple)(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
@@ -44,7 +45,7 @@ _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's
 _TORN_VALUE: Final = re.compile(
     r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?[\w.]*(?:(?<=e)[+-])?|(?:\.\.\.|…)[\s\])}>]*+)"""
 )
-_TORN_PART: Final = re.compile(r"(?:Literal|NamedNode|BlankNode|DstTzInfo) .*|'?[^=<>'\"\n]{0,300}", re.DOTALL)
+_TORN_PART: Final = re.compile(r"(?:Literal|NamedNode|BlankNode|DstTzInfo) .*|[^=<>'\"\n]{0,300}", re.DOTALL)
 _TORN_BETWEEN: Final = re.compile(r"(?:(?:\.\.\.|…)[\s\])}>]*+)?")
 _NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
@@ -82,11 +83,53 @@ def python_value(text: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
-    text = text.lstrip("\ufeff").strip()
+    try:
+        return _rows_of(text.lstrip("\ufeff").strip())
+    except UnreadableOutput:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, OSError, SyntaxError, TypeError, ValueError):
+        raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
+
+
+_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
+_LONGEST_IN_CELL: Final = 100_000
+_AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
+_CYPHER: Final = re.compile(r"[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?(?P<map>\{.*\})?[)\]]", re.DOTALL)
+_CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
+
+
+def printed_value(text: str) -> Any:
+    """Return the value that a text in a cell writes as JSON, Python, AGE or Cypher do.
+
+    Raises:
+        UnreadableOutput: It writes none that has parts.
+
+    Example:
+        >>> printed_value('(:City {name: "Oslo"})'), printed_value("('Oslo', 5)")
+        ({'labels': ['City'], 'properties': {'name': 'Oslo'}}, ('Oslo', 5))
+    """
+    text = text.strip()
+    if text.endswith(("::vertex", "::edge", "::path")):
+        text = _AGTYPE.sub("", text)
+    if len(text) > _LONGEST_IN_CELL or not text or text[-1] != _ENDS.get(text[0]):
+        raise UnreadableOutput("a text")
+    cypher = _CYPHER.fullmatch(text)
+    if cypher is not None:
+        names = cypher["names"].replace("`", "").split(":")[1:]
+        shown = _CYPHER_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], cypher["map"] or "{}")
+        fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]}
+        text = f'{json_text(fields)[:-1]}, "properties": {shown}}}'
+    try:
+        return parse_json(text)
+    except ValueError:
+        return python_value(text)
+
+
+def _rows_of(text: str) -> Any:
     wrapper = _WRAPPER.match(text)
     reader = _Reader(text, wrapper.end() if wrapper else 0)
     if wrapper is not None:
-        return reader.rows_of_nebula() if wrapper["nebula"] else reader.cell()  # after them it is about the query
+        return reader.rows_of_nebula() if wrapper["nebula"] else reader.cell()  # what follows is about the query
     values = [reader.cell()]
     while reader.at < len(text):
         following = _NEXT_ROW.match(text, reader.at)
@@ -137,7 +180,7 @@ class _Reader:
         token, self.at = found[kind], found.end()
         match kind:
             case "text":
-                return token[1:-1] if "\\" not in token and token[0] in "'\"" else _literal_text(token)
+                return token[1:-1] if "\\" not in token and token[0] in "'\"" else literal_eval(token)
             case "number":
                 return float(token) if any(sign in token for sign in ".ef") else int(token)
             case "date":
@@ -209,16 +252,16 @@ class _Reader:
             self._refuse(_TORN_VALUE)
         self.at += 1
         arguments, keywords = self._items(")", is_call=True)
-        return _called(short, *arguments, **keywords)
+        return _CALLS[short](*arguments, **keywords)
 
     def _object(self) -> Any:
-        """Read an object in angle brackets, which is a call with keywords only."""
+        """Read an object in angle brackets: a dict of its fields."""
         self._open += 1
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
             self.at, self._open = special.end(), self._open - 1
             return _special(special)
-        if name is None or name[1] not in _CALLS:
+        if name is None:
             self._refuse(_TORN_PART)
         self.at = name.end()
         fields: dict[str, Any] = {}
@@ -227,26 +270,9 @@ class _Reader:
             if field is None:
                 self._refuse(_TORN_PART)
             self.at = field.end()
-            fields[field["name"]] = self.cell()
+            fields[field[1]] = self.cell()
         self._open -= 1
-        return _called(name[1], **fields)
-
-
-def _literal_text(token: str) -> str | bytes:
-    try:
-        found: str | bytes = literal_eval(token)
-    except (SyntaxError, ValueError):  # a character that Python would have escaped, or that does not exist
-        raise UnreadableOutput("a Python value with a text that Python would not print") from None
-    return found
-
-
-def _called(name: str, /, *arguments: Any, **keywords: Any) -> Any:
-    try:
-        return _CALLS[name](*arguments, **keywords)
-    except UnreadableOutput:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError):
-        raise UnreadableOutput(f"a Python value with an impossible {name}") from None
+        return Triple(**fields) if name[1] == "Triple" else fields
 
 
 def _literal(text: str, datatype: str | None = None, language: str | None = None) -> Term:
@@ -275,7 +301,7 @@ def _as_cell(value: Any) -> Any:
                 raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
             return _literal(f"{value:f}", f"{_XSD}decimal")
         case timedelta():
-            return _literal(duration_text(0, value // timedelta(microseconds=1) * 1_000), f"{_XSD}dayTimeDuration")
+            return _literal(duration_text(0, _seconds(value)), f"{_XSD}dayTimeDuration")
         case datetime():
             return _literal(value.isoformat(), f"{_XSD}dateTime")
         case date() | time():
@@ -289,49 +315,41 @@ def _as_cell(value: Any) -> Any:
     return value
 
 
-def duration_text(months: int, nanoseconds: int) -> str:
+def duration_text(months: int, seconds: Decimal) -> str:
     """Return a duration as XSD writes it, and one of months and seconds with different signs as Neo4j does.
 
     Example:
-        >>> duration_text(14, 90_500_000_000), duration_text(0, -1), duration_text(1, -10**9)
-        ('P14MT90.5S', '-PT0.000000001S', 'P1MT-1S')
+        >>> duration_text(14, Decimal("90.5")), duration_text(0, Decimal(-1)), duration_text(1, Decimal(-1))
+        ('P14MT90.5S', '-PT1S', 'P1MT-1S')
     """
-    seconds, rest = divmod(abs(nanoseconds), 10**9)
-    is_mixed = months * nanoseconds < 0
-    sign, own_sign = ("", "-" if nanoseconds < 0 else "") if is_mixed else ("-" if months + nanoseconds < 0 else "", "")
-    start = f"{months if is_mixed else abs(months)}M" if months else ""
-    clock = f"T{own_sign}{seconds}{f'.{rest:09d}'.rstrip('0') if rest else ''}S" if nanoseconds or not months else ""
-    return f"{sign}P{start}{clock}"
+    if min(months, seconds) < 0 and max(months, seconds) <= 0:
+        return f"-{duration_text(-months, -seconds)}"
+    return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
+
+
+def _seconds(duration: timedelta) -> Decimal:
+    return Decimal(duration // timedelta(microseconds=1)) / 10**6
 
 
 def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the properties in which Gremlin's ``valueMap(True)`` has a list for each value, with the values."""
-    return {
-        name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in properties.items()
-    }
+    is_single = {name: isinstance(value, list) and len(value) == 1 for name, value in properties.items()}
+    return {name: value[0] if is_single[name] else value for name, value in properties.items()}
 
 
 def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
-    """Read a row that is printed as a dict, pairs, keywords or an object."""
+    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
+    if len(pairs) == 2:
+        return {str(name): pairs[0][at] for name, at in pairs[1].items()}
     return {str(key): _as_cell(value) for key, value in (dict(*pairs) | cells).items()}
 
 
 def _item_row(content: Any, **_: Any) -> Any:
     """Read the row in an item of neo4j-graphrag's RetrieverResult."""
-    row = python_value(content) if isinstance(content, str) and content[:1] in ("<", "{") else content
-    row = row[0] if isinstance(row, list) and len(row) == 1 else row
+    row = _Reader(content, 0).cell() if isinstance(content, str) and content[:1] in ("<", "{") else content
     if not isinstance(row, dict):
         raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
     return row
-
-
-def _node(properties: Any, labels: Any = (), **_: Any) -> dict[str, Any]:
-    return {"elementId": _.get("element_id", _.get("id")), "labels": labels, "properties": properties}
-
-
-def _relationship(properties: Any, type: str | None = None, nodes: Any = None, **_: Any) -> dict[str, Any]:
-    start, end = nodes or (None, None)
-    return {"elementId": "", "type": type, "properties": properties, "start": start, "end": end}
 
 
 def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
@@ -341,10 +359,14 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
     return shown[:19] + (f".{nanosecond:09d}" if nanosecond else "") + shown[19:]
 
 
-def _point(srids: tuple[str, str], *numbers: Any) -> Any:
+def _duration(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
+    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
+
+
+def _point(srids: tuple[int, int], *numbers: Any) -> dict[str, Any]:
     """Read a point of Neo4j, in the reference system for two or three numbers."""
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"$type": "Point", "_value": f"{srids[len(numbers) - 2]}POINT ({' '.join(map(repr, numbers))})"}
+    return {"type": "Point", "coordinates": list(numbers), "crs": {"srid": srids[len(numbers) - 2]}}
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -358,10 +380,10 @@ _CONSTANTS: Final[dict[str, Any]] = {
 _TEXTS: Final = (f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface"))
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
-    **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo, Triple)},
+    **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
     **dict.fromkeys(("UUID", "str_", *_TEXTS), lambda text: text + ""),
     **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
-    **dict.fromkeys(("OrderedDict", "RealDictRow", "Row", "Record", "QuerySolution"), _row),
+    **dict.fromkeys(("OrderedDict", "RealDictRow", "Row"), _row),
     **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
     "Timestamp": lambda text, **_: datetime.fromisoformat(text),
@@ -373,12 +395,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Date": lambda *parts: date(*parts).isoformat(),
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
-    "Duration": lambda months=0, days=0, seconds=0, nanoseconds=0: duration_text(
-        months, (days * 86_400 + seconds) * 10**9 + nanoseconds
-    ),
-    "WGS84Point": partial(_point, ("SRID=4326;", "SRID=4979;")),
-    "CartesianPoint": partial(_point, ("SRID=7203;", "SRID=9157;")),
-    "Node": _node,
-    "Relationship": _relationship,
-    "Path": lambda start, end, size, **_: {"$type": "Path", "_value": {"start": start, "end": end, "size": size}},
+    "Duration": _duration,
+    "WGS84Point": partial(_point, (4326, 4979)),
+    "CartesianPoint": partial(_point, (7203, 9157)),
 }
