@@ -6,7 +6,6 @@ side's form does not say, such as the labels of nodes, counts for neither. The i
 with their ends.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -17,9 +16,14 @@ from unicodedata import normalize
 
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.numbers_and_times import duration_from
-from graphrag_eval_lc.matching.rows.python_repr import duration_text, printed_value, python_value, without_single_lists
-from graphrag_eval_lc.matching.rows.results import Shape, Term, Triple
+from graphrag_eval_lc.matching.rows.python_repr import (
+    SRID_OF,
+    printed_scalar,
+    printed_value,
+    python_value,
+    without_single_lists,
+)
+from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -203,7 +207,7 @@ class GraphReader:
             return self._graphson(raw["@type"], raw["@value"], depth)
         if raw.keys() == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
-            return (scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
+            return self.read((printed_scalar(raw["_value"]) if is_point else None) or raw["_value"], depth + 1)
         if raw.keys() == {"start", "end", "size"} and type(raw["size"]) is int:  # as Python prints it
             ends = tuple(self.read(raw[end], depth + 1) for end in ("start", "end"))
             if all(isinstance(end, Node) for end in ends):
@@ -220,7 +224,7 @@ class GraphReader:
                 return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
             return self._list(between, depth)  # the relationships of a path of ladybug, with the nodes between them
         if raw.get("type") in ("vertex", "edge") and "properties" in raw:
-            raise UnreadableOutput("is a vertex or edge of GraphSON 1; return valueMap() or elementMap() instead")
+            raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() or elementMap() instead")
         return _point_in(raw) or self._properties(raw, depth)
 
     def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:
@@ -256,13 +260,10 @@ def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
     return [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
 
 
-_CRS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
-
-
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
     crs = raw.get("crs")
-    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _CRS.get(str(crs).lower()))
+    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else SRID_OF.get(str(crs).lower()))
     numbers = raw.get("coordinates") if raw.get("type") == "Point" else None
     if raw.keys() <= {"srid", "crs", *"xyz", "longitude", "latitude", "height"} and not raw.keys().isdisjoint(
         {"srid", "crs", "longitude"}
@@ -275,18 +276,6 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
-_NUMBER: Final = r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?"
-_POINT: Final = re.compile(
-    rf"(?:SRID=(?P<srid>\d{{1,9}});)? ?POINT ?Z? ?\( ?({_NUMBER}) ({_NUMBER})(?: ({_NUMBER}))? ?\)"
-    rf"|point\(\{{x: ?({_NUMBER}), ?y: ?({_NUMBER}),(?: ?z: ?({_NUMBER}),)? ?crs: ?'(?P<crs>[\w-]{{1,20}})'\}}\)",
-    re.ASCII | re.IGNORECASE,
-)
-_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
-_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
-_LONGEST_SCALAR: Final = 300
-_DURATION: Final[Shape] = ("literal", "http://www.w3.org/2001/XMLSchema#duration", None)
-
-
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
     """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
 
@@ -296,39 +285,12 @@ def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | 
         >>> value_of_text('{"name": "Oslo"}'), value_of_text("POINT(1 2)"), value_of_text("[sic]")
         ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
-    scalar = scalar_of_text(text)
-    if scalar is not None:
-        return scalar
     try:
-        value = (reader or GraphReader()).read(printed_value(text))
+        value = (reader or GraphReader()).read(printed_scalar(text) or printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
-    return value if isinstance(value, STRUCTURES) else None
+    return value if isinstance(value, (*STRUCTURES, Term)) else None
 
-
-def scalar_of_text(text: str) -> Term | Point | None:
-    """Return the duration or point that a text writes, or a time of day without zeros at its end; None for all else.
-
-    Moments and times with a zone are texts here, which count by their value anyway.
-    """
-    if len(text) > _LONGEST_SCALAR:
-        return None
-    if _CLOCK.fullmatch(text):
-        return Term(text.rstrip("0").rstrip("."))
-    if text.startswith(("P", "-P")) and duration_from(text) is not None:
-        return Term(text, _DURATION)
-    found = _TIMEDELTA.fullmatch(text)
-    if found is not None:  # as Python writes it
-        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
-        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), _DURATION)
-    found = _POINT.fullmatch(text)
-    if found is None:
-        return None
-    numbers = tuple(float(number) for number in found.groups()[1:7] if number is not None)
-    return Point(int(found["srid"]) if found["srid"] else _CRS.get((found["crs"] or "").lower()), numbers)
-
-
-# --- keys -------------------------------------------------------------------------------------------------------------
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BY_VALUE: Final = {_XSD + name for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time")}
@@ -415,10 +377,6 @@ def key_of(
     """Return the key of a value: values that are equal as far as both sides say have equal keys.
 
     ``key_of_term`` returns the key of a scalar; numbers and texts come as literals without a type.
-
-    Example:
-        >>> key_of([1, "a"], frozenset(), GraphRules(), str) == key_of([1, "b"], frozenset(), GraphRules(), str)
-        False
     """
     return _Keys(told, rules, key_of_term).key(value)
 
@@ -488,8 +446,8 @@ class _Keys(NamedTuple):
         if value is None:
             return None
         if isinstance(value, str):
-            found = scalar_of_text(value)
-            return self.key_of_term(Term(value)) if found is None else self.key(found)
+            found = printed_scalar(value) or Term(value)
+            return self.key_of_term(found) if isinstance(found, Term) else self.key(_point_in(found))
         if isinstance(value, bool):
             return self.key_of_term(Term("true" if value else "false", ("literal", f"{_XSD}boolean", None)))
         number = value if isinstance(value, Decimal) else json_number(value)

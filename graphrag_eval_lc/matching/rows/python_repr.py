@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
+from graphrag_eval_lc.matching.rows.numbers_and_times import duration_from
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 _LONGEST: Final = 10_000_000
@@ -33,7 +34,16 @@ _TOKEN: Final = re.compile(
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
-_OBJECT: Final = re.compile(r"(Record|QuerySolution|Node|Relationship|Path|Triple)(?=[\s>])")
+_FIELDS_OF: Final = {
+    **dict.fromkeys(("Record", "QuerySolution"), frozenset[str]()),
+    "Node": {"labels", "properties"},
+    "Relationship": {"type", "properties"},
+    "Path": {"start", "end", "size"},
+    "Triple": {"subject", "predicate", "object"},
+}
+"""The objects that are known, and the fields that they have for sure."""
+
+_OBJECT: Final = re.compile(rf"({'|'.join(_FIELDS_OF)})(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
@@ -89,6 +99,48 @@ def python_value(text: str) -> Any:
         raise
     except (ArithmeticError, AttributeError, LookupError, OSError, SyntaxError, TypeError, ValueError):
         raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
+
+
+SRID_OF: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
+"""The numbers of the reference systems of Cypher."""
+
+_NUMBER: Final = r"([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)"
+_POINT: Final = re.compile(
+    rf"(?:SRID=(?P<srid>\d{{1,9}});)? ?POINT ?Z? ?\( ?{_NUMBER} {_NUMBER}(?: {_NUMBER})? ?\)"
+    rf"|point\(\{{x: ?{_NUMBER}, ?y: ?{_NUMBER},(?: ?z: ?{_NUMBER},)? ?crs: ?'(?P<crs>[\w-]{{1,20}})'\}}\)",
+    re.ASCII | re.IGNORECASE,
+)
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_LONGEST_SCALAR: Final = 300
+
+
+def printed_scalar(text: str) -> Term | dict[str, Any] | None:
+    """Return the duration, the point in GeoJSON, or the time of day without zeros at its end that a text writes.
+
+    None for all else; moments and times with a zone are texts, which count by their value anyway.
+
+    Example:
+        >>> printed_scalar("1 day, 0:00:01"), printed_scalar("SRID=7203;POINT(1 2)")["coordinates"]
+        (Term(text='PT86401S', shape=('literal', 'http://www.w3.org/2001/XMLSchema#duration', None)), [1.0, 2.0])
+    """
+    if len(text) > _LONGEST_SCALAR:
+        return None
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return _literal(text, f"{_XSD}duration")
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        seconds = (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])
+        return _literal(duration_text(0, seconds), f"{_XSD}duration")
+    found = _POINT.fullmatch(text)
+    if found is None:
+        return None
+    numbers = [float(number) for number in found.groups()[1:7] if number is not None]
+    srid = int(found["srid"]) if found["srid"] else SRID_OF.get((found["crs"] or "").lower())
+    return {"type": "Point", "coordinates": numbers, "crs": {"srid": srid}}
 
 
 _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
@@ -272,6 +324,8 @@ class _Reader:
             self.at = field.end()
             fields[field[1]] = self.cell()
         self._open -= 1
+        if not fields.keys() >= _FIELDS_OF[name[1]]:
+            raise UnreadableOutput(f"a Python value with a {name[1]} that lacks fields")
         return Triple(**fields) if name[1] == "Triple" else fields
 
 
@@ -322,7 +376,7 @@ def duration_text(months: int, seconds: Decimal) -> str:
         >>> duration_text(14, Decimal("90.5")), duration_text(0, Decimal(-1)), duration_text(1, Decimal(-1))
         ('P14MT90.5S', '-PT1S', 'P1MT-1S')
     """
-    if min(months, seconds) < 0 and max(months, seconds) <= 0:
+    if months <= 0 and seconds <= 0 and (months or seconds):
         return f"-{duration_text(-months, -seconds)}"
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
 

@@ -107,7 +107,6 @@ def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
         {"Id": 3, "ElementId": "x", "Labels": labels, "Props": dict(items)},
         {"~id": "x", "~entityType": "node", "~labels": labels, "~properties": dict(items)},
         {"$type": "Node", "_value": {"_element_id": "x", "_labels": labels, "_properties": dict(items)}},
-        [["id", 3], ["labels", labels], ["properties", [[name, value] for name, value in items]]],
     ]
     values = list(map(read, others))
     shown = f"<Node element_id='9' labels=frozenset({{{', '.join(map(repr, labels))}}}) properties={dict(items)!r}>"
@@ -120,7 +119,7 @@ def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
     changed = read({"id": 1, "labels": labels, "properties": {**properties, "name": 1.5}})
     assert key(changed, node) != key(node, changed)
     assert readable(node).startswith("(")
-    assert all(map(is_entity, others[:4]))
+    assert all(map(is_entity, others))
 
 
 @settings(max_examples=50)
@@ -136,9 +135,8 @@ def test_the_order_of_lists_counts_unless_it_is_switched_off(items: list[Any], o
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (datetime.timedelta(days=1, seconds=1), "P1DT1S"),
-        ("1 day, 0:00:01", [0, 1, 1, 0]),
-        (datetime.datetime(2020, 1, 1, 10), "2020-01-01 10:00"),
+        (datetime.timedelta(days=1, seconds=1), "1 day, 0:00:01"),
+        (datetime.time(10, 30, 0, 500_000), "10:30:00.500000000"),
         (Decimal("1.5"), Term("1.5", ("literal", "http://www.w3.org/2001/XMLSchema#decimal", None))),
         ("POINT(1 2)", {"srid": 7203, "x": 1, "y": 2}),
         ({"type": "Point", "coordinates": [1, 2]}, [1.0, 2.0]),
@@ -151,7 +149,8 @@ def test_times_durations_and_points_have_one_key_in_any_form(one: Any, other: An
 
 def test_values_that_cannot_be_are_read_as_they_are() -> None:
     odd = [
-        [["id", 1], ["x", 2], ["properties", 5]],
+        {"type": "NEAR", "id": 1, "properties": {}, "nodes": (1,)},
+        [["id", 1], 2, 3],
         {"$type": ["Node"], "_value": 1},
         {"srid": 1, "x": 10**400, "y": 1},
     ]
