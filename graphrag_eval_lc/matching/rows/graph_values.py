@@ -17,7 +17,6 @@ from unicodedata import normalize
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.python_repr import (
-    SRID_OF,
     printed_scalar,
     printed_value,
     python_value,
@@ -262,14 +261,10 @@ def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
 
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
-    crs = raw.get("crs")
-    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else SRID_OF.get(str(crs).lower()))
-    numbers = raw.get("coordinates") if raw.get("type") == "Point" else None
-    if raw.keys() <= {"srid", "crs", *"xyz", "longitude", "latitude", "height"} and not raw.keys().isdisjoint(
-        {"srid", "crs", "longitude"}
-    ):
-        names = ("x", "y", "z") if "x" in raw else ("longitude", "latitude", "height")
-        numbers = [raw[name] for name in names if raw.get(name) is not None]
+    crs, numbers = raw.get("crs"), raw.get("coordinates") if raw.get("type") == "Point" else None
+    srid = crs.get("srid") if isinstance(crs, Mapping) else raw.get("srid")
+    if "srid" in raw and {"x", "y"} <= raw.keys() <= {"srid", "x", "y", "z"}:
+        numbers = [raw[name] for name in "xyz" if raw.get(name) is not None]
     if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
         return None
     is_finite = all(abs(number) < 10**300 for number in numbers)

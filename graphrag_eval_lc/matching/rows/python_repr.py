@@ -101,13 +101,10 @@ def python_value(text: str) -> Any:
         raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
 
 
-SRID_OF: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
-"""The numbers of the reference systems of Cypher."""
-
 _NUMBER: Final = r"([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)"
 _POINT: Final = re.compile(
-    rf"(?:SRID=(?P<srid>\d{{1,9}});)? ?POINT ?Z? ?\( ?{_NUMBER} {_NUMBER}(?: {_NUMBER})? ?\)"
-    rf"|point\(\{{x: ?{_NUMBER}, ?y: ?{_NUMBER},(?: ?z: ?{_NUMBER},)? ?crs: ?'(?P<crs>[\w-]{{1,20}})'\}}\)",
+    rf"(?:SRID=(\d{{1,9}});)? ?POINT ?Z? ?\( ?{_NUMBER} {_NUMBER}(?: {_NUMBER})? ?\)"
+    rf"|point\(\{{srid: ?(\d{{1,9}}), ?x: ?{_NUMBER}, ?y: ?{_NUMBER}(?:, ?z: ?{_NUMBER})?\}}\)",  # in cypher-shell
     re.ASCII | re.IGNORECASE,
 )
 _CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
@@ -138,9 +135,9 @@ def printed_scalar(text: str) -> Term | dict[str, Any] | None:
     found = _POINT.fullmatch(text)
     if found is None:
         return None
-    numbers = [float(number) for number in found.groups()[1:7] if number is not None]
-    srid = int(found["srid"]) if found["srid"] else SRID_OF.get((found["crs"] or "").lower())
-    return {"type": "Point", "coordinates": numbers, "crs": {"srid": srid}}
+    srid, *numbers = found.groups()[4:] if found[6] else found.groups()[:4]
+    coordinates = [float(number) for number in numbers if number is not None]
+    return {"type": "Point", "coordinates": coordinates, "crs": {"srid": int(srid) if srid else None}}
 
 
 _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
@@ -192,8 +189,6 @@ def _rows_of(text: str) -> Any:
             raise UnreadableOutput("a Python value with more text after it")
         reader.at = following.end()
         values.append(reader.cell())
-    if len(set(map(type, values))) > 1:
-        raise UnreadableOutput("Python values of several kinds after each other")
     return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
@@ -355,7 +350,8 @@ def _as_cell(value: Any) -> Any:
                 raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
             return _literal(f"{value:f}", f"{_XSD}decimal")
         case timedelta():
-            return _literal(duration_text(0, _seconds(value)), f"{_XSD}dayTimeDuration")
+            seconds = Decimal(value // timedelta(microseconds=1)) / 10**6
+            return _literal(duration_text(0, seconds), f"{_XSD}dayTimeDuration")
         case datetime():
             return _literal(value.isoformat(), f"{_XSD}dateTime")
         case date() | time():
@@ -379,10 +375,6 @@ def duration_text(months: int, seconds: Decimal) -> str:
     if months <= 0 and seconds <= 0 and (months or seconds):
         return f"-{duration_text(-months, -seconds)}"
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
-
-
-def _seconds(duration: timedelta) -> Decimal:
-    return Decimal(duration // timedelta(microseconds=1)) / 10**6
 
 
 def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
@@ -431,11 +423,10 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "inf": math.inf,
     "utc": UTC,
 }
-_TEXTS: Final = (f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface"))
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
     **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
-    **dict.fromkeys(("UUID", "str_", *_TEXTS), lambda text: text + ""),
+    **dict.fromkeys(("UUID", "str_", "IPv4Address", "IPv6Address"), lambda text: text + ""),
     **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
     **dict.fromkeys(("OrderedDict", "RealDictRow", "Row"), _row),
     **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
