@@ -20,7 +20,6 @@ from graphrag_eval_lc.matching.rows.python_repr import (
     printed_scalar,
     printed_value,
     python_value,
-    without_single_lists,
 )
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
@@ -223,7 +222,7 @@ class GraphReader:
                 return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
             return self._list(between, depth)  # the relationships of a path of ladybug, with the nodes between them
         if raw.get("type") in ("vertex", "edge") and "properties" in raw:
-            raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() or elementMap() instead")
+            raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() instead")
         return _point_in(raw) or self._properties(raw, depth)
 
     def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:
@@ -245,14 +244,12 @@ class GraphReader:
         return relationship
 
     def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
-        if isinstance(value, Mapping):
-            raise UnreadableOutput(f"is a {kind} of GraphSON; return valueMap() or elementMap() instead")
+        keys = value[::2] if kind == "g:Map" and isinstance(value, list) else ()
+        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in keys):
+            raise UnreadableOutput(f"is a {kind} of GraphSON that is an element; return valueMap() instead")
         if kind != "g:Map" or not isinstance(value, list):
             return self.read(value, depth + 1)
-        names = (str(self.read(key, depth + 1)) for key in value[::2])
-        found = self._properties(dict(zip(names, value[1::2], strict=False)), depth)
-        is_element = any(isinstance(key, dict) and key.get("@type") == "g:T" for key in value[::2])
-        return without_single_lists(found) if is_element else found
+        return self._properties(dict(zip(map(str, keys), value[1::2], strict=False)), depth)
 
 
 def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
@@ -308,8 +305,7 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     """Return what both sides of a comparison say in their values, and so what counts.
 
     That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
-    parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
-    is a path, not a relationship whose ends are unknown.
+    parts of paths, and the srid of points (else a point equals a list).
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
@@ -324,7 +320,6 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     told = {part for part in ("type", "properties", "ends", "parts") if f"no {part}" not in either}
     told |= {"labels"} if "nodes" in both else set()
     told |= {"srid"} if "points" in both and "no srid" not in either else set()
-    told |= {"chain"} if "ends" in told or "paths" in either or "relationships" not in either else set()
     return frozenset(told)
 
 
@@ -431,7 +426,7 @@ class _Keys(NamedTuple):
     def _list(self, items: list[GraphValue]) -> Hashable:
         if _is_chain(items):
             parts = [Relationship(item, None) if at % 2 else item for at, item in enumerate(items)]
-            if len(items) == 3 and ("chain" not in self.told or _has_unknown_ends(items)):
+            if _has_unknown_ends(items):
                 return self.key(parts[1])
             return self._path(parts, len(items) // 2)
         keys = tuple(map(self.key, items))

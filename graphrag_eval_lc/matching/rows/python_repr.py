@@ -48,7 +48,7 @@ _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
     r"|DstTzInfo '[\w/+-]{1,60}' [\w+-]{1,10}?(?P<hours>[+-]\d\d?):(?P<minutes>\d\d):\d\d (?:STD|DST)"
-    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false|T\.id: \d|T\.label: \d))>",
+    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false))>",
     re.DOTALL,
 )
 # What a text that breaks off has at its end: half a value, half a part of an object, or an ellipsis after a value.
@@ -236,12 +236,11 @@ class _Reader:
                 return self._named(token, found.start(kind))
         if token == "<":
             return self._object()
-        is_gremlin = token == "{" and self._text.startswith("<T.", self.at)
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
         if named and items:
             raise UnreadableOutput("a Python value that is neither a dict nor a set")
         if token == "{" and not items:
-            return without_single_lists(named) if is_gremlin else named
+            return named
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
     def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
@@ -332,8 +331,7 @@ def _special(found: re.Match[str]) -> Any:
     """Return a term of pyoxigraph, a time zone or a constant."""
     kind = next(name for name in ("uri", "bnode", "literal", "hours", "constant") if found[name] is not None)
     if kind == "constant":
-        known = {"UTC": UTC, "QueryBoolean true": True, "QueryBoolean false": False, "T.id": "id", "T.label": "label"}
-        return known[found["constant"].partition(":")[0]]
+        return UTC if found["constant"] == "UTC" else found["constant"].endswith("true")
     if kind == "hours":
         minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
         return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
@@ -375,12 +373,6 @@ def duration_text(months: int, seconds: Decimal) -> str:
     if months <= 0 and seconds <= 0 and (months or seconds):
         return f"-{duration_text(-months, -seconds)}"
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
-
-
-def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the properties in which Gremlin's ``valueMap(True)`` has a list for each value, with the values."""
-    is_single = {name: isinstance(value, list) and len(value) == 1 for name, value in properties.items()}
-    return {name: value[0] if is_single[name] else value for name, value in properties.items()}
 
 
 def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:

@@ -174,11 +174,10 @@ def test_only_relationships_without_known_ends_lose_them() -> None:
     assert readable(joined) == "(:City {at: 1})-[:NEAR]->(:City {at: 2})"
 
 
-def test_an_element_of_gremlin_has_values_instead_of_lists() -> None:
+def test_a_map_of_gremlin_is_read_and_its_elements_are_not() -> None:
     name = {"@type": "g:List", "@value": ["Oslo"]}
-    raw = {
-        "@type": "g:Map",
-        "@value": [{"@type": "g:T", "@value": "id"}, {"@type": "g:Int64", "@value": 7}, "name", name],
-    }
-    assert read(raw) == {"id": 7, "name": "Oslo"}
+    key_of_gremlin = {"@type": "g:T", "@value": "id"}
     assert read({"@type": "g:Map", "@value": ["name", name]}) == {"name": ["Oslo"]}
+    for value in ([key_of_gremlin, 7, "name", name], {"id": 1, "label": "City"}):
+        with pytest.raises(UnreadableOutput, match="valueMap"):
+            read({"@type": "g:Map", "@value": value})
