@@ -305,7 +305,8 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     """Return what both sides of a comparison say in their values, and so what counts.
 
     That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
-    parts of paths, and the srid of points (else a point equals a list).
+    parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
+    is a path, not a relationship whose ends one side does not say.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
@@ -320,6 +321,7 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     told = {part for part in ("type", "properties", "ends", "parts") if f"no {part}" not in either}
     told |= {"labels"} if "nodes" in both else set()
     told |= {"srid"} if "points" in both and "no srid" not in either else set()
+    told |= {"chain"} if "ends" in told or "paths" in either or "relationships" not in either else set()
     return frozenset(told)
 
 
@@ -426,7 +428,7 @@ class _Keys(NamedTuple):
     def _list(self, items: list[GraphValue]) -> Hashable:
         if _is_chain(items):
             parts = [Relationship(item, None) if at % 2 else item for at, item in enumerate(items)]
-            if _has_unknown_ends(items):
+            if len(items) == 3 and ("chain" not in self.told or _has_unknown_ends(items)):
                 return self.key(parts[1])
             return self._path(parts, len(items) // 2)
         keys = tuple(map(self.key, items))

@@ -408,10 +408,9 @@ def _point(srids: tuple[int, int], *numbers: Any) -> dict[str, Any]:
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("None", "NaT", "__NULL__", "__EMPTY__")),
+    **dict.fromkeys(("None", "NaT", "nan", "__NULL__", "__EMPTY__")),  # pandas writes a missing number as nan
     **dict.fromkeys(("True", "True_"), True),
     **dict.fromkeys(("False", "False_"), False),
-    "nan": math.nan,
     "inf": math.inf,
     "utc": UTC,
 }
