@@ -2,7 +2,8 @@
 
 Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
 lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
-paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads.
+paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_scalar`` and
+``printed_value`` read what stores and shells of Cypher write in the text of a cell.
 """
 
 import math
@@ -144,7 +145,7 @@ _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
 _LONGEST_IN_CELL: Final = 100_000
 _AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
 _CYPHER: Final = re.compile(r"[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?(?P<map>\{.*\})?[)\]]", re.DOTALL)
-_CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
+_CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
 
 
 def printed_value(text: str) -> Any:

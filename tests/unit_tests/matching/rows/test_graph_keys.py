@@ -80,7 +80,15 @@ def test_prints_that_break_off_are_cut_and_mutated_ones_raise_nothing_else(text:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 99_999, "<Literal value=" * 9_999, "[-" + "1" * 99_999, "['" + "\\" * 99_999, "P" + "1" * 299]
+    "text",
+    [
+        "[" * 99_999,
+        "<Literal value=" * 9_999,
+        "[-" + "1" * 99_999,
+        "['" + "\\" * 99_999,
+        "P" + "1" * 299,
+        '(:A {"' + '"\\' * 40_000 + "})",
+    ],
 )
 def test_hostile_texts_are_refused(text: str) -> None:
     assert value_of_text(text) is None
