@@ -25,7 +25,7 @@ from graphrag_eval_lc.matching.rows.diagnosis import (
     grade_of_rows,
     notes_on,
 )
-from graphrag_eval_lc.matching.rows.graph_keys import GraphRules
+from graphrag_eval_lc.matching.rows.graph_values import GraphRules
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows.results import SparqlResults
 from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances, ValueRules

@@ -1,22 +1,27 @@
-"""Reads values of property graphs, whatever store or driver wrote them, and writes them for people.
+"""Values of property graphs, whatever store or driver wrote them: reading them, and the key by which each is compared.
 
 ``GraphReader`` reads nodes, relationships, paths, points, lists and maps from JSON values and from what
-``python_repr`` returns; ``value_of_text`` reads those that a text writes. The ids of the store only join relationships
-with their ends. ``graph_keys`` has the keys by which values are compared.
+``python_repr`` returns; ``value_of_text`` reads those that a text writes. Values with equal keys are equal. What one
+side's form does not say, such as the labels of nodes, counts for neither. The ids of the store only join relationships
+with their ends.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
+from unicodedata import normalize
 
-from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.python_repr import duration_text, python_value, without_single_lists
-from graphrag_eval_lc.matching.rows.results import Shape, Term, Triple
+from graphrag_eval_lc.matching.rows.python_repr import (
+    printed_scalar,
+    printed_value,
+    python_value,
+)
+from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -32,7 +37,7 @@ class Node:
 
 @dataclass(slots=True)
 class Relationship:
-    """A relationship; type, properties and ends are None where the form does not say them."""
+    """A relationship; type, properties and ends are None if the form does not say them."""
 
     type: str | None
     properties: dict[str, GraphValue] | None
@@ -74,57 +79,49 @@ _FIELDS: Final = {
     "label": "label",
     "type": "type",
     "properties": "properties props",
-    "start": "startnodeelementid startelementid startid startnode start outv srcnode",
-    "end": "endnodeelementid endelementid endid endnode end inv destnode",
-    "other": "entitytype outvlabel invlabel",
+    "start": "startnodeelementid startelementid startid startnodeid startnode start srcnode",
+    "end": "endnodeelementid endelementid endid endnodeid endnode end destnode",
+    "nodes": "nodes",
+    "other": "entitytype",
 }
-"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Gremlin, Neptune and FalkorDB."""
+"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB."""
 
 _FIELD_OF: Final = {key: field for field, keys in _FIELDS.items() for key in keys.split()}
-_GREMLIN: Final = ("g:Vertex", "g:Edge")
-_CRS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
-_POINT_KEYS: Final = frozenset({"srid", "crs", "x", "y", "z", "longitude", "latitude", "height"})
+_OF_LADYBUG: Final = {"_ID": "id", "_LABEL": "label", "_SRC": "start", "_DST": "end"}
+_PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
+_SEGMENT: Final = {"relationship", "end"}
+_OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
 
 
-def _entity_in(raw: Any) -> dict[str, Any] | None:
+def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
     """Return the fields of the node (which has labels) or relationship that an object is; None if it is neither."""
-    if not isinstance(raw, Mapping):
+    kind = raw.get("$type")
+    inner = raw.get("_value") if kind in ("Node", "Relationship") else raw
+    if not isinstance(inner, Mapping):
         return None
-    kind, inner = raw.get("$type", raw.get("@type")), raw.get("_value", raw.get("@value"))
-    if kind in ("Node", "Relationship", *_GREMLIN) and isinstance(inner, Mapping):
-        raw = inner
-    fields: dict[str, Any] = {}
-    for key, value in raw.items():
-        field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
-        if field is None:
-            return None
-        if value is not None and (field not in fields or isinstance(value, Mapping)):
-            fields[field] = value
-    labels, label, name = fields.get("labels"), fields.get("label"), fields.get("type")
-    if kind in _GREMLIN or name in ("vertex", "edge"):
-        fields.setdefault("properties", {})
+    own = {str(key).upper(): key for key in inner if str(key).upper() in _OF_LADYBUG}
+    if "_LABEL" in own and ("_SRC" in own or isinstance(inner.get(own.get("_ID")), Mapping)):
+        fields = {_OF_LADYBUG[name]: inner[key] for name, key in own.items()}
+        fields["properties"] = {key: value for key, value in inner.items() if key not in own.values()}
+    else:
+        fields = {}
+        for key, value in inner.items():
+            field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
+            if field is None:
+                return None
+            if value is not None and (field not in fields or isinstance(value, Mapping)):
+                fields[field] = value
     if not isinstance(fields.get("properties"), Mapping):
         return None
-    is_vertex = name == "vertex" or kind == "g:Vertex" or fields.keys() == {"id", "label", "properties"}
-    if labels is None and isinstance(label, str) and is_vertex:
-        return fields | {"labels": [label]}
-    if isinstance(labels, list | tuple | Set) and name in (None, "node"):
-        return fields
-    is_relationship = {"id", "start", "end"} & fields.keys() and isinstance(label or name, str)
-    return fields if labels is None and (is_relationship or kind == "Relationship") else None
-
-
-def _ladybug_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
-    """Return the fields of a node or relationship of ladybug or kuzu, whose own keys have an underscore."""
-    own = {str(key).upper(): each for key, each in raw.items() if str(key).startswith("_")}
-    label = own.get("_LABEL")
-    if not isinstance(label, str) or not (isinstance(own.get("_ID"), Mapping) or "_SRC" in own):
-        return None
-    names = ("_ID", "_LABEL", "_SRC", "_DST")
-    properties = {key: each for key, each in raw.items() if str(key).upper() not in names}
-    if "_SRC" in own and "_DST" in own:
-        return {"type": label, "properties": properties, "start": own["_SRC"], "end": own["_DST"]}
-    return {"labels": [label], "properties": properties, "id": own.get("_ID")}
+    labels, name = fields.get("labels"), fields.get("label", fields.get("type"))
+    if labels is None and isinstance(name, str) and fields.keys() == {"id", "label", "properties"}:
+        return fields | {"labels": [name]}
+    if isinstance(labels, list | tuple | Set):
+        return fields if fields.get("type", "node") == "node" else None
+    is_relationship = kind == "Relationship" or (
+        fields.keys() & {"id", "start", "end", "nodes"} and isinstance(name, str)
+    )
+    return fields if labels is None and is_relationship else None
 
 
 def is_entity(raw: Any) -> bool:
@@ -135,7 +132,7 @@ def is_entity(raw: Any) -> bool:
         (True, False)
     """
     if isinstance(raw, dict):
-        return raw.keys() == {"$type", "_value"} or raw.get("@type") in _GREMLIN or _entity_in(raw) is not None
+        return raw.keys() == {"$type", "_value"} or _entity_in(raw) is not None
     return type(raw).__module__ == "neo4j.graph"
 
 
@@ -155,14 +152,10 @@ class GraphReader:
         self._loose.clear()
 
     def read(self, raw: Any, depth: int = 0) -> GraphValue:
-        """Return a value as a scalar, a ``Term``, a list or dict of values, or one of the classes of this module.
-
-        Args:
-            raw: A value of JSON, of ``python_repr``, or an object of Python or a driver.
-            depth: How deep it is inside other values.
+        """Return a value of JSON, of ``python_repr`` or of a driver as a ``GraphValue``.
 
         Raises:
-            UnreadableOutput: It is nested too deeply, or holds too many values.
+            UnreadableOutput: It is nested too deeply, holds too many values, or has a form that is not read.
 
         Example:
             >>> GraphReader().read({"elementId": "4:a:0", "labels": ["City"], "properties": {"name": "Oslo"}})
@@ -196,9 +189,8 @@ class GraphReader:
         return {str(key): self.read(value, depth + 1) for key, value in raw.items() if value is not None}
 
     def _list(self, raw: Sequence[Any], depth: int) -> GraphValue:
-        fields = _pairs(raw)  # of FalkorDB
-        if fields is not None and {"id", "properties"} <= fields.keys():
-            return self._mapping(fields | {"properties": _pairs(fields["properties"])}, depth)
+        if len(raw) > 2 and all(isinstance(raw[at], list) and raw[at][:1] == [key] for at, key in _OF_FALKORDB):
+            raise UnreadableOutput("is a node or relationship of FalkorDB's raw reply; return its properties instead")
         items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
         is_path = len(items) % 2 and len(items) > 2 and isinstance(items[1], Relationship)
         if is_path and all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items)):
@@ -206,23 +198,43 @@ class GraphReader:
         return items
 
     def _mapping(self, raw: Mapping[Any, Any], depth: int) -> GraphValue:
-        fields = _entity_in(raw) or _ladybug_in(raw)
+        fields = _entity_in(raw)
         if fields is not None:
             return self._entity(fields, depth)
-        for kind, inner in (("$type", "_value"), ("@type", "@value")):
-            if raw.keys() == {kind, inner} and isinstance(raw[kind], str):
-                return self._typed(raw[kind], raw[inner], depth)
-        found = _term_in(raw) or _point_in(raw) or self._path(raw, depth)
-        return found or self._properties(raw, depth)
+        if raw.keys() == {"@type", "@value"} and isinstance(raw["@type"], str):
+            return self._graphson(raw["@type"], raw["@value"], depth)
+        if raw.keys() == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
+            is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
+            return self.read((printed_scalar(raw["_value"]) if is_point else None) or raw["_value"], depth + 1)
+        if raw.keys() == {"start", "end", "size"} and type(raw["size"]) is int:  # as Python prints it
+            ends = tuple(self.read(raw[end], depth + 1) for end in ("start", "end"))
+            if all(isinstance(end, Node) for end in ends):
+                return Path(ends, raw["size"])
+        if raw.keys() == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
+            return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
+        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
+        segments = raw.get("segments")
+        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
+            nodes = [raw["start"], *(each["end"] for each in segments)]
+            between = [each["relationship"] for each in segments]
+        if isinstance(nodes, list) and isinstance(between, list):
+            if len(nodes) == len(between) + 1:
+                return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
+            return self._list(between, depth)  # the relationships of a path of ladybug, with the nodes between them
+        if raw.get("type") in ("vertex", "edge") and "properties" in raw:
+            raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() instead")
+        return _point_in(raw) or self._properties(raw, depth)
 
     def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:
-        properties = self._properties({key: _property(each) for key, each in fields["properties"].items()}, depth)
-        if fields.get("labels") is not None:
+        properties = self._properties(fields["properties"], depth)
+        if "labels" in fields:
             node = Node(tuple(sorted(map(str, fields["labels"]))), properties)
             self._nodes[str(self.read(fields.get("id"), depth + 1))] = node
             return node
         name = fields.get("label", fields.get("type"))
-        start, end = (self.read(fields.get(key), depth + 1) for key in ("start", "end"))
+        nodes = fields.get("nodes")  # as Python prints them
+        ends = nodes if isinstance(nodes, tuple) and len(nodes) == 2 else (fields.get("start"), fields.get("end"))
+        start, end = (self.read(each, depth + 1) for each in ends)
         relationship = Relationship(name if isinstance(name, str) else None, properties)
         if isinstance(start, Node) and isinstance(end, Node):
             nothing = Node((), {})  # a driver that knows only the ids
@@ -231,183 +243,209 @@ class GraphReader:
             self._loose.append((relationship, str(start), str(end)))
         return relationship
 
-    def _typed(self, kind: str, value: Any, depth: int) -> GraphValue:
-        """Read a value of Neo4j's typed JSON or of GraphSON."""
-        if isinstance(value, str):
-            if kind in ("Integer", "Float") and _NUMERAL.fullmatch(value):
-                return int(value) if kind == "Integer" and value.lstrip("-").isdigit() else float(value)
-            return (scalar_of_text(value) if kind == "Point" else None) or value
-        if kind == "g:Map" and isinstance(value, list):
-            names = (str(self.read(key, depth + 1)) for key in value[::2])
-            found = self._properties(dict(zip(names, value[1::2], strict=False)), depth)
-            is_element = any(isinstance(key, dict) and key.get("@type") == "g:T" for key in value[::2])
-            return without_single_lists(found) if is_element else found
-        if kind == "g:Date" and type(value) is int and abs(value) < 10**14:
-            return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)).isoformat()
-        if isinstance(value, Mapping):
-            if kind == "Path" and isinstance(value.get("size"), int):  # as Python prints it
-                ends = (self.read(value.get(end), depth + 1) for end in ("start", "end"))
-                return Path(tuple(ends), value["size"])
-            value = value.get({"g:Path": "objects", "g:Property": "value"}.get(kind), value)
-        return self.read(value, depth + 1)
-
-    def _path(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
-        """Read a path of ladybug, kuzu or Neo4j's drivers for Go and JavaScript."""
-        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
-        segments = raw.get("segments")
-        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
-            nodes = [raw["start"], *(each["end"] for each in segments)]
-            between = [each["relationship"] for each in segments]
-        if not isinstance(nodes, list) or not isinstance(between, list):
-            return None
-        if len(nodes) != len(between) + 1:  # the relationships of a path of ladybug, with the nodes between them
-            return self._list(between, depth)
-        return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
-
-
-_PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
-_SEGMENT: Final = {"relationship", "end"}
-_NUMERAL: Final = re.compile(r"-?\d{1,4000}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,4})?", re.ASCII)
+    def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
+        keys = value[::2] if kind == "g:Map" and isinstance(value, list) else ()
+        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in keys):
+            raise UnreadableOutput(f"is a {kind} of GraphSON that is an element; return valueMap() instead")
+        if kind != "g:Map" or not isinstance(value, list):
+            return self.read(value, depth + 1)
+        return self._properties(dict(zip(map(str, keys), value[1::2], strict=False)), depth)
 
 
 def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
     return [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
 
 
-def _pairs(raw: Any) -> dict[str, Any] | None:
-    """Return the dict that a list of names and values is; None if it is none."""
-    is_one = isinstance(raw, list) and all(isinstance(each, list) and len(each) == 2 for each in raw)
-    return dict(raw) if is_one and all(isinstance(name, str) for name, _ in raw) else None
-
-
-def _property(value: Any) -> Any:
-    """Return a property of a vertex, which GraphSON writes as a list of objects with ids."""
-    inner = [each.get("@value", each) for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-    values = [each["value"] for each in inner if isinstance(each, dict) and {"id", "value"} <= each.keys()]
-    if not values or len(values) < len(value):
-        return value
-    return values[0] if len(values) == 1 else values
-
-
-def _term_in(raw: Mapping[Any, Any]) -> Term | None:
-    """Return the RDF term that an object is; a blank node, which means nothing inside a value, is its text."""
-    kind, text, datatype = raw.get("type"), raw.get("value"), raw.get("datatype")
-    if kind not in ("uri", "literal", "typed-literal", "bnode") or not isinstance(text, str):
-        return None
-    if not raw.keys() <= {"type", "value", "datatype", "xml:lang"}:
-        return None
-    return Term(text, ("uri" if kind == "uri" else "literal", datatype if isinstance(datatype, str) else None, None))
-
-
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
-    crs = raw.get("crs")
-    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _CRS.get(str(crs).lower()))
-    numbers = raw.get("coordinates") if raw.get("type") == "Point" else None
-    if numbers is None:
-        if not raw.keys() <= _POINT_KEYS or raw.keys().isdisjoint({"srid", "crs", "longitude"}):
-            return None
-        names = ("x", "y", "z") if "x" in raw else ("longitude", "latitude", "height")
-        numbers = [raw[name] for name in names if raw.get(name) is not None]
+    crs, numbers = raw.get("crs"), raw.get("coordinates") if raw.get("type") == "Point" else None
+    srid = crs.get("srid") if isinstance(crs, Mapping) else raw.get("srid")
+    if "srid" in raw and {"x", "y"} <= raw.keys() <= {"srid", "x", "y", "z"}:
+        numbers = [raw[name] for name in "xyz" if raw.get(name) is not None]
     if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
         return None
     is_finite = all(abs(number) < 10**300 for number in numbers)
     return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
-_NUMBER: Final = r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?"
-_POINT: Final = re.compile(
-    rf"(?:SRID=(?P<srid>\d{{1,9}});)? ?POINT ?Z? ?\( ?({_NUMBER}) ({_NUMBER})(?: ({_NUMBER}))? ?\)"
-    rf"|point\(\{{x: ?({_NUMBER}), ?y: ?({_NUMBER}),(?: ?z: ?({_NUMBER}),)? ?crs: ?'(?P<crs>[\w-]{{1,20}})'\}}\)",
-    re.ASCII | re.IGNORECASE,
-)
-_TIME: Final = re.compile(
-    r"(?:(?P<date>-?\d{4,9}-\d\d-\d\d)[T ])?(?P<clock>\d\d:\d\d)(?P<seconds>:\d\d)?(?:\.(?P<fraction>\d{1,18}))?"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d)?(?:\[[\w/+-]{1,40}\])?",
-    re.ASCII,
-)
-_PART: Final = r"(-?\d{1,18})"
-_DURATION: Final = re.compile(
-    rf"(-)?P(?=[-\dT])(?:{_PART}Y)?(?:{_PART}M)?(?:{_PART}W)?(?:{_PART}D)?"
-    rf"(?:T(?=[-\d])(?:{_PART}H)?(?:{_PART}M)?(?:{_PART}(?:\.(\d{{1,18}}))?S)?)?"
-    r"|(?:(?P<days>-?\d{1,9}) days?, )?(?P<clock>\d{1,2}:\d\d:\d\d)(?:\.(?P<decimals>\d{1,9}))?",
-    re.ASCII,
-)
-_MAY_BE_SCALAR: Final = re.compile(
-    r"-?\d{4,9}-\d\d-\d\d[T ]\d\d:|\d{1,2}:\d\d(?::|\Z)|-?P[-\dT]|-?\d+ days?, |SRID=|point", re.I
-)
-_DURATION_SHAPE: Final[Shape] = ("literal", "http://www.w3.org/2001/XMLSchema#duration", None)
-_LITERAL: Final[Shape] = ("literal", None, None)
-_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
-_AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
-_LONGEST: Final = 100_000
-_LONGEST_SCALAR: Final = 300
-
-
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
-    """Return the time, duration, point, list, map, node, relationship or path that a text writes; None for all else.
+    """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
 
-    Times and durations are a ``Term`` with the same text for the same value.
-
-    Args:
-        text: The text.
-        reader: Reads all texts of a table, so that its ``join_ends`` can join them.
+    One reader for all texts of a table can join relationships with their ends.
 
     Example:
-        >>> value_of_text('{"name": "Oslo"}'), value_of_text("2020-01-01 10:00"), value_of_text("[sic]")
-        ({'name': 'Oslo'}, Term(text='2020-01-01T10:00:00', shape=('literal', None, None)), None)
+        >>> value_of_text('{"name": "Oslo"}'), value_of_text("POINT(1 2)"), value_of_text("[sic]")
+        ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
-    scalar = scalar_of_text(text)
-    text = text.strip()
-    if scalar is not None or text[:1] not in _ENDS or len(text) > _LONGEST:
-        return scalar
-    if text.endswith(("::vertex", "::edge", "::path")):
-        text = _AGTYPE.sub("", text)
-    if not text.endswith(_ENDS[text[0]]):
-        return None
     try:
-        try:
-            parsed = parse_json(text)
-        except ValueError:
-            parsed = python_value(text)
-        value = (reader or GraphReader()).read(parsed)
+        value = (reader or GraphReader()).read(printed_scalar(text) or printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
-    return value if isinstance(value, STRUCTURES) else None
+    return value if isinstance(value, (*STRUCTURES, Term)) else None
 
 
-def scalar_of_text(text: str) -> Term | Point | None:
-    """Return the time, duration or point that a text writes; None if it writes none."""
-    if len(text) > _LONGEST_SCALAR or _MAY_BE_SCALAR.match(text) is None:
-        return None
-    found = _TIME.fullmatch(text)
-    if found is not None:
-        fraction = (found["fraction"] or "").rstrip("0")
-        clock = f"{found['clock']}{found['seconds'] or ':00'}{'.' if fraction else ''}{fraction}"
-        zone = found["zone"] or ""
-        zone = f"{zone[:3]}:{zone[-2:]}" if len(zone) > 1 else zone
-        return Term(f"{found['date']}T{clock}{zone}" if found["date"] else clock + zone, _LITERAL)
-    found = _POINT.fullmatch(text)
-    if found is not None:
-        numbers = tuple(float(number) for number in found.groups()[1:7] if number is not None)
-        return Point(int(found["srid"]) if found["srid"] else _CRS.get((found["crs"] or "").lower()), numbers)
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        return None
-    years, months, weeks, days, hours, minutes = (int(part or "0") for part in found.groups()[1:7])
-    seconds, fraction = found[8] or "0", found[9]
-    if found["clock"] is not None:  # as Python writes it
-        days, fraction = int(found["days"] or "0"), found["decimals"]
-        hours, minutes, seconds = (int(part) for part in found["clock"].split(":"))
-    nanoseconds = int(f"{fraction or ''}000000000"[:9]) * (-1 if str(seconds).startswith("-") else 1)
-    nanoseconds += (((weeks * 7 + days) * 24 + hours) * 3_600 + minutes * 60 + int(seconds)) * 10**9
-    sign = -1 if found[1] else 1
-    return duration_term(sign * (years * 12 + months), sign * nanoseconds)
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_BY_VALUE: Final = {_XSD + name for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time")}
+"""The types of times and decimals, which most forms write without a type."""
 
 
-def duration_term(months: int, nanoseconds: int) -> Term:
-    """Return a duration; one of months and seconds with different signs is none of XSD, and equal by its text."""
-    return Term(duration_text(months, nanoseconds), _DURATION_SHAPE if months * nanoseconds >= 0 else _LITERAL)
+class GraphRules(NamedTuple):
+    """How values of a property graph are compared.
+
+    Attributes:
+        node_keys: The properties that identify a node or relationship; empty for labels (type) and all properties.
+        list_order: Whether the order of a list's elements counts.
+    """
+
+    node_keys: tuple[str, ...] = ()
+    list_order: bool = True
+
+
+def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> frozenset[str]:
+    """Return what both sides of a comparison say in their values, and so what counts.
+
+    That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
+    parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
+    is a path, not a relationship whose ends one side does not say.
+
+    Example:
+        >>> node = Node(("City",), {"name": "Oslo"})
+        >>> "labels" in told_by([node], [node]), "labels" in told_by([node], [{"name": "Oslo"}])
+        (True, False)
+    """
+    sides: tuple[set[str], set[str]] = set(), set()
+    for facts, values in zip(sides, (reference, actual), strict=True):
+        for value in values:
+            _add_facts(value, facts)
+    both, either = sides[0] & sides[1], sides[0] | sides[1]
+    told = {part for part in ("type", "properties", "ends", "parts") if f"no {part}" not in either}
+    told |= {"labels"} if "nodes" in both else set()
+    told |= {"srid"} if "points" in both and "no srid" not in either else set()
+    told |= {"chain"} if "ends" in told or "paths" in either or "relationships" not in either else set()
+    return frozenset(told)
+
+
+def _add_facts(value: GraphValue, facts: set[str], *, is_in_path: bool = False) -> None:
+    """Add what a value says, and what it fails to say."""
+    inner: Iterable[GraphValue] = ()
+    match value:
+        case dict():
+            inner = value.values()
+        case list():
+            inner = value
+            if _is_chain(value):
+                facts |= {"no properties"} | ({"no ends"} if _has_unknown_ends(value) else set())
+        case Node(properties=properties):
+            facts.add("nodes")
+            inner = properties.values()
+        case Relationship(type=name, properties=properties, ends=ends):
+            known = {"no type": name, "no properties": properties, "no ends": () if is_in_path else ends}
+            facts |= {"relationships", *(fact for fact, each in known.items() if each is None)}
+            inner = (*(properties or {}).values(), *(ends or ()))
+        case Path(parts=parts):
+            facts |= {"paths"} | (set() if value.is_whole else {"no parts"})
+            inner = parts
+        case Point(srid=srid):
+            facts |= {"points"} | ({"no srid"} if srid is None else set())
+    for each in inner:
+        if isinstance(each, STRUCTURES):
+            _add_facts(each, facts, is_in_path=isinstance(value, Path))
+
+
+def _is_chain(items: Sequence[GraphValue]) -> bool:
+    """Return whether a list is one of maps and texts in turns, as ``data()`` of Neo4j's driver writes a path."""
+    if len(items) < 3 or len(items) % 2 == 0 or not isinstance(items[1], str):
+        return False
+    return all(isinstance(item, str if at % 2 else dict) for at, item in enumerate(items))
+
+
+def _has_unknown_ends(items: Sequence[GraphValue]) -> bool:
+    return len(items) == 3 and not items[0] and not items[2]
+
+
+def key_of(
+    value: GraphValue, told: frozenset[str], rules: GraphRules, key_of_term: Callable[[Term | Triple], Hashable]
+) -> Hashable:
+    """Return the key of a value: values that are equal as far as both sides say have equal keys.
+
+    ``key_of_term`` returns the key of a scalar; numbers and texts come as literals without a type.
+    """
+    return _Keys(told, rules, key_of_term).key(value)
+
+
+class _Keys(NamedTuple):
+    told: frozenset[str]
+    rules: GraphRules
+    key_of_term: Callable[[Term | Triple], Hashable]
+
+    def key(self, value: GraphValue) -> Hashable:
+        match value:
+            case Term(text=text, shape=(_, datatype, _)):  # times and decimals inside values rarely have a type
+                return self._scalar(text) if datatype in _BY_VALUE else self.key_of_term(value)
+            case Triple():
+                return ("triple", *map(self.key_of_term, value))
+            case dict():
+                return "map", self._map(value) if "labels" in self.told else self._properties(value)[0]
+            case list():
+                return self._list(value)
+            case Node(labels=labels, properties=properties):
+                key, is_chosen = self._properties(properties)
+                return ("node", None if is_chosen else labels, key) if "labels" in self.told else ("map", key)
+            case Relationship(ends=ends):
+                middle, is_chosen = self._middle(value)
+                if ends is None or is_chosen or "ends" not in self.told:
+                    return "relationship", middle
+                return "path", (self.key(ends[0]), middle, self.key(ends[1]))
+            case Path(parts=parts, length=length):
+                return self._path(parts, length)
+            case Point(srid=srid, coordinates=coordinates):
+                keys = tuple(map(self.key, coordinates))
+                return ("point", srid, keys) if "srid" in self.told else self._list(list(coordinates))
+        return self._scalar(value)
+
+    def _path(self, parts: Sequence[GraphValue], length: int) -> Hashable:
+        if "parts" not in self.told:
+            return "path", length, self.key(parts[0]), self.key(parts[-1])
+        return "path", tuple(
+            self._middle(part)[0] if isinstance(part, Relationship) else self.key(part) for part in parts
+        )
+
+    def _middle(self, value: Relationship) -> tuple[Hashable, bool]:
+        """Return the key of a relationship without its ends, and whether it is that of chosen properties."""
+        key, is_chosen = self._properties((value.properties if "properties" in self.told else None) or {})
+        return (self.key(value.type) if "type" in self.told and not is_chosen else None, key), is_chosen
+
+    def _properties(self, properties: dict[str, GraphValue]) -> tuple[Hashable, bool]:
+        """Return the key of the properties that count, and whether they are those that were chosen for all nodes."""
+        chosen = {key: properties[key] for key in self.rules.node_keys if key in properties}
+        return self._map(chosen or properties), bool(chosen)
+
+    def _map(self, properties: Mapping[str, GraphValue]) -> Hashable:
+        return frozenset(
+            (normalize("NFC", name), self.key(value)) for name, value in properties.items() if value is not None
+        )
+
+    def _list(self, items: list[GraphValue]) -> Hashable:
+        if _is_chain(items):
+            parts = [Relationship(item, None) if at % 2 else item for at, item in enumerate(items)]
+            if len(items) == 3 and ("chain" not in self.told or _has_unknown_ends(items)):
+                return self.key(parts[1])
+            return self._path(parts, len(items) // 2)
+        keys = tuple(map(self.key, items))
+        return "list", keys if self.rules.list_order else frozenset(Counter(keys).items())
+
+    def _scalar(self, value: GraphValue) -> Hashable:
+        if value is None:
+            return None
+        if isinstance(value, str):
+            found = printed_scalar(value) or Term(value)
+            return self.key_of_term(found) if isinstance(found, Term) else self.key(_point_in(found))
+        if isinstance(value, bool):
+            return self.key_of_term(Term("true" if value else "false", ("literal", f"{_XSD}boolean", None)))
+        number = value if isinstance(value, Decimal) else json_number(value)
+        if isinstance(number, str):
+            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{_XSD}double", None)))
+        return self.key_of_term(Term(str(number)))
 
 
 def readable(value: GraphValue, longest: int = 300) -> str:
@@ -421,6 +459,9 @@ def readable(value: GraphValue, longest: int = 300) -> str:
     def inside(items: Iterable[GraphValue]) -> list[str]:
         return [readable(item, longest) for item in islice(items, longest)]
 
+    def named(names: Iterable[str], properties: Any) -> str:
+        return " ".join(["".join(f":{name}" for name in names), *inside([properties] if properties else [])]).strip()
+
     match value:
         case Term():
             text = value.text
@@ -430,11 +471,9 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case list():
             text = f"[{', '.join(inside(value))}]"
         case Node(labels=labels, properties=properties):
-            shown = ["".join(f":{label}" for label in labels), *inside([properties] if properties else [])]
-            text = f"({' '.join(filter(None, shown))})"
+            text = f"({named(labels, properties)})"
         case Relationship(type=name, properties=properties, ends=ends):
-            shown = ["" if name is None else f":{name}", *inside([properties] if properties else [])]
-            text = f"[{' '.join(filter(None, shown))}]"
+            text = f"[{named([name] if name else [], properties)}]"
             text = text if ends is None else f"-{text}->".join(inside(ends))
         case Path(parts=parts, length=length):
             text = ("-" if value.is_whole else f"-[*{length}]-").join(inside(parts))

@@ -1,8 +1,9 @@
-"""Reads what Python prints for values: rows as lists, tuples and dicts, terms of RDF, and the objects of drivers.
+"""Reads what Python prints for values: rows as lists, tuples and dicts, RDF terms, and the objects of drivers.
 
-Nothing is run: the text is read token by token, and only the calls and objects below are known. Sets become lists;
-decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships, paths and
-points become JSON objects as Neo4j writes them, which ``graph_values`` reads.
+Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
+lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
+paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_scalar`` and
+``printed_value`` read what stores and shells of Cypher write in the text of a cell.
 """
 
 import math
@@ -15,7 +16,9 @@ from functools import partial
 from typing import Any, Final, NoReturn
 from zoneinfo import ZoneInfo
 
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
+from graphrag_eval_lc.matching.rows.numbers_and_times import duration_from
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 _LONGEST: Final = 10_000_000
@@ -24,46 +27,46 @@ _MOST_DIGITS: Final = 1_000
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _ESCAPE: Final = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
 _TOKEN: Final = re.compile(
-    rf"""\s*+(?:(?P<string>u?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
-    r"""|(?P<bytes>b(?:'(?:[^'\\\n]|\\(?:[\\'nrt]|x[0-9a-f]{2}))*+'|"(?:[^"\\\n]|\\(?:[\\nrt]|x[0-9a-f]{2}))*+"))"""
+    rf"""\s*+(?:(?P<text>[bu]?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
     r"|(?P<date>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(?![\w.'\"-])"  # of Nebula
     r"|(?P<number>-?(?:(?:0|[1-9]\d{0,3999})(?:\.\d{1,400})?(?:e[+-]?\d{1,4})?|inf))(?![\w.'\"])"
-    r"|(?P<point>POINT ?Z?\([\d.eE+ -]{1,100}\))|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
+    r"|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
     re.ASCII,
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
-_FIELD: Final = re.compile(r"(?P<quote>'?)(?P<name>[^=<>'\"\n]{1,300})(?P=quote)=")
-_OBJECTS: Final = ("Record", "QuerySolution", "Node", "Relationship", "Path", "Triple", "Quad")
-_OBJECT: Final = re.compile(rf"({'|'.join(_OBJECTS)})(?=[\s>])")
-_TORN_OBJECT: Final = re.compile(
-    r"(?:Literal|NamedNode|BlankNode) value=.*|(?:DstTzInfo|class) [^<>]*|T\.[a-z: \d]*|[A-Z]?[a-zA-Z ]{0,20}",
-    re.DOTALL,
-)
+_FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
+_FIELDS_OF: Final = {
+    **dict.fromkeys(("Record", "QuerySolution"), frozenset[str]()),
+    "Node": {"labels", "properties"},
+    "Relationship": {"type", "properties"},
+    "Path": {"start", "end", "size"},
+    "Triple": {"subject", "predicate", "object"},
+}
+"""The objects that are known, and the fields that they have for sure."""
+
+_OBJECT: Final = re.compile(rf"({'|'.join(_FIELDS_OF)})(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
-    r"(?P<kind>NamedNode|BlankNode) value=(?P<id>[^<>\s]*)>"
-    r"|(?P<literal>Literal) value=(?P<text>.*?)(?: datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>"
-    r"| language=(?P<language>[\w-]{1,60}(?: direction=(?:ltr|rtl))?))>"
-    r"|DstTzInfo '[\w/+-]{1,60}' [\w+-]{1,10}?(?P<hours>[+-]\d\d?):(?P<minutes>\d\d):\d\d (?:STD|DST)>"
-    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false|DefaultGraph|class '[\w.]{1,60}'|T\.(?:id|label): \d)>",
+    r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
+    r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
+    r"|DstTzInfo '[\w/+-]{1,60}' [\w+-]{1,10}?(?P<hours>[+-]\d\d?):(?P<minutes>\d\d):\d\d (?:STD|DST)"
+    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false))>",
     re.DOTALL,
 )
-_TORN: Final = re.compile(
-    r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?\d{0,400}\.?\d{0,400}(?:e[+-]?)?"""
-    r"|(?:\.\.\.|…)[\s\])}>]{0,20})"
+# What a text that breaks off has at its end: half a value, half a part of an object, or an ellipsis after a value.
+_TORN_VALUE: Final = re.compile(
+    r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?[\w.]*(?:(?<=e)[+-])?|(?:\.\.\.|…)[\s\])}>]*+)"""
 )
-_MODULES: Final = ("rdflib", "term", "datetime", "neo4j", "time", "zoneinfo", "np", "numpy", "pytz", "decimal")
-_TORN_WORD: Final = re.compile(r"\s*\w{0,60}")
-_TORN_FIELD: Final = re.compile(r"'?[^=<>'\"\n]{0,300}")
-_TORN_BETWEEN: Final = re.compile(r"(?:\.\.\.|…)?[\s\])}>]{0,20}")
+_TORN_PART: Final = re.compile(r"(?:Literal|NamedNode|BlankNode|DstTzInfo) .*|[^=<>'\"\n]{0,300}", re.DOTALL)
+_TORN_BETWEEN: Final = re.compile(r"(?:(?:\.\.\.|…)[\s\])}>]*+)?")
 _NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
     r"|(?:RetrieverResult\()?items=(?=\[RetrieverResultItem\(|\[\][, ])"
+    r"|(?P<nebula>ResultSet\(keys: )(?=\[)"
 )
-_NEBULA: Final = re.compile(r"ResultSet\(keys: (\[(?:'[^'\n]{0,300}'(?:, )?)*\]), values:")
 _BEGINNING: Final = re.compile(
     r"[\[({]\s*(?:[\[({<'\"\])}\d-]|[bu]['\"]|(?:None|True|False|nan|inf|NaT)\b|[\w.]{1,60}\()"
-    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}|{_NEBULA.pattern}"
+    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}"
     r"|(?:None|True|False|nan|-?inf)\s*\Z|b?['\"].*['\"]\s*\Z|[A-Za-z_][\w.]{1,60}\([\s\S]*\)\s*\Z"
 )
 
@@ -91,18 +94,92 @@ def python_value(text: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
-    text = text.lstrip("\ufeff").strip()
-    wrapper, nebula = _WRAPPER.match(text), _NEBULA.match(text)
+    try:
+        return _rows_of(text.lstrip("\ufeff").strip())
+    except UnreadableOutput:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, OSError, SyntaxError, TypeError, ValueError):
+        raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
+
+
+_NUMBER: Final = r"([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)"
+_POINT: Final = re.compile(
+    rf"(?:SRID=(\d{{1,9}});)? ?POINT ?Z? ?\( ?{_NUMBER} {_NUMBER}(?: {_NUMBER})? ?\)"
+    rf"|point\(\{{srid: ?(\d{{1,9}}), ?x: ?{_NUMBER}, ?y: ?{_NUMBER}(?:, ?z: ?{_NUMBER})?\}}\)",  # in cypher-shell
+    re.ASCII | re.IGNORECASE,
+)
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_LONGEST_SCALAR: Final = 300
+
+
+def printed_scalar(text: str) -> Term | dict[str, Any] | None:
+    """Return the duration, the point in GeoJSON, or the time of day without zeros at its end that a text writes.
+
+    None for all else; moments and times with a zone are texts, which count by their value anyway.
+
+    Example:
+        >>> printed_scalar("1 day, 0:00:01"), printed_scalar("SRID=7203;POINT(1 2)")["coordinates"]
+        (Term(text='PT86401S', shape=('literal', 'http://www.w3.org/2001/XMLSchema#duration', None)), [1.0, 2.0])
+    """
+    if len(text) > _LONGEST_SCALAR:
+        return None
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return _literal(text, f"{_XSD}duration")
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        seconds = (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])
+        return _literal(duration_text(0, seconds), f"{_XSD}duration")
+    found = _POINT.fullmatch(text)
+    if found is None:
+        return None
+    srid, *numbers = found.groups()[4:] if found[6] else found.groups()[:4]
+    coordinates = [float(number) for number in numbers if number is not None]
+    return {"type": "Point", "coordinates": coordinates, "crs": {"srid": int(srid) if srid else None}}
+
+
+_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
+_LONGEST_IN_CELL: Final = 100_000
+_AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
+_CYPHER: Final = re.compile(r"[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?(?P<map>\{.*\})?[)\]]", re.DOTALL)
+_CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
+
+
+def printed_value(text: str) -> Any:
+    """Return the value that a text in a cell writes as JSON, Python, AGE or Cypher do.
+
+    Raises:
+        UnreadableOutput: It writes none that has parts.
+
+    Example:
+        >>> printed_value('(:City {name: "Oslo"})'), printed_value("('Oslo', 5)")
+        ({'labels': ['City'], 'properties': {'name': 'Oslo'}}, ('Oslo', 5))
+    """
+    text = text.strip()
+    if text.endswith(("::vertex", "::edge", "::path")):
+        text = _AGTYPE.sub("", text)
+    if len(text) > _LONGEST_IN_CELL or not text or text[-1] != _ENDS.get(text[0]):
+        raise UnreadableOutput("a text")
+    cypher = _CYPHER.fullmatch(text)
+    if cypher is not None:
+        names = cypher["names"].replace("`", "").split(":")[1:]
+        shown = _CYPHER_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], cypher["map"] or "{}")
+        fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]}
+        text = f'{json_text(fields)[:-1]}, "properties": {shown}}}'
+    try:
+        return parse_json(text)
+    except ValueError:
+        return python_value(text)
+
+
+def _rows_of(text: str) -> Any:
+    wrapper = _WRAPPER.match(text)
+    reader = _Reader(text, wrapper.end() if wrapper else 0)
     if wrapper is not None:
-        return _Reader(text, wrapper.end()).cell()  # what follows these rows is about the query
-    if nebula is not None:
-        if not text.endswith(")"):
-            raise CutOutput("the ResultSet of Nebula breaks off before its end")
-        names, rows = python_value(nebula[1]), python_value(f"[{text[nebula.end() : -1]}]")
-        if any(not isinstance(row, list) or len(row) != len(set(names)) for row in rows):
-            raise UnreadableOutput("a ResultSet of Nebula whose rows do not fit its names")
-        return [dict(zip(names, row, strict=True)) for row in rows]
-    reader = _Reader(text, 0)
+        return reader.rows_of_nebula() if wrapper["nebula"] else reader.cell()  # what follows is about the query
     values = [reader.cell()]
     while reader.at < len(text):
         following = _NEXT_ROW.match(text, reader.at)
@@ -113,8 +190,6 @@ def python_value(text: str) -> Any:
             raise UnreadableOutput("a Python value with more text after it")
         reader.at = following.end()
         values.append(reader.cell())
-    if len(set(map(type, values))) > 1:
-        raise UnreadableOutput("Python values of several kinds after each other")
     return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
@@ -134,43 +209,46 @@ class _Reader:
         """Read a value as it is in a row."""
         return _as_cell(self._value())
 
+    def rows_of_nebula(self) -> list[dict[str, Any]]:
+        """Read what follows ``ResultSet(keys: ``."""
+        self._open += 1
+        names = self.cell()
+        if not self._takes(", values:"):
+            self._refuse(re.compile(r"[,: a-z]*"))
+        rows, _ = self._items(")")
+        if any(not isinstance(row, list) or len(row) != len(set(map(str, names))) for row in rows):
+            raise UnreadableOutput("a ResultSet of Nebula whose rows do not fit its names")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
     def _value(self) -> Any:
         found = _TOKEN.match(self._text, self.at)
         if found is None or self._open > _DEEPEST:
-            self._refuse(_TORN.fullmatch(self._text, self.at))
+            self._refuse(_TORN_VALUE)
         kind = found.lastgroup or ""
         token, self.at = found[kind], found.end()
         match kind:
-            case "string" if "\\" not in token and token[0] in "'\"":
-                return token[1:-1]
-            case "string" | "bytes":
-                return _escaped(token)
+            case "text":
+                return token[1:-1] if "\\" not in token and token[0] in "'\"" else literal_eval(token)
             case "number":
                 return float(token) if any(sign in token for sign in ".ef") else int(token)
             case "date":
                 return token
-            case "point":
-                return {"$type": "Point", "_value": token}
             case "name":
                 return self._named(token, found.start(kind))
         if token == "<":
             return self._object()
-        is_gremlin = token == "{" and self._text.startswith("<T.", self.at)
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
         if named and items:
             raise UnreadableOutput("a Python value that is neither a dict nor a set")
-        if is_gremlin:
-            return without_single_lists(named)
-        cells = list(map(_as_cell, items))
-        if token == "{":
-            return sorted(cells, key=repr) if items else named
-        return cells if token == "[" else tuple(cells)
+        if token == "{" and not items:
+            return named
+        return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
-    def _refuse(self, torn: re.Match[str] | bool | None) -> NoReturn:
-        """Say that what comes next is no value, or, if it is the beginning of one, that the text ends too early."""
+    def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
+        """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
         if self._open > _DEEPEST:
             raise UnreadableOutput("a Python value that is nested too deeply")
-        if self._open and (torn or cut_mark(self._text) is not None):
+        if self._open and (torn.fullmatch(self._text, self.at) or cut_mark(self._text) is not None):
             raise CutOutput("the Python value breaks off before its end")
         raise UnreadableOutput(f"no Python value from character {self.at + 1:,} on")
 
@@ -184,23 +262,24 @@ class _Reader:
         return True
 
     def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets: values, and those with a keyword or key."""
+        """Read what is between brackets: values, and those with a keyword or key; those of a call as Python has them.
+
+        Calls have arguments such as time zones, which are not cells.
+        """
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
         while not self._takes(closing):
             if (items or named) and not self._takes(","):
-                self._refuse(_TORN_BETWEEN.fullmatch(self._text, self.at))
+                self._refuse(_TORN_BETWEEN)
             if len(items) == 1 and closing == ")" and self._takes(closing):
                 break
-            if is_call and _TORN_WORD.fullmatch(self._text, self.at):
-                self._refuse(True)
             keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
                 self.at = keyword.end()
                 named[keyword["name"]] = self._value()
                 continue
-            item = self._value()
+            item = self._value() if is_call else self.cell()
             if closing != "}" or not self._takes(":"):
                 items.append(item)
             elif isinstance(item, str | int):
@@ -216,54 +295,52 @@ class _Reader:
         if short in _CONSTANTS:
             return _CONSTANTS[short]
         if short not in _CALLS or not self._text.startswith("(", self.at):
-            is_end = self.at == len(self._text)
-            is_name = is_end and any(each.startswith(short) for each in (*_MODULES, *_CALLS, *_CONSTANTS))
             self.at = start
-            self._refuse(is_name or _TORN.fullmatch(self._text, start))
+            self._refuse(_TORN_VALUE)
         self.at += 1
         arguments, keywords = self._items(")", is_call=True)
-        try:
-            return _CALLS[short](*arguments, **keywords)
-        except UnreadableOutput:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError):
-            raise UnreadableOutput(f"a Python value with an impossible {name}") from None
+        return _CALLS[short](*arguments, **keywords)
 
     def _object(self) -> Any:
-        """Read an object in angle brackets."""
+        """Read an object in angle brackets: a dict of its fields."""
         self._open += 1
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
             self.at, self._open = special.end(), self._open - 1
             return _special(special)
         if name is None:
-            self._refuse(_TORN_OBJECT.fullmatch(self._text, self.at))
+            self._refuse(_TORN_PART)
         self.at = name.end()
         fields: dict[str, Any] = {}
         while not self._takes(">"):
             field = _FIELD.match(self._text, self.at)
             if field is None:
-                self._refuse(_TORN_FIELD.fullmatch(self._text, self.at))
+                self._refuse(_TORN_PART)
             self.at = field.end()
-            fields[field["name"]] = self.cell()
+            fields[field[1]] = self.cell()
         self._open -= 1
-        return _object_of(name[1], fields)
-
-
-def _escaped(token: str) -> str | bytes:
-    try:
-        found: str | bytes = literal_eval(token)
-    except (SyntaxError, ValueError):  # a character that Python would have escaped, or that does not exist
-        raise UnreadableOutput("a Python value with a text that Python would not print") from None
-    return found
+        if not fields.keys() >= _FIELDS_OF[name[1]]:
+            raise UnreadableOutput(f"a Python value with a {name[1]} that lacks fields")
+        return Triple(**fields) if name[1] == "Triple" else fields
 
 
 def _literal(text: str, datatype: str | None = None, language: str | None = None) -> Term:
     return Term(text, ("literal", datatype, language))
 
 
+def _special(found: re.Match[str]) -> Any:
+    """Return a term of pyoxigraph, a time zone or a constant."""
+    kind = next(name for name in ("uri", "bnode", "literal", "hours", "constant") if found[name] is not None)
+    if kind == "constant":
+        return UTC if found["constant"] == "UTC" else found["constant"].endswith("true")
+    if kind == "hours":
+        minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
+        return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
+    return Term(found[kind], (kind, found["datatype"], found["lang"]))
+
+
 def _as_cell(value: Any) -> Any:
-    """Return a value as it is in a cell: decimals, times, durations, and bytes that are no text, as terms."""
+    """Return a value as it is in a cell: decimals, times, durations, and bytes that are not a text, as terms."""
     match value:
         case Decimal() if not value.is_finite():
             return _literal("NaN" if value.is_nan() else "INF" if value > 0 else "-INF", f"{_XSD}double")
@@ -272,87 +349,43 @@ def _as_cell(value: Any) -> Any:
                 raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
             return _literal(f"{value:f}", f"{_XSD}decimal")
         case timedelta():
-            return _literal(duration_text(0, value // timedelta(microseconds=1) * 1_000), f"{_XSD}dayTimeDuration")
-        case datetime() | date():
-            return _literal(value.isoformat(), f"{_XSD}{'dateTime' if isinstance(value, datetime) else 'date'}")
-        case time() if value.tzinfo is None or value.utcoffset() is not None:
-            return _literal(value.isoformat(), f"{_XSD}time")
+            seconds = Decimal(value // timedelta(microseconds=1)) / 10**6
+            return _literal(duration_text(0, seconds), f"{_XSD}dayTimeDuration")
+        case datetime():
+            return _literal(value.isoformat(), f"{_XSD}dateTime")
+        case date() | time():
+            return _literal(value.isoformat(), f"{_XSD}{type(value).__name__}")
         case bytes():
             text = value.decode(errors="replace")
             is_text = text.isprintable() and "\ufffd" not in text
             return text if is_text else _literal(value.hex().upper(), f"{_XSD}hexBinary")
-        case time() | tzinfo():
+        case tzinfo():
             raise UnreadableOutput("a Python value with a time zone alone")
     return value
 
 
-def duration_text(months: int, nanoseconds: int) -> str:
+def duration_text(months: int, seconds: Decimal) -> str:
     """Return a duration as XSD writes it, and one of months and seconds with different signs as Neo4j does.
 
     Example:
-        >>> duration_text(14, 90_500_000_000), duration_text(0, -1), duration_text(1, -10**9)
-        ('P14MT90.5S', '-PT0.000000001S', 'P1MT-1S')
+        >>> duration_text(14, Decimal("90.5")), duration_text(0, Decimal(-1)), duration_text(1, Decimal(-1))
+        ('P14MT90.5S', '-PT1S', 'P1MT-1S')
     """
-    seconds, rest = divmod(abs(nanoseconds), 10**9)
-    days, seconds = divmod(seconds, 86_400)
-    sign = "-" if nanoseconds < 0 else ""
-    start = f"P{months}M" if months else "P"
-    if months <= 0 and nanoseconds <= 0 and (months or nanoseconds):
-        start, sign = "-" + start.replace("-", ""), ""
-    clock = f"T{sign}{seconds}{f'.{rest:09d}'.rstrip('0') if rest else ''}S"
-    return f"{start}{f'{sign}{days}D' if days else ''}{clock if seconds or rest or not days else ''}"
-
-
-def without_single_lists(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the properties in which Gremlin's ``valueMap(True)`` has a list for each value, with the values."""
-    return {
-        name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in properties.items()
-    }
-
-
-def _special(found: re.Match[str]) -> Any:
-    """Return a term of pyoxigraph, a time zone or a constant."""
-    if found["kind"]:
-        return Term(found["id"], ("uri" if found["kind"] == "NamedNode" else "bnode", None, None))
-    if found["literal"]:
-        language = found["language"] and found["language"].replace(" direction=", "--")
-        return _literal(found["text"], found["datatype"], language)
-    if found["hours"]:
-        minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
-        return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
-    known = {"UTC": UTC, "QueryBoolean true": True, "QueryBoolean false": False, "T.id": "id", "T.label": "label"}
-    return known.get(found["constant"].partition(":")[0])
-
-
-def _object_of(name: str, fields: dict[str, Any]) -> Any:
-    """Return a row as a dict, and an object of a driver as Neo4j writes it in JSON."""
-    properties = fields.get("properties")
-    if name in ("Record", "QuerySolution"):
-        return fields
-    if name in ("Triple", "Quad") and {"subject", "predicate", "object"} <= fields.keys():
-        return Triple(fields["subject"], fields["predicate"], fields["object"])
-    own_id = fields.get("element_id", fields.get("id"))
-    if name == "Node" and isinstance(properties, dict):
-        return {"elementId": own_id, "labels": fields.get("labels") or [], "properties": properties}
-    if name == "Relationship" and isinstance(properties, dict):
-        ends = fields.get("nodes")
-        start, end = ends if isinstance(ends, tuple) and len(ends) == 2 else (None, None)
-        kind = fields.get("type")
-        return {"elementId": own_id, "type": kind, "properties": properties, "start": start, "end": end}
-    if name == "Path" and isinstance(fields.get("size"), int):
-        return {"$type": "Path", "_value": fields}
-    raise UnreadableOutput(f"a Python value with an object ({name}) that is not known")
+    if months <= 0 and seconds <= 0 and (months or seconds):
+        return f"-{duration_text(-months, -seconds)}"
+    return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
 
 
 def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
-    """Read a row that is printed as a dict, pairs or keywords."""
-    return {str(key): _as_cell(value) for key, value in (dict(*pairs[-1:]) | cells).items()}
+    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
+    if len(pairs) == 2:
+        return {str(name): pairs[0][at] for name, at in pairs[1].items()}
+    return {str(key): _as_cell(value) for key, value in (dict(*pairs) | cells).items()}
 
 
 def _item_row(content: Any, **_: Any) -> Any:
     """Read the row in an item of neo4j-graphrag's RetrieverResult."""
-    row = python_value(content) if isinstance(content, str) and content[:1] in ("<", "{") else content
-    row = row[0] if isinstance(row, list) and len(row) == 1 else row
+    row = _Reader(content, 0).cell() if isinstance(content, str) and content[:1] in ("<", "{") else content
     if not isinstance(row, dict):
         raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
     return row
@@ -365,31 +398,32 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
     return shown[:19] + (f".{nanosecond:09d}" if nanosecond else "") + shown[19:]
 
 
-def _point(srids: tuple[str, str], *numbers: Any) -> Any:
+def _duration(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
+    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
+
+
+def _point(srids: tuple[int, int], *numbers: Any) -> dict[str, Any]:
     """Read a point of Neo4j, in the reference system for two or three numbers."""
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"$type": "Point", "_value": f"{srids[len(numbers) - 2]}POINT ({' '.join(map(repr, numbers))})"}
+    return {"type": "Point", "coordinates": list(numbers), "crs": {"srid": srids[len(numbers) - 2]}}
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("None", "NaT", "__NULL__", "__EMPTY__")),
+    **dict.fromkeys(("None", "NaT", "nan", "__NULL__", "__EMPTY__")),  # pandas writes a missing number as nan
     **dict.fromkeys(("True", "True_"), True),
     **dict.fromkeys(("False", "False_"), False),
-    "nan": math.nan,
     "inf": math.inf,
     "utc": UTC,
 }
-_TEXTS: Final = (f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface"))
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
     **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
-    **dict.fromkeys(("UUID", "str_", *_TEXTS), lambda text: text + ""),
+    **dict.fromkeys(("UUID", "str_", "IPv4Address", "IPv6Address"), lambda text: text + ""),
     **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
-    **dict.fromkeys(("OrderedDict", "RealDictRow", "Row", "defaultdict"), _row),
-    **dict.fromkeys(("set", "frozenset"), lambda *items: list(items[0]) if items else []),
+    **dict.fromkeys(("OrderedDict", "RealDictRow", "Row"), _row),
+    **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
     "Timestamp": lambda text, **_: datetime.fromisoformat(text),
-    "Fraction": lambda one, other: one / other,
     "RetrieverResultItem": _item_row,
     "Variable": str,
     "URIRef": lambda text: Term(text, ("uri", None, None)),
@@ -398,10 +432,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Date": lambda *parts: date(*parts).isoformat(),
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
-    "Duration": lambda months=0, days=0, seconds=0, nanoseconds=0: duration_text(
-        months, (days * 86_400 + seconds) * 10**9 + nanoseconds
-    ),
-    "WGS84Point": partial(_point, ("SRID=4326;", "SRID=4979;")),
-    "CartesianPoint": partial(_point, ("SRID=7203;", "SRID=9157;")),
-    "Point": partial(_point, ("", "")),
+    "Duration": _duration,
+    "WGS84Point": partial(_point, (4326, 4979)),
+    "CartesianPoint": partial(_point, (7203, 9157)),
 }

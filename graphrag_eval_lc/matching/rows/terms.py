@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
 
 from graphrag_eval_lc.config import ToleranceConfig, ValuesConfig
-from graphrag_eval_lc.matching.rows.graph_keys import GraphRules, key_of, told_by
-from graphrag_eval_lc.matching.rows.graph_values import GraphReader, value_of_text
+from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphRules, key_of, told_by, value_of_text
 from graphrag_eval_lc.matching.rows.numbers_and_times import (
     DURATION_DATATYPES,
     NUMBER_KINDS,

@@ -11,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
-from graphrag_eval_lc.matching.rows.graph_keys import GraphRules, key_of, told_by
-from graphrag_eval_lc.matching.rows.graph_values import GraphReader, is_entity, readable, value_of_text
+from graphrag_eval_lc.matching.rows.graph_values import (
+    GraphReader,
+    GraphRules,
+    is_entity,
+    key_of,
+    readable,
+    told_by,
+    value_of_text,
+)
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
 from graphrag_eval_lc.matching.rows.results import Term
 
@@ -73,7 +80,15 @@ def test_prints_that_break_off_are_cut_and_mutated_ones_raise_nothing_else(text:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 99_999, "<Literal value=" * 9_999, "[-" + "1" * 99_999, "['" + "\\" * 99_999, "P" + "1" * 299]
+    "text",
+    [
+        "[" * 99_999,
+        "<Literal value=" * 9_999,
+        "[-" + "1" * 99_999,
+        "['" + "\\" * 99_999,
+        "P" + "1" * 299,
+        '(:A {"' + '"\\' * 40_000 + "})",
+    ],
 )
 def test_hostile_texts_are_refused(text: str) -> None:
     assert value_of_text(text) is None
@@ -100,7 +115,6 @@ def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
         {"Id": 3, "ElementId": "x", "Labels": labels, "Props": dict(items)},
         {"~id": "x", "~entityType": "node", "~labels": labels, "~properties": dict(items)},
         {"$type": "Node", "_value": {"_element_id": "x", "_labels": labels, "_properties": dict(items)}},
-        [["id", 3], ["labels", labels], ["properties", [[name, value] for name, value in items]]],
     ]
     values = list(map(read, others))
     shown = f"<Node element_id='9' labels=frozenset({{{', '.join(map(repr, labels))}}}) properties={dict(items)!r}>"
@@ -113,7 +127,7 @@ def test_a_node_has_one_key_in_any_order_with_any_id_and_from_any_driver(
     changed = read({"id": 1, "labels": labels, "properties": {**properties, "name": 1.5}})
     assert key(changed, node) != key(node, changed)
     assert readable(node).startswith("(")
-    assert all(map(is_entity, others[:4]))
+    assert all(map(is_entity, others))
 
 
 @settings(max_examples=50)
@@ -129,9 +143,8 @@ def test_the_order_of_lists_counts_unless_it_is_switched_off(items: list[Any], o
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (datetime.timedelta(days=1, seconds=1), "P1DT1S"),
-        ("1 day, 0:00:01", [0, 1, 1, 0]),
-        (datetime.datetime(2020, 1, 1, 10), "2020-01-01 10:00"),
+        (datetime.timedelta(days=1, seconds=1), "1 day, 0:00:01"),
+        (datetime.time(10, 30, 0, 500_000), "10:30:00.500000000"),
         (Decimal("1.5"), Term("1.5", ("literal", "http://www.w3.org/2001/XMLSchema#decimal", None))),
         ("POINT(1 2)", {"srid": 7203, "x": 1, "y": 2}),
         ({"type": "Point", "coordinates": [1, 2]}, [1.0, 2.0]),
@@ -144,7 +157,8 @@ def test_times_durations_and_points_have_one_key_in_any_form(one: Any, other: An
 
 def test_values_that_cannot_be_are_read_as_they_are() -> None:
     odd = [
-        [["id", 1], ["x", 2], ["properties", 5]],
+        {"type": "NEAR", "id": 1, "properties": {}, "nodes": (1,)},
+        [["id", 1], 2, 3],
         {"$type": ["Node"], "_value": 1},
         {"srid": 1, "x": 10**400, "y": 1},
     ]
@@ -168,11 +182,10 @@ def test_only_relationships_without_known_ends_lose_them() -> None:
     assert readable(joined) == "(:City {at: 1})-[:NEAR]->(:City {at: 2})"
 
 
-def test_an_element_of_gremlin_has_values_instead_of_lists() -> None:
+def test_a_map_of_gremlin_is_read_and_its_elements_are_not() -> None:
     name = {"@type": "g:List", "@value": ["Oslo"]}
-    raw = {
-        "@type": "g:Map",
-        "@value": [{"@type": "g:T", "@value": "id"}, {"@type": "g:Int64", "@value": 7}, "name", name],
-    }
-    assert read(raw) == {"id": 7, "name": "Oslo"}
+    key_of_gremlin = {"@type": "g:T", "@value": "id"}
     assert read({"@type": "g:Map", "@value": ["name", name]}) == {"name": ["Oslo"]}
+    for value in ([key_of_gremlin, 7, "name", name], {"id": 1, "label": "City"}):
+        with pytest.raises(UnreadableOutput, match="valueMap"):
+            read({"@type": "g:Map", "@value": value})
