@@ -13,7 +13,7 @@ from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, printable, value_at
-from graphrag_eval_lc.matching.rows import drawn_tables, text_forms
+from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     SINGLE_FORMS,
     XSD,
@@ -239,8 +239,7 @@ _CHAIN: Final[tuple[_Reader, ...]] = (
     (text_forms.looks_like_xml, _plain(text_forms.read_xml), True),  # a sentence may follow
     (looks_like_repr, _read_repr, True),
     (text_forms.looks_like_fence, lambda text, at: text_forms.read_fence(text, lambda t: _read(t, at + 1)), False),
-    (drawn_tables.looks_like_drawn_table, _plain(drawn_tables.read_drawn_table), True),
-    (drawn_tables.looks_like_markdown, _plain(drawn_tables.read_markdown), True),
+    (text_forms.looks_like_table, _plain(text_forms.read_table), True),
     (text_forms.looks_like_tsv, _plain(text_forms.read_tsv), True),
     (text_forms.looks_like_csv, _plain(text_forms.read_csv), True),
     (text_forms.looks_like_sentence, _read_sentence, True),
@@ -294,7 +293,7 @@ _OF_TEXTS: Final[Mapping[str, Callable[[str], SparqlResults]]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
     "tsv": text_forms.read_tsv,
-    "markdown": drawn_tables.read_markdown,
+    "markdown": text_forms.read_markdown,
     "python": lambda text: replace(_read_repr(text, 0), form="Python's repr"),
 }
 

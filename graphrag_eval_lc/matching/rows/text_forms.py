@@ -1,23 +1,32 @@
-"""Reads results in texts that are not JSON: CSV, TSV, W3C XML, code fences and sentences.
+"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, W3C XML, code fences and sentences.
 
-Every table, also of ``drawn_tables``, becomes a grid of cells with the names first. ``results_of_cells`` turns it into
-columns: an empty cell is unbound, the others are literals without a type. ``looks_like_…`` is true only if a text that
-nothing declares can be taken for the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends
+Every table becomes a grid, the rows of cells with the names first; a form says only where its rows are, what is between
+cells, and how cells are quoted. ``results_of_grid`` turns a grid into columns. ``looks_like_…`` is true only if a text
+that nothing declares can be taken for the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends
 before its end, else `UnreadableOutput`.
 """
 
 import csv
 import io
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from itertools import islice, pairwise
+from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, results_from_bindings
+from graphrag_eval_lc.matching.rows.results import (
+    LITERAL_SHAPE,
+    UNBOUND_SHAPE,
+    Shape,
+    SparqlResults,
+    TermColumn,
+    require_unicode,
+    results_from_bindings,
+)
+from graphrag_eval_lc.texts import counted
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
@@ -28,86 +37,78 @@ OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-LEFT_OUT: Final = frozenset({"·", "…", "...", "..", "⋮", ":"})
-_FAILURE: Final = re.compile(
-    r"\s*(?:#|!!!!>>#|<(?:!doctype|html)\b|[\w.$]*(?:error|exception|traceback|timeout|timed out)\b)", re.IGNORECASE
-)
-_NOTICE: Final = re.compile(
-    r"\s*(?:##|!!!!>>#)[^\n]{0,40}\b(?:cancel|abort|time-?out|timed out|interrupt|error)", re.IGNORECASE
-)
+_LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
+_NOTICE: Final = re.compile(r"^(?:!!!!>>#|## Query cancell?ed).*", re.MULTILINE)  # of QLever and Jena, after the rows
 
 
-def prepared(text: str) -> str:
+def _prepared(text: str) -> str:
     """Return a text from its first line that is not blank; a cut mark and half a character are refused."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UnreadableOutput("results with half a character (a lone surrogate)") from None
+    require_unicode([text])
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
+    if (notice := _NOTICE.search(text, 1)) is not None:
+        raise CutOutput(f"after the results is {notice[0][:60]!r}")
     return _BLANK_LINES.sub("", text, count=1)
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, without an empty one after the last line end."""
+def _lines_of(text: str) -> list[str]:
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
-def results_of_cells(rows: Rows, form: str) -> SparqlResults:
-    """Return the results of rows of cells, of which the first has the names.
+def results_of_grid(rows: Rows, form: str) -> SparqlResults:
+    """Return the results of rows of cells, of which the first has the names; an empty cell is unbound.
 
     A first column without a name is an index, and left out if it only counts the rows. A name that occurs twice gets a
     number.
 
     Raises:
-        CutOutput: The last row has too few cells, an error follows the rows, or rows or columns are left out.
-        UnreadableOutput: The rows have different numbers of cells.
+        CutOutput: The last row has too few cells, or rows or columns are left out.
+        UnreadableOutput: The rows have different numbers of cells, or a column has no name.
     """
-    names, body, width = rows[0], rows[1:], len(rows[0])
-    if not width:
-        raise UnreadableOutput(f"no {form}: it has no names")
+    names, *body = rows
+    width = len(names)
     while width > 1 and body and body[-1] == [""]:  # blank lines at the end
         body.pop()
     for at, row in enumerate(body, start=1):
-        first = row[0].strip()[:60] if row else ""
         if len(row) != width:
-            if at > 1 and len(row) < width and (at == len(body) or _FAILURE.match(first)):
-                raise CutOutput(f"the {form} breaks off in row {at}, at {first!r}")
+            if 1 < at == len(body) and len(row) < width:
+                raise CutOutput(f"the {form} breaks off in row {at}, at {row[0].strip()[:60]!r}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
-        if LEFT_OUT.issuperset(row) or (at > 1 and _NOTICE.match(first)):
-            raise CutOutput(f"the {form} leaves rows out after row {at - 1}, at {first!r}")
-    if not LEFT_OUT.isdisjoint(names):
+        if _LEFT_OUT.issuperset(row):
+            raise CutOutput(f"the {form} leaves rows out after row {at - 1}")
+    if not _LEFT_OUT.isdisjoint(names):
         raise CutOutput(f"the {form} leaves columns out")
     columns = [[row[at] for row in body] for at in range(width)]
     if width > 1 and body and not names[0] and "index" not in names:
         is_counted = columns[0] == [str(at) for at in range(len(body))]
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
-    if not all(names):
+    if not names or not all(names):
         raise UnreadableOutput(f"no {form}: a column has no name")
     found: dict[str, TermColumn] = {}
     for name, cells in zip(names, columns, strict=True):
-        unique = next(each for each in (name, *(f"{name} {at}" for at in range(2, width + 1))) if each not in found)
-        found[unique] = _column(cells)
+        numbered = (f"{name} {at}" for at in range(2, width + 1))
+        found[next(each for each in (name, *numbered) if each not in found)] = _column(cells)
     return SparqlResults(found, len(body), form=form, is_untyped=True)
 
 
 def _column(texts: list[str]) -> TermColumn:
     """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
-    is_boolean = any(texts) and {"True", "False", ""}.issuperset(texts)
-    literal: tuple[str, str | None, str | None] = ("literal", f"{_XSD}boolean" if is_boolean else None, None)
+    literal: Shape = LITERAL_SHAPE
+    if any(texts) and {"True", "False", ""}.issuperset(texts):
+        literal = ("literal", f"{_XSD}boolean", None)
     if all(texts) and not any(text.startswith("_:") for text in texts):
         return TermColumn(texts, literal)
-    blank: tuple[str, str | None, str | None] = ("bnode", None, None)
-    shapes = [blank if re.match("_:.", text) else literal if text else ("", None, None) for text in texts]
+    blank: Shape = ("bnode", None, None)
+    shapes = [blank if re.match("_:.", text) else literal if text else UNBOUND_SHAPE for text in texts]
     return TermColumn([text[2:] if shape is blank else text for text, shape in zip(texts, shapes, strict=True)], shapes)
 
 
-# CSV and TSV
+# CSV and TSV: the forms by what is between their cells
 
+_SEPARATED: Final = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-shell", "\t": "TSV"}
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
-_BRACKETED: Final = re.compile(r" ?(?:\([^()]*\)|\[[^\[\]]*\])")
-_NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}()\[\]\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*|")
+_NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
     r"(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
     r"|(?:select|insert|import|return|match|with|prefix|from)\s",
@@ -120,10 +121,14 @@ _SHELL_CELL: Final = r'(?:"(?:[^"\\\n]|\\.)*+"|[+-]?\d[\w.\-+:]*+|TRUE|FALSE|NUL
 _SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_SHELL_CELL})*+)++\s*")
 
 
-def _delimited(text: str, sign: str) -> tuple[Rows, bool]:
+def _sign_of(text: str) -> str:
+    """Return what separates the cells of a CSV."""
+    line = re.sub('"[^"]*"', "", _LINE_END.split(text, maxsplit=1)[0])
+    return ", " if _SHELL.fullmatch(text) else ";" if ";" in line and "," not in line else ","
+
+
+def _separated(text: str, sign: str) -> tuple[Rows, bool]:
     """Return the rows of cells between signs, quoted as RFC 4180 says, and whether the text ends inside quotes."""
-    if '"' not in text:
-        return [line.split(sign) for line in lines_of(text)], False
     of_shell: Any = {"doublequote": False, "escapechar": "\\", "skipinitialspace": True} if sign == ", " else {}
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign[0], strict=True, **of_shell)
     rows: Rows = []
@@ -134,12 +139,6 @@ def _delimited(text: str, sign: str) -> tuple[Rows, bool]:
             raise UnreadableOutput(f"no CSV or TSV: line {reader.line_num:,} has a quote in it ({problem})") from None
         return rows, True
     return rows, False
-
-
-def _without_brackets(name: str) -> str:
-    for _ in range(name.count("(") + name.count("[") if len(name) < 200 else 0):
-        name = _BRACKETED.sub("", name)
-    return name
 
 
 def _are_names(names: Sequence[str], rows: Rows) -> bool:
@@ -155,18 +154,15 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
         return not is_prose and not all(name[0].isdigit() for name in names)
     if any(cell[:1] == " " for row in rows for cell in row) or any(": " in name for name in names):
         return False
-    bare = [_without_brackets(name) for name in names]
-    return all(_NAME.fullmatch(name) or _IDENTIFIER.fullmatch(name) for name in bare)
+    are_balanced = all(name.count("(") == name.count(")") and name.count("[") == name.count("]") for name in names)
+    return are_balanced and all(_NAME.fullmatch(name) or _IDENTIFIER.fullmatch(name) for name in names)
 
 
-def _is_table(text: str, sign: str) -> bool:
+def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
-    text = _BLANK_LINES.sub("", text, count=1)
     end = _LINE_END.search(text, 0, 5_000)
-    if end is None or sign[0] not in text[: end.start()] + "," or (sign == ", " and not _SHELL.fullmatch(text)):
-        return False
     try:
-        names, *body = _delimited(text, sign)[0] or [[""]]
+        names, *body = (_separated(text, sign)[0] if end else None) or [[""]]
     except UnreadableOutput:
         return False
     width = len(names)
@@ -175,16 +171,21 @@ def _is_table(text: str, sign: str) -> bool:
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
     if not body or len(body[0]) != width or not _are_names(names[has_index:], body):
         return False
-    if width == 1:  # a word, and line ends of CR LF, as W3C's, or cells that are no words
-        lines = re.sub('"[^"]*"', '""', text).split("\n")
-        has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-        has_values = all(_EVIDENT.fullmatch(line.strip("\r")) for line in lines[1:] if line.strip("\r"))
-        is_word = text[0] == '"' or " " not in _without_brackets(names[0])
-        return is_word and sign == "," and (has_crlf or has_values or any(map(_NOTICE.match, lines[2:])))
+    if width == 1:
+        return sign == "," and _is_one_column(text, names[0])
     odd = next((at for at, row in enumerate(body) if len(row) != width), None)
     last = text.rstrip().rpartition("\n")[2]
-    is_torn = odd == len(body) - 1 and not (" " in last and last[-1] in ".!?")
-    return odd is None or (len(body[odd]) < width and (is_torn or _FAILURE.match(body[odd][0]) is not None))
+    is_sentence = " " in last and last[-1] in ".!?"
+    return odd is None or (odd == len(body) - 1 and len(body[odd]) < width and not is_sentence)
+
+
+def _is_one_column(text: str, name: str) -> bool:
+    """Return whether lines are a column under its name: with the line ends of W3C's, or of cells that are no words."""
+    is_word = text[0] == '"' or " " not in re.sub(r" ?[(\[].*[)\]]", "", name)
+    lines = re.sub('"[^"]*"', '""', text).split("\n")
+    has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
+    has_values = all(_EVIDENT.fullmatch(line.strip("\r")) for line in lines[1:] if line.strip("\r"))
+    return is_word and (has_crlf or has_values or _NOTICE.search(text) is not None)
 
 
 def _declared(text: str, rows: Rows, name: str) -> Rows:
@@ -197,52 +198,51 @@ def _declared(text: str, rows: Rows, name: str) -> Rows:
 
 def looks_like_csv(text: str) -> bool:
     """Return whether a text is CSV, with evidence enough that it is not a sentence."""
-    return any(_is_table(text, sign) for sign in (", ", ",", ";"))
+    text = _BLANK_LINES.sub("", text, count=1)
+    return _is_separated(text, _sign_of(text))
 
 
 def read_csv(text: str) -> SparqlResults:
     """Read CSV as RFC 4180 has it, with commas or semicolons, or with a comma and a space as cypher-shell prints it."""
-    text = prepared(text)
-    line = re.sub('"[^"]*"', "", _LINE_END.split(text, maxsplit=1)[0])
-    sign = ", " if _SHELL.fullmatch(text) else ";" if ";" in line and "," not in line else ","
-    rows, is_open = _delimited(text, sign)
+    text = _prepared(text)
+    sign = _sign_of(text)
+    rows, is_open = _separated(text, sign)
     if is_open:
         raise CutOutput("the CSV breaks off inside a cell in quotes")
     rows = [["" if cell == "NULL" and sign == ", " else cell for cell in row] for row in rows]
-    form = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-shell"}[sign]
-    return results_of_cells(_declared(text, rows, "CSV"), form)
+    return results_of_grid(_declared(text, rows, "CSV"), _SEPARATED[sign])
 
 
 def looks_like_tsv(text: str) -> bool:
     """Return whether a text is TSV: names with question marks, or names and rows as wide."""
-    start = _BLANK_LINES.sub("", text, count=1)
-    lines = lines_of(start) if start[:1] == "?" else []
+    text = _BLANK_LINES.sub("", text, count=1)
+    lines = _lines_of(text) if text[:1] == "?" else []
     if lines and all(re.fullmatch(r"\?\w+", name) for name in lines[0].split("\t")):
-        return len(lines) > 1 or ("\t" in lines[0] and start != lines[0])
-    return "\t" in start and _is_table(start, "\t")
+        return len(lines) > 1 or ("\t" in lines[0] and text != lines[0])
+    return "\t" in text and _is_separated(text, "\t")
 
 
 def read_tsv(text: str) -> SparqlResults:
     """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
-    text = prepared(text)
-    rows = [line.split("\t") for line in lines_of(text)]
-    if not rows or not all(name.startswith("?") for name in rows[0]):
-        if any(cell.startswith('"') for row in rows for cell in row):
-            with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
-                quoted, is_open = _delimited(text, "\t")
-                rows = rows if is_open else quoted
-        return results_of_cells([[plain_cell(cell) for cell in row] for row in _declared(text, rows, "TSV")], "TSV")
-    names, *body = _declared(text, rows, "TSV")
-    last = body[-1][-1] if body else ""
-    if last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
-        raise CutOutput(f"the TSV breaks off in row {len(body)}")
-    table = results_of_cells([[name.removeprefix("?") for name in names], *body], "W3C TSV")
+    text = _prepared(text)
+    rows = _declared(text, [line.split("\t") for line in _lines_of(text)], "TSV")
+    if not all(name.startswith("?") for name in rows[0]):
+        with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
+            quoted, is_open = _separated(text, "\t")
+            rows = rows if is_open else quoted
+        return results_of_grid([[_plain_cell(cell) for cell in row] for row in rows], "TSV")
+    last = rows[-1][-1]
+    if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
+        raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
+    table = results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
     bindings = [
         {name: term_of_turtle(cell) for name, cell in zip(table.columns, row, strict=True) if cell}
-        for row in body[: table.row_count]
+        for row in rows[1 : table.row_count + 1]
     ]
     return replace(results_from_bindings(list(table.columns), bindings), form="W3C TSV")
 
+
+# Terms of Turtle
 
 _TERM: Final = re.compile(
     r"""<(?P<iri>[^<>"\s]*+)>|_:(?P<bnode>\S+)"""
@@ -277,12 +277,229 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)
 
 
-def plain_cell(text: str) -> str:
+def _plain_cell(text: str) -> str:
     """Return the text of a cell: without spaces around it, without the quotes and the type of a term; NULL is empty."""
     text = text.strip()
     if len(text) > 1 and text[0] in '"<':
         return str(term_of_turtle(text)["value"])
     return "" if text in ("NULL", "null") else text
+
+
+# Tables that tools draw: a rule is below the names, an index left of pandas' rows
+
+
+class _Table(NamedTuple):
+    """A table in a text: its rows with the names first, its first line, the line after it, and what is wrong."""
+
+    form: str
+    rows: Rows
+    start: int
+    end: int
+    problem: UnreadableOutput | None = None
+    note: str = ""  # a line in it that counts its rows
+
+
+_EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL, cypher-shell; DuckDB, polars, SQLite
+_DASHES: Final = re.compile(r"-+(?:\+-+)*|-+(?: +-+)+ *")  # psql; tabulate, sqlcmd
+_MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
+_BAR: Final = re.compile(r"(?<!\\)\|")
+_TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?|")
+_INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?= )")
+_COUNT: Final = re.compile(
+    r"shape: \((\d[\d_]{0,14}), \d+\)|[(\[]?(?:Query returned )?(\d[\d,]{0,14}) (?:rows?|results?)"
+    r"(?: (?:in|returned|affected|x)\b.{0,60}|  .{0,60})?[)\]]?"
+)
+_MORE: Final = re.compile(r"only showing top \d+ rows?|.{0,40}\([\d,>? rows]+ shown\).*|(?:\.\.\.|…).*\bmore\b.*")
+_EMPTY: Final = re.compile(
+    r"\s*(?:Empty set(?:, \d+ warnings?)? \(\d+\.\d+ sec\)|Empty DataFrame\s+Columns: \[(.*)\]\s+Index: \[\])\s*"
+)
+
+
+def looks_like_table(text: str) -> bool:
+    """Return whether a text has a table as a tool draws it, or as Markdown does."""
+    return _EMPTY.fullmatch(text) is not None or next(_tables(text), None) is not None
+
+
+def read_table(text: str) -> SparqlResults:
+    """Read the one table that is drawn in a text; lines next to it must not say that it lacks rows."""
+    text = _prepared(text)
+    if (empty := _EMPTY.fullmatch(text)) is not None:
+        names = [name for name in (empty[1] or "").split(", ") if name]
+        return SparqlResults({name: TermColumn([], []) for name in names}, 0, form="an empty table", is_untyped=True)
+    tables = list(_tables(text))
+    if len(tables) != 1:
+        raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
+    [table] = tables
+    if table.problem is not None:
+        raise table.problem
+    results = results_of_grid(table.rows, table.form)
+    lines = _lines_of(text)
+    after = [line for line in lines[table.end :] if line.strip()][:2]
+    for note in map(str.strip, (table.note, *lines[: table.start][-1:], *after)):
+        count = _COUNT.fullmatch(note)
+        said = int(re.sub(r"\D", "", count[1] or count[2])) if count else results.row_count
+        if said != results.row_count or _MORE.fullmatch(note):
+            rows = counted(results.row_count, "row")
+            raise CutOutput(f"the {table.form} has {rows}, and {note[:60]!r} next to it")
+    return replace(results, form=f"a {table.form}")
+
+
+def read_markdown(text: str) -> SparqlResults:
+    """Read the one Markdown table of a text."""
+    results = read_table(text)
+    if "Markdown" not in results.form:
+        raise UnreadableOutput(f"no Markdown table, but {results.form}")
+    return results
+
+
+def _tables(text: str) -> Iterator[_Table]:
+    """Yield the tables of a text, each found by its first edge, the rule under its names, or its first row."""
+    lines, at = _lines_of(text), 0
+    while at < len(lines):
+        line, table = lines[at].strip(), None
+        if line[:1] in ("+", "┌") and _EDGE.fullmatch(line):
+            table = _edged(lines, at)
+        elif at and lines[at - 1].strip() and line:
+            if "|" in lines[at - 1] and _MARKDOWN_RULE.fullmatch(line):
+                table = _markdown(lines, at)
+            elif _DASHES.fullmatch(line):
+                table = _ruled(lines, at)
+            elif line[0].isdigit():
+                table = _pandas(lines, at)
+        if table is not None:
+            yield table
+        at = max(at + 1, table.end if table else 0)
+
+
+def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> Sequence[str]:
+    end = start
+    while end < len(lines) and is_row(lines[end]):
+        end += 1
+    return lines[start:end]
+
+
+def _cells(line: str, signs: str, places: Sequence[int]) -> list[str]:
+    """Return the cells of a line between signs at places, or, where wide letters move them, wherever the signs are."""
+    if all((line[at : at + 1] or " ") in signs for at in places):
+        cells = [line[start + 1 : end] for start, end in pairwise([-1, *places, len(line)])]
+    else:
+        cells = re.split(r"\s{2,}" if signs == " " else f"[{signs}]", line.strip() if signs == " " else line)
+    return [_plain_cell(cell) for cell in cells]
+
+
+def _broken_off(form: str, rows: Rows) -> CutOutput:
+    return CutOutput(f"the {form} breaks off in row {len(rows) - 1}")
+
+
+def _edged(lines: Sequence[str], top: int) -> _Table | None:
+    """Take a table with edges: its names are between the first two, its rows between the others."""
+
+    def is_part(line: str) -> bool:
+        line = line.strip()
+        return line[:1] in {*"|│┆"} or (line[:1] != "┌" and _EDGE.fullmatch(line) is not None)
+
+    block = [line.strip() for line in (lines[top], *_rows_from(lines, top + 1, is_part))]
+    edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
+    head, *groups = [block[start + 1 : end] for start, end in pairwise([*edges, len(block)])]
+    rest = groups.pop() if groups else []  # what follows the last edge
+    if not head or (not groups and block[-1][0] == "└"):
+        return None
+    bars = "|" if head[0][0] == "|" else "│┆"
+    form = "table with rules as of MySQL" if bars == "|" else "table in a box as of SQLite"
+    footer = groups[-1][0].strip(bars + " ") if len(groups) > 1 and len(groups[-1]) == 1 else ""
+    if is_counted := _COUNT.match(footer) is not None:  # as DuckDB has it
+        groups.pop()
+    places = [found.start() for found in re.finditer(f"[{bars}]", head[0])]
+    names, *rows = [_cells(line, bars, places)[1:-1] for line in (*head, *(line for group in groups for line in group))]
+    types, rows = rows[: len(head) - 1], [names, *rows[len(head) - 1 :]]
+    problem: UnreadableOutput | None = None
+    if rest or not groups or block[-1][0] in "├╞":
+        problem = _broken_off(form, rows)
+    elif not all(_TYPE.fullmatch(cell) for row in types for cell in row):
+        problem = UnreadableOutput(f"a {form} with names of several lines")
+    elif len(groups) > 1 and any(len(group) != 1 for group in groups):
+        problem = UnreadableOutput(f"a {form} with cells of several lines")
+    elif types and any(cell.endswith("…") for row in rows for cell in row):
+        problem = CutOutput(f"the {form} shortens texts")
+    return _Table(form, rows, top, top + len(block), problem, footer if is_counted else "")
+
+
+def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
+    """Take a table with names above dashes: psql's, with bars and a count of its rows, or one in columns."""
+    places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
+    is_psql = " " not in lines[rule].strip()
+
+    def is_row(line: str) -> bool:
+        line = line.strip()
+        return bool(line) and not _COUNT.fullmatch(line) and not _DASHES.fullmatch(line)
+
+    body = _rows_from(lines, rule + 1, is_row)
+    end = rule + 1 + len(body)
+    rows = [_cells(line, "|" if is_psql else " ", places) for line in (lines[rule - 1], *body)]
+    if len(rows[0]) != len(places) + 1 or not all(rows[0][1:]):
+        return None
+    if not is_psql:
+        return _Table("table in columns", rows, rule - 1, end) if body else None
+    if end < len(lines) and _COUNT.fullmatch(lines[end].strip()):
+        is_folded = any(cell.endswith("+") and len(cell) > 1 for row in rows[1:] for cell in row)
+        problem = UnreadableOutput("a table of psql with cells of several lines") if is_folded else None
+        return _Table("table of psql", rows, rule - 1, end, problem)
+    if not body or not places or not all("|" in line for line in body[:-1]):
+        return None
+    return _Table("table of psql", rows, rule - 1, end, _broken_off("table of psql", rows))
+
+
+def _markdown(lines: Sequence[str], rule: int) -> _Table:
+    """Take the Markdown table around a rule; the edges of its names are those of its rows."""
+    head = lines[rule - 1].strip()
+    has_edges = head.startswith("|"), head.endswith("|")
+
+    def split(line: str) -> list[str]:
+        cells = _BAR.split(line.strip())
+        return [_markdown_cell(cell) for cell in cells[has_edges[0] : len(cells) - has_edges[1]]]
+
+    body = _rows_from(lines, rule + 1, re.compile(r".*\|").match)
+    rows = [split(line) for line in (head, *body)]
+    end = rule + 1 + len(body)
+    is_torn = end == len(lines) and len(split(lines[end - 1])) < len(rows[0])
+    problem = _broken_off("Markdown table", rows) if is_torn else None
+    return _Table("Markdown table", rows, rule - 1, end, problem)
+
+
+def _markdown_cell(text: str) -> str:
+    text = text.strip().replace("\\|", "|")
+    if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
+        text = text[1:-1]
+    return _plain_cell(text) if text[:1] == "<" else text
+
+
+def _pandas(lines: Sequence[str], first: int) -> _Table | None:
+    """Take a DataFrame as pandas prints it: an index of numbers on the left, and columns with straight right edges."""
+    head = lines[first - 1].rstrip()
+    body = [] if _INDEX.match(head) else _rows_from(lines, first, _INDEX.match)
+    end = first + len(body)
+    if not body or (end < len(lines) and lines[end].strip()):
+        return None
+    width = max(map(len, body))
+    shift = width - len(head)  # a tool may have taken the spaces before the first name
+    names = list(re.finditer(r"\S+(?: \S+)*", head))
+    rows = [["", *(name[0] for name in names)]]
+    for at, line in enumerate(body):
+        index = _INDEX.match(line)
+        if index is None or shift < 0 or (shift and not line.startswith(f"{at}  ")):
+            return None
+        parts = [line[start:stop] for start, stop in pairwise([index.end(), *(name.end() + shift for name in names)])]
+        cells = [part.strip() for part in parts]
+        is_straight = all(not part[:1].strip() and part.endswith(cell) for part, cell in zip(parts, cells, strict=True))
+        if not is_straight or not any(cells) or (cells[-1] and len(line) < width):
+            return None
+        rows.append([index[0], *("" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in cells)])
+    problem: UnreadableOutput | None = None
+    if head.endswith("\\"):
+        problem = UnreadableOutput("a table of pandas whose columns are in several blocks")
+    elif any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
+        problem = CutOutput("the table of pandas shortens texts")
+    return _Table("table of pandas", rows, first - 1, end, problem)
 
 
 # W3C SPARQL Query Results XML
@@ -301,7 +518,7 @@ def looks_like_xml(text: str) -> bool:
 
 def read_xml(text: str) -> SparqlResults:
     """Read the results of a SELECT or ASK query in XML, without a DTD and entities of its own."""
-    text = prepared(text).strip()
+    text = _prepared(text).strip()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UnreadableOutput("XML with a DTD, which is not read")
     parser = ElementTree.XMLParser()
@@ -313,12 +530,11 @@ def read_xml(text: str) -> SparqlResults:
         root = parser.close()
     except ElementTree.ParseError:
         raise CutOutput(f"the XML breaks off in row {len(_RESULT.findall(text))}") from None
-    namespace, _, name = root.tag.rpartition("}")
-    if name != "sparql" or namespace not in ("", "{http://www.w3.org/2005/sparql-results#"):
-        raise UnreadableOutput(f"XML whose element {name[:40]} is none of SPARQL results")
-    boolean, results = root.find("{*}boolean"), root.find("{*}results")
-    if boolean is not None and (boolean.text or "").strip() in ("true", "false", "1", "0"):
-        return SparqlResults({}, 0, (boolean.text or "").strip() in ("true", "1"), form="W3C XML")
+    if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
+        raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
+    answer, results = (root.findtext("{*}boolean") or "").strip(), root.find("{*}results")
+    if answer in ("true", "false", "1", "0"):
+        return SparqlResults({}, 0, answer in ("true", "1"), form="W3C XML")
     if results is None:
         raise UnreadableOutput("XML without results and without a boolean")
     names = dict.fromkeys(variable.get("name", "") for variable in root.iterfind("{*}head/{*}variable"))
@@ -335,19 +551,17 @@ def read_xml(text: str) -> SparqlResults:
 def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
     kind = element.tag.rpartition("}")[2]
     if kind == "triple":
-        return {
-            "type": kind,
-            "value": {part.tag.rpartition("}")[2]: _xml_term(part[0]) for part in element if len(part)},
-        }
+        parts = {part.tag.rpartition("}")[2]: _xml_term(part[0]) for part in element if len(part)}
+        return {"type": kind, "value": parts}
     text = "".join(element.itertext())
     tags = {key: element.get(name) for name, key in _XML_TAGS.items() if element.get(name) is not None}
     return {"type": kind, "value": text if kind == "literal" else text.strip(), **tags}
 
 
-# Results in a longer text
+# Results in a longer text: the one piece of it that can be read
 
 _MOST_PIECES: Final = 20
-_FENCE: Final = re.compile(r"(?:^|\n)[ \t]{0,10}(```+|~~~+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}\n")
+_FENCE: Final = re.compile(r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}\n")
 _QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
 _BY_LANGUAGE: Final[dict[str, ReadText]] = {"csv": read_csv, "tsv": read_tsv, "xml": read_xml}
 _PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\?xml[\s>]|(?:\w{1,30}:)?sparql[\s>])""")
@@ -357,68 +571,70 @@ _TOKEN: Final = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]
 
 def looks_like_fence(text: str) -> bool:
     """Return whether a code fence begins in a text."""
-    return ("```" in text or "~~~" in text) and _FENCE.search(text) is not None
+    return "```" in text and _FENCE.search(text) is not None
 
 
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
-    found: list[SparqlResults] = []
-    problems: list[UnreadableOutput] = []
-    at = 0
-    while len(problems) + len(found) < _MOST_PIECES and (opening := _FENCE.search(text, at)):
-        end = text.find(f"\n{opening[1]}", opening.end() - 1)
-        at = len(text) if end < 0 else end + 1 + len(opening[1])
-        if opening[2].lower() in _QUERIES:
-            continue
-        read = _BY_LANGUAGE.get(opening[2].lower(), read_text)
-        try:
-            results = read(text[opening.end() : len(text) if end < 0 else end + 1])
-            if end < 0 and any(form in results.form for form in OPEN_FORMS):
-                raise CutOutput("the code fence has no end")
-            found.append(results)
-        except UnreadableOutput as problem:
-            problems.append(problem)
-    if not found:
-        problems.sort(key=lambda problem: not isinstance(problem, CutOutput))
-        raise problems[0] if problems else UnreadableOutput("a text whose code fences hold no results")
-    if len(found) > 1:
-        raise UnreadableOutput(f"a text with results in {len(found)} code fences, of which one may be meant")
-    return replace(found[0], form=f"{found[0].form} in a code fence")
+
+    def read_open(piece: str) -> SparqlResults:
+        results = read_text(piece)
+        if any(form in results.form for form in OPEN_FORMS):
+            raise CutOutput("the code fence has no end")
+        return results
+
+    def pieces() -> Iterator[tuple[str, ReadText]]:
+        at = 0
+        while opening := _FENCE.search(text, at):
+            end = text.find(f"\n{opening[1]}", opening.end() - 1)
+            at = len(text) if end < 0 else end + 1 + len(opening[1])
+            if opening[2].lower() not in _QUERIES:
+                read = _BY_LANGUAGE.get(opening[2].lower(), read_text)
+                yield text[opening.end() : len(text) if end < 0 else end + 1], read_open if end < 0 else read
+
+    return _one_of(pieces(), "in a code fence")
 
 
 def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, an array of objects or texts, or XML may stand somewhere in a text."""
+    """Return whether an object, an array of objects or texts, or XML may be somewhere in a text."""
     return _PIECE.search(text) is not None
 
 
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
+    text = _prepared(text)
+
+    def read(piece: str) -> SparqlResults:
+        results = read_xml(piece) if piece[0] == "<" else read_text(piece)
+        if not results.row_count and results.boolean is None and results.is_untyped:
+            raise UnreadableOutput("a sentence with an empty value in it")
+        return results
+
+    def pieces() -> Iterator[tuple[str, ReadText]]:
+        at = 0
+        while piece := _PIECE.search(text, at):
+            at = _end_of_piece(text, piece.start())
+            yield text[piece.start() : at], read
+
+    return _one_of(pieces(), "beside a sentence")
+
+
+def _one_of(pieces: Iterable[tuple[str, ReadText]], place: str) -> SparqlResults:
+    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut."""
     found: list[SparqlResults] = []
-    problem = UnreadableOutput("a text without results")
-    at = end = 0
-    for _ in range(_MOST_PIECES):
-        piece = _PIECE.search(text, at)
-        if piece is None:
-            break
-        at = _end_of_piece(text, piece.start())
-        read = read_xml if piece[0][0] == "<" else read_text
+    problem: UnreadableOutput | None = None
+    for piece, read in islice(pieces, _MOST_PIECES):
         try:
-            results = read(text[piece.start() : at])
+            found.append(read(piece))
         except CutOutput:
             raise
         except UnreadableOutput as refused:
-            problem = refused
-            continue
-        if results.row_count or results.boolean is not None or not results.is_untyped:
-            found.append(results)
-            end = at
-    if not found:
-        raise problem
+            problem = problem or refused
     if len(found) > 1:
         raise UnreadableOutput(f"a text with {len(found)} things that may be the results")
-    if (mark := cut_mark(text[end:])) is not None:
-        raise CutOutput(f"after the results stands {mark!r}")
-    return replace(found[0], form=f"{found[0].form} beside a sentence")
+    if not found:
+        raise problem or UnreadableOutput("a text without results")
+    return replace(found[0], form=f"{found[0].form} {place}")
 
 
 def _end_of_piece(text: str, start: int) -> int:
@@ -432,26 +648,3 @@ def _end_of_piece(text: str, start: int) -> int:
         if not depth:
             return token.end()
     return len(text)
-
-
-_NEBULA: Final = re.compile(r"\s*ResultSet\(keys: \[(.*?)\], values: (.*)\)\s*", re.DOTALL)
-
-
-def looks_like_library_print(text: str) -> bool:
-    """Return whether a text is Nebula's ResultSet as Python prints it."""
-    return _NEBULA.fullmatch(text) is not None
-
-
-def read_library_print(text: str) -> SparqlResults:
-    """Read Nebula's ResultSet, whose cells are plain values."""
-    keys, values = found.groups() if (found := _NEBULA.fullmatch(text)) else ("", "[]")
-    names = re.findall(r"'((?:[^'\\]|\\.)*)'", keys)
-    try:
-        rows = [[json.dumps(cell, ensure_ascii=False) for cell in row] for row in json.loads(f"[{values}]")]
-        bindings = [
-            {name: term_of_turtle(cell) for name, cell in zip(names, row, strict=True) if cell != "null"}
-            for row in rows
-        ]
-    except (ValueError, TypeError, RecursionError):
-        raise UnreadableOutput(f"a ResultSet of Nebula whose rows are not {len(names)} plain values each") from None
-    return replace(results_from_bindings(names, bindings), form="a ResultSet of Nebula")
