@@ -293,7 +293,7 @@ _OF_TEXTS: Final[Mapping[str, Callable[[str], SparqlResults]]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
     "tsv": text_forms.read_tsv,
-    "markdown": text_forms.read_markdown,
+    "markdown": text_forms.read_table,
     "python": lambda text: replace(_read_repr(text, 0), form="Python's repr"),
 }
 

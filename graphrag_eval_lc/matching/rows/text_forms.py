@@ -1,9 +1,8 @@
 """Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, W3C XML, code fences and sentences.
 
-Every table becomes a grid, the rows of cells with the names first; a form says only where its rows are, what is between
-cells, and how cells are quoted. ``results_of_grid`` turns a grid into columns. ``looks_like_…`` is true only if a text
-that nothing declares can be taken for the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends
-before its end, else `UnreadableOutput`.
+Every table becomes a grid, the rows of its cells with the names first; a form says only where the rows are, what is
+between cells and how they are quoted. ``looks_like_…`` is true only if a text that nothing declares can be taken for
+the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends too early, else `UnreadableOutput`.
 """
 
 import csv
@@ -12,20 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice, pairwise
-from typing import Any, Final, NamedTuple
+from itertools import chain, islice, pairwise
+from typing import Any, Final
 from xml.etree import ElementTree
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.results import (
-    LITERAL_SHAPE,
-    UNBOUND_SHAPE,
-    Shape,
-    SparqlResults,
-    TermColumn,
-    require_unicode,
-    results_from_bindings,
-)
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, require_unicode, results_from_bindings
 from graphrag_eval_lc.texts import counted
 
 ReadText = Callable[[str], SparqlResults]
@@ -68,7 +59,7 @@ def results_of_grid(rows: Rows, form: str) -> SparqlResults:
     """
     names, *body = rows
     width = len(names)
-    while width > 1 and body and body[-1] == [""]:  # blank lines at the end
+    while width > 1 and body and body[-1] == [""]:  # a blank line at the end
         body.pop()
     for at, row in enumerate(body, start=1):
         if len(row) != width:
@@ -94,14 +85,14 @@ def results_of_grid(rows: Rows, form: str) -> SparqlResults:
 
 def _column(texts: list[str]) -> TermColumn:
     """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
-    literal: Shape = LITERAL_SHAPE
-    if any(texts) and {"True", "False", ""}.issuperset(texts):
-        literal = ("literal", f"{_XSD}boolean", None)
-    if all(texts) and not any(text.startswith("_:") for text in texts):
-        return TermColumn(texts, literal)
-    blank: Shape = ("bnode", None, None)
-    shapes = [blank if re.match("_:.", text) else literal if text else UNBOUND_SHAPE for text in texts]
-    return TermColumn([text[2:] if shape is blank else text for text, shape in zip(texts, shapes, strict=True)], shapes)
+    datatype = f"{_XSD}boolean" if any(texts) and {"True", "False", ""}.issuperset(texts) else None
+    kinds = ["" if not text else "bnode" if text[:2] == "_:" != text else "literal" for text in texts]
+    if {"literal"}.issuperset(kinds):
+        return TermColumn(texts, ("literal", datatype, None))
+    return TermColumn(
+        [text[2:] if kind == "bnode" else text for text, kind in zip(texts, kinds, strict=True)],
+        [(kind, datatype if kind == "literal" else None, None) for kind in kinds],
+    )
 
 
 # CSV and TSV: the forms by what is between their cells
@@ -115,7 +106,7 @@ _NO_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _EVIDENT: Final = re.compile(
-    r'<?[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+>?|[+-]?\d[\d.]*(?:[eE][+-]?\d+)?|_:\w+|true|false|"(?:"|.*")'
+    r'<?[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+>?|[+-]?\d[\d.]*(?:[eE][+-]?\d+)?|_:\w+|[Tt]rue|[Ff]alse|"(?:"|.*")'
 )
 _SHELL_CELL: Final = r'(?:"(?:[^"\\\n]|\\.)*+"|[+-]?\d[\w.\-+:]*+|TRUE|FALSE|NULL)'
 _SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_SHELL_CELL})*+)++\s*")
@@ -160,23 +151,19 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
-    end = _LINE_END.search(text, 0, 5_000)
     try:
-        names, *body = (_separated(text, sign)[0] if end else None) or [[""]]
+        names, *body = _separated(text.rstrip("\r\n"), sign)[0] or [[]]
     except UnreadableOutput:
         return False
-    width = len(names)
-    while width > 1 and body and body[-1] == [""]:
-        body.pop()
+    width, lengths = len(names), [len(row) for row in body]
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
-    if not body or len(body[0]) != width or not _are_names(names[has_index:], body):
+    if not body or lengths[0] != width or not _are_names(names[has_index:], body):
         return False
     if width == 1:
         return sign == "," and _is_one_column(text, names[0])
-    odd = next((at for at, row in enumerate(body) if len(row) != width), None)
     last = text.rstrip().rpartition("\n")[2]
-    is_sentence = " " in last and last[-1] in ".!?"
-    return odd is None or (odd == len(body) - 1 and len(body[odd]) < width and not is_sentence)
+    is_torn = lengths[-1] < width and not (" " in last and last[-1] in ".!?")
+    return {width}.issuperset(lengths[:-1] if is_torn else lengths)
 
 
 def _is_one_column(text: str, name: str) -> bool:
@@ -216,9 +203,9 @@ def read_csv(text: str) -> SparqlResults:
 def looks_like_tsv(text: str) -> bool:
     """Return whether a text is TSV: names with question marks, or names and rows as wide."""
     text = _BLANK_LINES.sub("", text, count=1)
-    lines = _lines_of(text) if text[:1] == "?" else []
-    if lines and all(re.fullmatch(r"\?\w+", name) for name in lines[0].split("\t")):
-        return len(lines) > 1 or ("\t" in lines[0] and text != lines[0])
+    names, *rest = _LINE_END.split(text, maxsplit=1)
+    if re.fullmatch(r"\?\w+(?:\t\?\w+)*", names):
+        return bool(rest) and (bool(rest[0]) or "\t" in names)
     return "\t" in text and _is_separated(text, "\t")
 
 
@@ -245,10 +232,10 @@ def read_tsv(text: str) -> SparqlResults:
 # Terms of Turtle
 
 _TERM: Final = re.compile(
-    r"""<(?P<iri>[^<>"\s]*+)>|_:(?P<bnode>\S+)"""
-    r"""|(?:"(?P<double>(?:[^"\\]|\\.)*+)"|'(?P<single>(?:[^'\\]|\\.)*+)')"""
+    r"""<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)"""
+    r"""|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
     r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
-    r"""|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
+    r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
     r"""|(?P<boolean>true|false)""",
     re.DOTALL,
 )
@@ -261,16 +248,14 @@ def term_of_turtle(text: str) -> dict[str, Any]:
     match = _TERM.fullmatch(text)
     if match is None:
         return {"type": "literal", "value": text}
-    if match["iri"] is not None:
-        return {"type": "uri", "value": _unescaped(match["iri"])}
-    if match["bnode"] is not None:
-        return {"type": "bnode", "value": match["bnode"]}
-    quoted = match["double"] if match["double"] is not None else match["single"]
-    if quoted is None:
-        return {"type": "literal", "value": text, "datatype": _XSD + str(match.lastgroup).replace("number", "double")}
+    kind = str(match.lastgroup)
+    if kind in ("uri", "bnode"):
+        return {"type": kind, "value": _unescaped(match[kind])}
+    if match["text"] is None:
+        return {"type": "literal", "value": text, "datatype": _XSD + kind}
     datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
     tags = {"xml:lang": match["lang"], "datatype": datatype}
-    return {"type": "literal", "value": _unescaped(quoted), **{key: tag for key, tag in tags.items() if tag}}
+    return {"type": "literal", "value": _unescaped(match["text"]), **{key: tag for key, tag in tags.items() if tag}}
 
 
 def _unescaped(text: str) -> str:
@@ -278,36 +263,30 @@ def _unescaped(text: str) -> str:
 
 
 def _plain_cell(text: str) -> str:
-    """Return the text of a cell: without spaces around it, without the quotes and the type of a term; NULL is empty."""
+    """Return the text of a cell without spaces, backticks, and a term's quotes and type; NULL is empty."""
     text = text.strip()
+    if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
+        text = text[1:-1]
     if len(text) > 1 and text[0] in '"<':
         return str(term_of_turtle(text)["value"])
     return "" if text in ("NULL", "null") else text
 
 
-# Tables that tools draw: a rule is below the names, an index left of pandas' rows
+# Tables that tools draw: a rule is below their names, or an index left of their rows
 
-
-class _Table(NamedTuple):
-    """A table in a text: its rows with the names first, its first line, the line after it, and what is wrong."""
-
-    form: str
-    rows: Rows
-    start: int
-    end: int
-    problem: UnreadableOutput | None = None
-    note: str = ""  # a line in it that counts its rows
-
+_Table = tuple[str, Rows, int]
+"""A form, the rows with the names first, and the number of the line after the table."""
 
 _EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL, cypher-shell; DuckDB, polars, SQLite
 _DASHES: Final = re.compile(r"-+(?:\+-+)*|-+(?: +-+)+ *")  # psql; tabulate, sqlcmd
-_MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
+_MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?|")
 _INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?= )")
 _COUNT: Final = re.compile(
-    r"shape: \((\d[\d_]{0,14}), \d+\)|[(\[]?(?:Query returned )?(\d[\d,]{0,14}) (?:rows?|results?)"
-    r"(?: (?:in|returned|affected|x)\b.{0,60}|  .{0,60})?[)\]]?"
+    r"shape: \((\d[\d_]{0,14}), \d+\)|\((\d{1,15}) rows?(?: affected)?\)|\[(\d{1,15}) rows x \d+ columns\]"
+    r"|(?:Query returned )?(\d[\d,]{0,14}) (?:rows?|results?)(?: (?:in|returned)\b.{0,60}|  .{0,60})?"
+    r"|.{0,40}\b\d+ of (\d[\d,]{0,14}) (?:rows|results|records)\b.{0,40}"
 )
 _MORE: Final = re.compile(r"only showing top \d+ rows?|.{0,40}\([\d,>? rows]+ shown\).*|(?:\.\.\.|…).*\bmore\b.*")
 _EMPTY: Final = re.compile(
@@ -317,58 +296,53 @@ _EMPTY: Final = re.compile(
 
 def looks_like_table(text: str) -> bool:
     """Return whether a text has a table as a tool draws it, or as Markdown does."""
-    return _EMPTY.fullmatch(text) is not None or next(_tables(text), None) is not None
+    try:
+        return _EMPTY.fullmatch(text) is not None or next(_tables(_lines_of(text)), None) is not None
+    except UnreadableOutput:
+        return True
 
 
 def read_table(text: str) -> SparqlResults:
-    """Read the one table that is drawn in a text; lines next to it must not say that it lacks rows."""
+    """Read the one table that is drawn in a text."""
     text = _prepared(text)
     if (empty := _EMPTY.fullmatch(text)) is not None:
         names = [name for name in (empty[1] or "").split(", ") if name]
         return SparqlResults({name: TermColumn([], []) for name in names}, 0, form="an empty table", is_untyped=True)
-    tables = list(_tables(text))
+    tables = list(_tables(_lines_of(text)))
     if len(tables) != 1:
         raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
-    [table] = tables
-    if table.problem is not None:
-        raise table.problem
-    results = results_of_grid(table.rows, table.form)
-    lines = _lines_of(text)
-    after = [line for line in lines[table.end :] if line.strip()][:2]
-    for note in map(str.strip, (table.note, *lines[: table.start][-1:], *after)):
+    form, rows, _ = tables[0]
+    return replace(_complete(results_of_grid(rows, form), text), form=f"a {form}")
+
+
+def _complete(results: SparqlResults, text: str) -> SparqlResults:
+    """Return the results in a text, of which no line says that there are more."""
+    for line in _lines_of(text):
+        note = line.strip(" \t|│")
         count = _COUNT.fullmatch(note)
-        said = int(re.sub(r"\D", "", count[1] or count[2])) if count else results.row_count
+        said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
         if said != results.row_count or _MORE.fullmatch(note):
-            rows = counted(results.row_count, "row")
-            raise CutOutput(f"the {table.form} has {rows}, and {note[:60]!r} next to it")
-    return replace(results, form=f"a {table.form}")
-
-
-def read_markdown(text: str) -> SparqlResults:
-    """Read the one Markdown table of a text."""
-    results = read_table(text)
-    if "Markdown" not in results.form:
-        raise UnreadableOutput(f"no Markdown table, but {results.form}")
+            raise CutOutput(f"there are {counted(results.row_count, 'row')}, and the text says {note[:60]!r}")
     return results
 
 
-def _tables(text: str) -> Iterator[_Table]:
+def _tables(lines: Sequence[str]) -> Iterator[_Table]:
     """Yield the tables of a text, each found by its first edge, the rule under its names, or its first row."""
-    lines, at = _lines_of(text), 0
+    at = 0
     while at < len(lines):
         line, table = lines[at].strip(), None
-        if line[:1] in ("+", "┌") and _EDGE.fullmatch(line):
+        above = lines[at - 1].strip() if at else ""
+        if line[:1] in {"+", "┌"} and _EDGE.fullmatch(line):
             table = _edged(lines, at)
-        elif at and lines[at - 1].strip() and line:
-            if "|" in lines[at - 1] and _MARKDOWN_RULE.fullmatch(line):
-                table = _markdown(lines, at)
-            elif _DASHES.fullmatch(line):
-                table = _ruled(lines, at)
-            elif line[0].isdigit():
-                table = _pandas(lines, at)
+        elif "|" in above and _MARKDOWN_RULE.fullmatch(line):
+            table = _markdown(lines, at)
+        elif above and _DASHES.fullmatch(line):
+            table = _ruled(lines, at)
+        elif above and line[:1].isdigit():
+            table = _pandas(lines, at)
         if table is not None:
             yield table
-        at = max(at + 1, table.end if table else 0)
+        at = max(at + 1, table[2] if table else 0)
 
 
 def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> Sequence[str]:
@@ -387,10 +361,6 @@ def _cells(line: str, signs: str, places: Sequence[int]) -> list[str]:
     return [_plain_cell(cell) for cell in cells]
 
 
-def _broken_off(form: str, rows: Rows) -> CutOutput:
-    return CutOutput(f"the {form} breaks off in row {len(rows) - 1}")
-
-
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
     """Take a table with edges: its names are between the first two, its rows between the others."""
 
@@ -401,27 +371,24 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
     block = [line.strip() for line in (lines[top], *_rows_from(lines, top + 1, is_part))]
     edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
     head, *groups = [block[start + 1 : end] for start, end in pairwise([*edges, len(block)])]
-    rest = groups.pop() if groups else []  # what follows the last edge
+    rest = groups.pop() if groups else []  # after the last edge
     if not head or (not groups and block[-1][0] == "└"):
         return None
-    bars = "|" if head[0][0] == "|" else "│┆"
-    form = "table with rules as of MySQL" if bars == "|" else "table in a box as of SQLite"
-    footer = groups[-1][0].strip(bars + " ") if len(groups) > 1 and len(groups[-1]) == 1 else ""
-    if is_counted := _COUNT.match(footer) is not None:  # as DuckDB has it
-        groups.pop()
-    places = [found.start() for found in re.finditer(f"[{bars}]", head[0])]
-    names, *rows = [_cells(line, bars, places)[1:-1] for line in (*head, *(line for group in groups for line in group))]
-    types, rows = rows[: len(head) - 1], [names, *rows[len(head) - 1 :]]
-    problem: UnreadableOutput | None = None
     if rest or not groups or block[-1][0] in "├╞":
-        problem = _broken_off(form, rows)
-    elif not all(_TYPE.fullmatch(cell) for row in types for cell in row):
-        problem = UnreadableOutput(f"a {form} with names of several lines")
-    elif len(groups) > 1 and any(len(group) != 1 for group in groups):
-        problem = UnreadableOutput(f"a {form} with cells of several lines")
-    elif types and any(cell.endswith("…") for row in rows for cell in row):
-        problem = CutOutput(f"the {form} shortens texts")
-    return _Table(form, rows, top, top + len(block), problem, footer if is_counted else "")
+        raise CutOutput("a table with edges breaks off")
+    if len(groups) > 1 and groups[-1] and _COUNT.fullmatch(groups[-1][0].strip("| │")):  # as DuckDB has it
+        groups.pop()
+    if len(groups) > 1 and any(len(group) != 1 for group in groups):
+        raise UnreadableOutput("a table with cells of several lines")
+    bars = "|" if head[0][0] == "|" else "│┆"
+    places = [found.start() for found in re.finditer(f"[{bars}]", head[0])]
+    rows = [_cells(line, bars, places)[1:-1] for line in chain(head, *groups)]
+    types = rows[1 : len(head)]  # as DuckDB and polars have them, which also shorten texts
+    if not all(_TYPE.fullmatch(cell) for row in types for cell in row):
+        raise UnreadableOutput("a table with names of several lines")
+    if types and any(cell.endswith("…") for row in rows for cell in row):
+        raise CutOutput("the table leaves out parts of its cells or rows")
+    return "table with edges", [rows[0], *rows[len(head) :]], top + len(block)
 
 
 def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
@@ -436,84 +403,69 @@ def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
     body = _rows_from(lines, rule + 1, is_row)
     end = rule + 1 + len(body)
     rows = [_cells(line, "|" if is_psql else " ", places) for line in (lines[rule - 1], *body)]
-    if len(rows[0]) != len(places) + 1 or not all(rows[0][1:]):
+    is_counted = end < len(lines) and _COUNT.fullmatch(lines[end].strip()) is not None
+    if len(rows[0]) != len(places) + 1 or not all(rows[0][1:]) or not (is_counted if is_psql else body):
         return None
-    if not is_psql:
-        return _Table("table in columns", rows, rule - 1, end) if body else None
-    if end < len(lines) and _COUNT.fullmatch(lines[end].strip()):
-        is_folded = any(cell.endswith("+") and len(cell) > 1 for row in rows[1:] for cell in row)
-        problem = UnreadableOutput("a table of psql with cells of several lines") if is_folded else None
-        return _Table("table of psql", rows, rule - 1, end, problem)
-    if not body or not places or not all("|" in line for line in body[:-1]):
-        return None
-    return _Table("table of psql", rows, rule - 1, end, _broken_off("table of psql", rows))
+    if is_psql and any(cell.endswith("+") and len(cell) > 1 for row in rows[1:] for cell in row):
+        raise UnreadableOutput("a table of psql with cells of several lines")
+    return "table of psql" if is_psql else "table in columns", rows, end
 
 
-def _markdown(lines: Sequence[str], rule: int) -> _Table:
-    """Take the Markdown table around a rule; the edges of its names are those of its rows."""
+def _markdown(lines: Sequence[str], rule: int) -> _Table | None:
+    """Take the Markdown table around a rule; if its names have outer bars, so do its rows."""
     head = lines[rule - 1].strip()
-    has_edges = head.startswith("|"), head.endswith("|")
 
     def split(line: str) -> list[str]:
         cells = _BAR.split(line.strip())
-        return [_markdown_cell(cell) for cell in cells[has_edges[0] : len(cells) - has_edges[1]]]
+        cells = cells[1:] if head[0] == "|" and not cells[0] else cells
+        cells = cells[:-1] if head[-1] == "|" and cells and not cells[-1] else cells
+        return [_plain_cell(cell.replace("\\|", "|")) for cell in cells]
 
     body = _rows_from(lines, rule + 1, re.compile(r".*\|").match)
-    rows = [split(line) for line in (head, *body)]
-    end = rule + 1 + len(body)
-    is_torn = end == len(lines) and len(split(lines[end - 1])) < len(rows[0])
-    problem = _broken_off("Markdown table", rows) if is_torn else None
-    return _Table("Markdown table", rows, rule - 1, end, problem)
-
-
-def _markdown_cell(text: str) -> str:
-    text = text.strip().replace("\\|", "|")
-    if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
-        text = text[1:-1]
-    return _plain_cell(text) if text[:1] == "<" else text
+    rows, end = [split(line) for line in (head, *body)], rule + 1 + len(body)
+    last = lines[end - 1].rstrip()
+    if end == len(lines) and (len(split(last)) < len(rows[0]) or last[-1] != head[-1] == "|"):
+        raise CutOutput("a Markdown table breaks off")
+    return ("Markdown table", rows, end) if len(split(lines[rule])) == len(rows[0]) else None
 
 
 def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     """Take a DataFrame as pandas prints it: an index of numbers on the left, and columns with straight right edges."""
     head = lines[first - 1].rstrip()
     body = [] if _INDEX.match(head) else _rows_from(lines, first, _INDEX.match)
-    end = first + len(body)
-    if not body or (end < len(lines) and lines[end].strip()):
-        return None
-    width = max(map(len, body))
+    end, width = first + len(body), max(map(len, body), default=0)
     shift = width - len(head)  # a tool may have taken the spaces before the first name
+    if shift < 0 or not body or (end < len(lines) and lines[end].strip()):
+        return None
     names = list(re.finditer(r"\S+(?: \S+)*", head))
     rows = [["", *(name[0] for name in names)]]
     for at, line in enumerate(body):
-        index = _INDEX.match(line)
-        if index is None or shift < 0 or (shift and not line.startswith(f"{at}  ")):
-            return None
-        parts = [line[start:stop] for start, stop in pairwise([index.end(), *(name.end() + shift for name in names)])]
+        index = line.split(" ", 1)[0]
+        parts = [line[start:stop] for start, stop in pairwise([len(index), *(name.end() + shift for name in names)])]
         cells = [part.strip() for part in parts]
         is_straight = all(not part[:1].strip() and part.endswith(cell) for part, cell in zip(parts, cells, strict=True))
-        if not is_straight or not any(cells) or (cells[-1] and len(line) < width):
+        is_whole = any(cells) and (not cells[-1] or len(line) == width)
+        if not is_straight or not is_whole or (shift and not line.startswith(f"{at}  ")):
             return None
-        rows.append([index[0], *("" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in cells)])
-    problem: UnreadableOutput | None = None
+        if any(len(cell) == 49 and cell.endswith("...") for cell in cells):  # as long as pandas leaves them
+            raise CutOutput("the table of pandas shortens texts")
+        rows.append([index, *("" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in cells)])
     if head.endswith("\\"):
-        problem = UnreadableOutput("a table of pandas whose columns are in several blocks")
-    elif any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
-        problem = CutOutput("the table of pandas shortens texts")
-    return _Table("table of pandas", rows, first - 1, end, problem)
+        raise UnreadableOutput("a table of pandas whose columns are in several blocks")
+    return "table of pandas", rows, end
 
 
 # W3C SPARQL Query Results XML
 
-_XML: Final = re.compile(r"\s{0,100}(?:<\?xml\s|<!|<(?:\w{1,30}:)?sparql[\s>])")
-_ROOT: Final = re.compile(r"<(?:\w{1,30}:)?sparql[\s>]")
+_XML: Final = re.compile(r"\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
 _RESULT: Final = re.compile(r"<(?:\w{1,30}:)?result[\s>]")
+_ENDS_EARLY: Final = frozenset({3, 5, 20})  # expat: no element found, unclosed token, unclosed CDATA section
 _XML_TAGS: Final = {"datatype": "datatype", "{http://www.w3.org/XML/1998/namespace}lang": "xml:lang"}
 
 
 def looks_like_xml(text: str) -> bool:
     """Return whether a text begins as SPARQL results in XML."""
-    text = text.removeprefix("\ufeff")
-    return _XML.match(text) is not None and _ROOT.search(text, 0, 5_000) is not None
+    return _XML.match(text.removeprefix("\ufeff")) is not None
 
 
 def read_xml(text: str) -> SparqlResults:
@@ -521,15 +473,12 @@ def read_xml(text: str) -> SparqlResults:
     text = _prepared(text).strip()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UnreadableOutput("XML with a DTD, which is not read")
-    parser = ElementTree.XMLParser()
     try:
-        parser.feed(text)
+        root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
+        if problem.code in _ENDS_EARLY:
+            raise CutOutput(f"the XML breaks off in row {len(_RESULT.findall(text))}") from None
         raise UnreadableOutput(f"no XML ({problem})") from None
-    try:
-        root = parser.close()
-    except ElementTree.ParseError:
-        raise CutOutput(f"the XML breaks off in row {len(_RESULT.findall(text))}") from None
     if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
         raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
     answer, results = (root.findtext("{*}boolean") or "").strip(), root.find("{*}results")
@@ -538,14 +487,11 @@ def read_xml(text: str) -> SparqlResults:
     if results is None:
         raise UnreadableOutput("XML without results and without a boolean")
     names = dict.fromkeys(variable.get("name", "") for variable in root.iterfind("{*}head/{*}variable"))
-    try:
-        bindings = [
-            {cell.get("name", ""): _xml_term(cell[0]) for cell in result.iterfind("{*}binding") if len(cell)}
-            for result in results.iterfind("{*}result")
-        ]
-        return replace(results_from_bindings(list(names), bindings), form="W3C XML")
-    except RecursionError:
-        raise UnreadableOutput("XML that is nested too deeply") from None
+    bindings = [
+        {cell.get("name", ""): _xml_term(cell[0]) for cell in result.iterfind("{*}binding") if len(cell)}
+        for result in results.iterfind("{*}result")
+    ]
+    return replace(results_from_bindings(list(names), bindings), form="W3C XML")
 
 
 def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
@@ -561,7 +507,10 @@ def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
 # Results in a longer text: the one piece of it that can be read
 
 _MOST_PIECES: Final = 20
-_FENCE: Final = re.compile(r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}\n")
+_FENCE: Final = re.compile(
+    r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
+    re.DOTALL,
+)
 _QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
 _BY_LANGUAGE: Final[dict[str, ReadText]] = {"csv": read_csv, "tsv": read_tsv, "xml": read_xml}
 _PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\?xml[\s>]|(?:\w{1,30}:)?sparql[\s>])""")
@@ -576,23 +525,12 @@ def looks_like_fence(text: str) -> bool:
 
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
-
-    def read_open(piece: str) -> SparqlResults:
-        results = read_text(piece)
-        if any(form in results.form for form in OPEN_FORMS):
-            raise CutOutput("the code fence has no end")
-        return results
-
-    def pieces() -> Iterator[tuple[str, ReadText]]:
-        at = 0
-        while opening := _FENCE.search(text, at):
-            end = text.find(f"\n{opening[1]}", opening.end() - 1)
-            at = len(text) if end < 0 else end + 1 + len(opening[1])
-            if opening[2].lower() not in _QUERIES:
-                read = _BY_LANGUAGE.get(opening[2].lower(), read_text)
-                yield text[opening.end() : len(text) if end < 0 else end + 1], read_open if end < 0 else read
-
-    return _one_of(pieces(), "in a code fence")
+    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
+    pieces = ((fence[3][1:] + fence[4][:1], _BY_LANGUAGE.get(fence[2].lower(), read_text)) for fence in fences)
+    results = _one_of(pieces, "in a code fence")
+    if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
+        raise CutOutput("the code fence has no end")
+    return results
 
 
 def looks_like_sentence(text: str) -> bool:
@@ -608,7 +546,7 @@ def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
         results = read_xml(piece) if piece[0] == "<" else read_text(piece)
         if not results.row_count and results.boolean is None and results.is_untyped:
             raise UnreadableOutput("a sentence with an empty value in it")
-        return results
+        return _complete(results, text)
 
     def pieces() -> Iterator[tuple[str, ReadText]]:
         at = 0
