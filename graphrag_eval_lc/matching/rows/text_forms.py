@@ -47,15 +47,11 @@ def _lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def results_of_grid(rows: Rows, form: str) -> SparqlResults:
+def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
     """Return the results of rows of cells, of which the first has the names; an empty cell is unbound.
 
     A first column without a name is an index, and left out if it only counts the rows. A name that occurs twice gets a
     number.
-
-    Raises:
-        CutOutput: The last row has too few cells, or rows or columns are left out.
-        UnreadableOutput: The rows have different numbers of cells, or a column has no name.
     """
     names, *body = rows
     width = len(names)
@@ -97,7 +93,7 @@ def _column(texts: list[str]) -> TermColumn:
 
 # CSV and TSV: the forms by what is between their cells
 
-_SEPARATED: Final = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-shell", "\t": "TSV"}
+_CSV: Final = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-shell"}
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
 _NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
@@ -118,18 +114,18 @@ def _sign_of(text: str) -> str:
     return ", " if _SHELL.fullmatch(text) else ";" if ";" in line and "," not in line else ","
 
 
-def _separated(text: str, sign: str) -> tuple[Rows, bool]:
-    """Return the rows of cells between signs, quoted as RFC 4180 says, and whether the text ends inside quotes."""
+def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
+    """Return the rows of cells between signs, quoted as RFC 4180 says; if not strict, of what is broken too."""
     of_shell: Any = {"doublequote": False, "escapechar": "\\", "skipinitialspace": True} if sign == ", " else {}
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign[0], strict=True, **of_shell)
-    rows: Rows = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign[0], strict=strict, **of_shell)
     try:
-        rows.extend(row or [""] for row in reader)
+        return [row or [""] for row in reader]
     except csv.Error as problem:
-        if "unexpected end" not in str(problem):
-            raise UnreadableOutput(f"no CSV or TSV: line {reader.line_num:,} has a quote in it ({problem})") from None
-        return rows, True
-    return rows, False
+        if not strict:
+            return []
+        if "unexpected end" in str(problem):
+            raise CutOutput("the text breaks off inside a cell in quotes") from None
+        raise UnreadableOutput(f"no CSV or TSV: line {reader.line_num:,} has a quote in it ({problem})") from None
 
 
 def _are_names(names: Sequence[str], rows: Rows) -> bool:
@@ -151,10 +147,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
-    try:
-        names, *body = _separated(text.rstrip("\r\n"), sign)[0] or [[]]
-    except UnreadableOutput:
-        return False
+    names, *body = _separated(text.rstrip("\r\n"), sign, strict=False) or [[]]
     width, lengths = len(names), [len(row) for row in body]
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
     if not body or lengths[0] != width or not _are_names(names[has_index:], body):
@@ -175,11 +168,11 @@ def _is_one_column(text: str, name: str) -> bool:
     return is_word and (has_crlf or has_values or _NOTICE.search(text) is not None)
 
 
-def _declared(text: str, rows: Rows, name: str) -> Rows:
-    """Return the rows of a text, unless it is one line that may be a sentence."""
+def _declared(text: str, rows: Rows) -> Rows:
+    """Return the rows of a text that is declared to have some, unless it is one line that may be a sentence."""
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
-    if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or all(map(_IDENTIFIER.fullmatch, rows[0])))):
-        raise UnreadableOutput(f"no {name}: {'one line, which is no line of names' if rows else 'an empty text'}")
+    if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
+        raise UnreadableOutput("no table, but one line that is not a line of names")
     return rows
 
 
@@ -193,11 +186,10 @@ def read_csv(text: str) -> SparqlResults:
     """Read CSV as RFC 4180 has it, with commas or semicolons, or with a comma and a space as cypher-shell prints it."""
     text = _prepared(text)
     sign = _sign_of(text)
-    rows, is_open = _separated(text, sign)
-    if is_open:
-        raise CutOutput("the CSV breaks off inside a cell in quotes")
-    rows = [["" if cell == "NULL" and sign == ", " else cell for cell in row] for row in rows]
-    return results_of_grid(_declared(text, rows, "CSV"), _SEPARATED[sign])
+    rows = _declared(text, _separated(text, sign))
+    if sign == ", ":
+        rows = [["" if cell == "NULL" else cell for cell in row] for row in rows]
+    return _results_of_grid(rows, _CSV[sign])
 
 
 def looks_like_tsv(text: str) -> bool:
@@ -212,16 +204,15 @@ def looks_like_tsv(text: str) -> bool:
 def read_tsv(text: str) -> SparqlResults:
     """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
     text = _prepared(text)
-    rows = _declared(text, [line.split("\t") for line in _lines_of(text)], "TSV")
+    rows = _declared(text, [line.split("\t") for line in _lines_of(text)])
     if not all(name.startswith("?") for name in rows[0]):
         with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
-            quoted, is_open = _separated(text, "\t")
-            rows = rows if is_open else quoted
-        return results_of_grid([[_plain_cell(cell) for cell in row] for row in rows], "TSV")
+            rows = _separated(text, "\t")
+        return _results_of_grid([[_plain_cell(cell) for cell in row] for row in rows], "TSV")
     last = rows[-1][-1]
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
-    table = results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
+    table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
     bindings = [
         {name: term_of_turtle(cell) for name, cell in zip(table.columns, row, strict=True) if cell}
         for row in rows[1 : table.row_count + 1]
@@ -263,10 +254,8 @@ def _unescaped(text: str) -> str:
 
 
 def _plain_cell(text: str) -> str:
-    """Return the text of a cell without spaces, backticks, and a term's quotes and type; NULL is empty."""
+    """Return the text of a cell without spaces around it, and without a term's quotes and type; NULL is empty."""
     text = text.strip()
-    if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
-        text = text[1:-1]
     if len(text) > 1 and text[0] in '"<':
         return str(term_of_turtle(text)["value"])
     return "" if text in ("NULL", "null") else text
@@ -282,7 +271,7 @@ _DASHES: Final = re.compile(r"-+(?:\+-+)*|-+(?: +-+)+ *")  # psql; tabulate, sql
 _MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?|")
-_INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?= )")
+_INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?=  | -)")
 _COUNT: Final = re.compile(
     r"shape: \((\d[\d_]{0,14}), \d+\)|\((\d{1,15}) rows?(?: affected)?\)|\[(\d{1,15}) rows x \d+ columns\]"
     r"|(?:Query returned )?(\d[\d,]{0,14}) (?:rows?|results?)(?: (?:in|returned)\b.{0,60}|  .{0,60})?"
@@ -312,7 +301,7 @@ def read_table(text: str) -> SparqlResults:
     if len(tables) != 1:
         raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
     form, rows, _ = tables[0]
-    return replace(_complete(results_of_grid(rows, form), text), form=f"a {form}")
+    return replace(_complete(_results_of_grid(rows, form), text), form=f"a {form}")
 
 
 def _complete(results: SparqlResults, text: str) -> SparqlResults:
@@ -363,11 +352,7 @@ def _cells(line: str, signs: str, places: Sequence[int]) -> list[str]:
 
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
     """Take a table with edges: its names are between the first two, its rows between the others."""
-
-    def is_part(line: str) -> bool:
-        line = line.strip()
-        return line[:1] in {*"|│┆"} or (line[:1] != "┌" and _EDGE.fullmatch(line) is not None)
-
+    is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+)").match
     block = [line.strip() for line in (lines[top], *_rows_from(lines, top + 1, is_part))]
     edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
     head, *groups = [block[start + 1 : end] for start, end in pairwise([*edges, len(block)])]
@@ -457,15 +442,14 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
 
 # W3C SPARQL Query Results XML
 
-_XML: Final = re.compile(r"\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
-_RESULT: Final = re.compile(r"<(?:\w{1,30}:)?result[\s>]")
+_XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
+_LANGUAGE: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _ENDS_EARLY: Final = frozenset({3, 5, 20})  # expat: no element found, unclosed token, unclosed CDATA section
-_XML_TAGS: Final = {"datatype": "datatype", "{http://www.w3.org/XML/1998/namespace}lang": "xml:lang"}
 
 
 def looks_like_xml(text: str) -> bool:
-    """Return whether a text begins as SPARQL results in XML."""
-    return _XML.match(text.removeprefix("\ufeff")) is not None
+    """Return whether a text begins as XML."""
+    return _XML.match(text) is not None
 
 
 def read_xml(text: str) -> SparqlResults:
@@ -477,7 +461,7 @@ def read_xml(text: str) -> SparqlResults:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
         if problem.code in _ENDS_EARLY:
-            raise CutOutput(f"the XML breaks off in row {len(_RESULT.findall(text))}") from None
+            raise CutOutput(f"the XML breaks off in row {len(re.findall(r'<(?:[^<>/]*:)?result[ >]', text))}") from None
         raise UnreadableOutput(f"no XML ({problem})") from None
     if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
         raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
@@ -500,8 +484,9 @@ def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
         parts = {part.tag.rpartition("}")[2]: _xml_term(part[0]) for part in element if len(part)}
         return {"type": kind, "value": parts}
     text = "".join(element.itertext())
-    tags = {key: element.get(name) for name, key in _XML_TAGS.items() if element.get(name) is not None}
-    return {"type": kind, "value": text if kind == "literal" else text.strip(), **tags}
+    tags = {"datatype": element.get("datatype"), "xml:lang": element.get(_LANGUAGE)}
+    value = text if kind == "literal" else text.strip()
+    return {"type": kind, "value": value, **{key: tag for key, tag in tags.items() if tag}}
 
 
 # Results in a longer text: the one piece of it that can be read
@@ -512,9 +497,7 @@ _FENCE: Final = re.compile(
     re.DOTALL,
 )
 _QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
-_BY_LANGUAGE: Final[dict[str, ReadText]] = {"csv": read_csv, "tsv": read_tsv, "xml": read_xml}
-_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\?xml[\s>]|(?:\w{1,30}:)?sparql[\s>])""")
-_XML_END: Final = re.compile(r"</(?:\w{1,30}:)?sparql\s{0,20}>")
+_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]""")
 _TOKEN: Final = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({])|[\])}]""", re.DOTALL)
 
 
@@ -526,63 +509,57 @@ def looks_like_fence(text: str) -> bool:
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    pieces = ((fence[3][1:] + fence[4][:1], _BY_LANGUAGE.get(fence[2].lower(), read_text)) for fence in fences)
-    results = _one_of(pieces, "in a code fence")
+    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text)
     if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
         raise CutOutput("the code fence has no end")
-    return results
+    return replace(results, form=f"{results.form} in a code fence")
 
 
 def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, an array of objects or texts, or XML may be somewhere in a text."""
+    """Return whether an object, or an array of objects or texts may be somewhere in a text."""
     return _PIECE.search(text) is not None
 
 
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
+    """Read the one value in a text that is results; ``read_text`` reads the text of a value alone."""
     text = _prepared(text)
 
     def read(piece: str) -> SparqlResults:
-        results = read_xml(piece) if piece[0] == "<" else read_text(piece)
+        results = read_text(piece)
         if not results.row_count and results.boolean is None and results.is_untyped:
             raise UnreadableOutput("a sentence with an empty value in it")
-        return _complete(results, text)
+        return results
 
-    def pieces() -> Iterator[tuple[str, ReadText]]:
-        at = 0
-        while piece := _PIECE.search(text, at):
-            at = _end_of_piece(text, piece.start())
-            yield text[piece.start() : at], read
-
-    return _one_of(pieces(), "beside a sentence")
+    results = _complete(_one_of(_pieces(text), read), text)
+    return replace(results, form=f"{results.form} beside a sentence")
 
 
-def _one_of(pieces: Iterable[tuple[str, ReadText]], place: str) -> SparqlResults:
+def _pieces(text: str) -> Iterator[str]:
+    """Yield what is in brackets, with what is in them; what is never closed goes to the end of the text."""
+    at = 0
+    while piece := _PIECE.search(text, at):
+        depth, at = 0, len(text)
+        for token in _TOKEN.finditer(text, piece.start()):
+            depth += 0 if token[1] else 1 if token[2] else -1
+            if not depth:
+                at = token.end()
+                break
+        yield text[piece.start() : at]
+
+
+def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
     """Return the results of the one piece of a text that has some; a piece that is cut makes all cut."""
     found: list[SparqlResults] = []
-    problem: UnreadableOutput | None = None
-    for piece, read in islice(pieces, _MOST_PIECES):
+    problem = UnreadableOutput("a text without results")
+    for piece in islice(pieces, _MOST_PIECES):
         try:
             found.append(read(piece))
         except CutOutput:
             raise
         except UnreadableOutput as refused:
-            problem = problem or refused
+            problem = refused
     if len(found) > 1:
         raise UnreadableOutput(f"a text with {len(found)} things that may be the results")
     if not found:
-        raise problem or UnreadableOutput("a text without results")
-    return replace(found[0], form=f"{found[0].form} {place}")
-
-
-def _end_of_piece(text: str, start: int) -> int:
-    """Return where the brackets or the XML that begin at a place end; the end of the text if they never do."""
-    if text[start] == "<":
-        closing = _XML_END.search(text, start)
-        return closing.end() if closing else len(text)
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        depth += 0 if token[1] else 1 if token[2] else -1
-        if not depth:
-            return token.end()
-    return len(text)
+        raise problem
+    return found[0]
