@@ -267,9 +267,8 @@ _Table = tuple[str, Rows, int]
 """A form, the rows with the names first, and the number of the line after the table."""
 
 _EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL, cypher-shell; DuckDB, polars, SQLite
-_DASHES: Final = re.compile(r"-+(?:\+-+)*|-+(?: +-+)+ *")  # psql; tabulate, sqlcmd
-_MARKDOWN_RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?")
-_BAR: Final = re.compile(r"(?<!\\)\|")
+_RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?|-+(?:\+-+)+")  # Markdown; psql
+_DASHES: Final = re.compile(r"-+(?: +-+)*")  # tabulate, sqlcmd; psql with one column
 _TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?|")
 _INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?=  | -)")
 _COUNT: Final = re.compile(
@@ -323,10 +322,10 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
         above = lines[at - 1].strip() if at else ""
         if line[:1] in {"+", "┌"} and _EDGE.fullmatch(line):
             table = _edged(lines, at)
-        elif "|" in above and _MARKDOWN_RULE.fullmatch(line):
-            table = _markdown(lines, at)
-        elif above and _DASHES.fullmatch(line):
+        elif "|" in above and _RULE.fullmatch(line):
             table = _ruled(lines, at)
+        elif above and _DASHES.fullmatch(line):
+            table = _in_columns(lines, at)
         elif above and line[:1].isdigit():
             table = _pandas(lines, at)
         if table is not None:
@@ -341,13 +340,17 @@ def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]
     return lines[start:end]
 
 
-def _cells(line: str, signs: str, places: Sequence[int]) -> list[str]:
-    """Return the cells of a line between signs at places, or, where wide letters move them, wherever the signs are."""
-    if all((line[at : at + 1] or " ") in signs for at in places):
-        cells = [line[start + 1 : end] for start, end in pairwise([-1, *places, len(line)])]
-    else:
-        cells = re.split(r"\s{2,}" if signs == " " else f"[{signs}]", line.strip() if signs == " " else line)
-    return [_plain_cell(cell) for cell in cells]
+def _split(lines: Sequence[str]) -> Rows:
+    """Return the cells of lines between bars; if the first line has outer bars, so do the others."""
+    bar = re.compile(r"[│┆]" if lines[0][0] == "│" else r"(?<!\\)\|")
+    is_open, is_closed = (bar.fullmatch(lines[0][at]) is not None for at in (0, -1))
+    rows = []
+    for line in lines:
+        cells = bar.split(line.strip())
+        cells = cells[1:] if is_open and not cells[0] else cells
+        cells = cells[:-1] if is_closed and cells and not cells[-1] else cells
+        rows.append([_plain_cell(cell.replace("\\|", "|")) for cell in cells])
+    return rows
 
 
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
@@ -365,79 +368,63 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
         groups.pop()
     if len(groups) > 1 and any(len(group) != 1 for group in groups):
         raise UnreadableOutput("a table with cells of several lines")
-    bars = "|" if head[0][0] == "|" else "│┆"
-    places = [found.start() for found in re.finditer(f"[{bars}]", head[0])]
-    rows = [_cells(line, bars, places)[1:-1] for line in chain(head, *groups)]
-    types = rows[1 : len(head)]  # as DuckDB and polars have them, which also shorten texts
+    names, *rows = _split([*head, *chain(*groups)])
+    types, rows = rows[: len(head) - 1], rows[len(head) - 1 :]  # as DuckDB and polars have them, which shorten texts
     if not all(_TYPE.fullmatch(cell) for row in types for cell in row):
         raise UnreadableOutput("a table with names of several lines")
     if types and any(cell.endswith("…") for row in rows for cell in row):
         raise CutOutput("the table leaves out parts of its cells or rows")
-    return "table with edges", [rows[0], *rows[len(head) :]], top + len(block)
+    return "table with edges", [names, *rows], top + len(block)
 
 
 def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
-    """Take a table with names above dashes: psql's, with bars and a count of its rows, or one in columns."""
-    places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
-    is_psql = " " not in lines[rule].strip()
-
-    def is_row(line: str) -> bool:
-        line = line.strip()
-        return bool(line) and not _COUNT.fullmatch(line) and not _DASHES.fullmatch(line)
-
-    body = _rows_from(lines, rule + 1, is_row)
+    """Take the names above a rule and the rows with bars below it: of Markdown, or of psql, which counts them."""
+    body = _rows_from(lines, rule + 1, re.compile(r"[^|]*\|").match)
+    names, dashes, *rows = _split([lines[rule - 1].strip(), lines[rule], *body])
     end = rule + 1 + len(body)
-    rows = [_cells(line, "|" if is_psql else " ", places) for line in (lines[rule - 1], *body)]
-    is_counted = end < len(lines) and _COUNT.fullmatch(lines[end].strip()) is not None
-    if len(rows[0]) != len(places) + 1 or not all(rows[0][1:]) or not (is_counted if is_psql else body):
-        return None
-    if is_psql and any(cell.endswith("+") and len(cell) > 1 for row in rows[1:] for cell in row):
-        raise UnreadableOutput("a table of psql with cells of several lines")
-    return "table of psql" if is_psql else "table in columns", rows, end
-
-
-def _markdown(lines: Sequence[str], rule: int) -> _Table | None:
-    """Take the Markdown table around a rule; if its names have outer bars, so do its rows."""
-    head = lines[rule - 1].strip()
-
-    def split(line: str) -> list[str]:
-        cells = _BAR.split(line.strip())
-        cells = cells[1:] if head[0] == "|" and not cells[0] else cells
-        cells = cells[:-1] if head[-1] == "|" and cells and not cells[-1] else cells
-        return [_plain_cell(cell.replace("\\|", "|")) for cell in cells]
-
-    body = _rows_from(lines, rule + 1, re.compile(r".*\|").match)
-    rows, end = [split(line) for line in (head, *body)], rule + 1 + len(body)
-    last = lines[end - 1].rstrip()
-    if end == len(lines) and (len(split(last)) < len(rows[0]) or last[-1] != head[-1] == "|"):
+    if "+" in lines[rule]:
+        return ("table of psql", [names, *rows], end) if _is_count(lines, end) else None
+    is_shorter = (
+        len((rows or [dashes])[-1]) < len(names) or lines[rule - 1].strip()[-1] == "|" != lines[end - 1].rstrip()[-1]
+    )
+    if end == len(lines) and is_shorter:
         raise CutOutput("a Markdown table breaks off")
-    return ("Markdown table", rows, end) if len(split(lines[rule])) == len(rows[0]) else None
+    return ("Markdown table", [names, *rows], end) if len(dashes) == len(names) else None
+
+
+def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
+    """Take a table with dashes below each name, and cells below them; if there is one column, with a count of rows."""
+    places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
+    body = _rows_from(lines, rule + 1, lambda line: line.strip() and not _COUNT.fullmatch(line.strip()))
+    end = rule + 1 + len(body)
+    table = [lines[rule - 1], *body]
+    if not (body if places else _is_count(lines, end)) or any(
+        line[at : at + 1].strip() for line in table for at in places
+    ):
+        return None
+    rows = [[_plain_cell(line[start:stop]) for start, stop in pairwise([0, *places, len(line)])] for line in table]
+    return ("table in columns", rows, end) if all(rows[0][1:]) else None
+
+
+def _is_count(lines: Sequence[str], at: int) -> bool:
+    return at < len(lines) and _COUNT.fullmatch(lines[at].strip()) is not None
 
 
 def _pandas(lines: Sequence[str], first: int) -> _Table | None:
-    """Take a DataFrame as pandas prints it: an index of numbers on the left, and columns with straight right edges."""
+    """Take a DataFrame as pandas prints it: an index of numbers, and lines that end where the names end."""
     head = lines[first - 1].rstrip()
     body = [] if _INDEX.match(head) else _rows_from(lines, first, _INDEX.match)
     end, width = first + len(body), max(map(len, body), default=0)
-    shift = width - len(head)  # a tool may have taken the spaces before the first name
-    if shift < 0 or not body or (end < len(lines) and lines[end].strip()):
+    is_under = len(head) == width or head[0] != " "  # a tool may have taken the spaces before the first name
+    if not is_under or len(head) > width or set(map(len, body)) != {width} or (end < len(lines) and lines[end].strip()):
         return None
-    names = list(re.finditer(r"\S+(?: \S+)*", head))
-    rows = [["", *(name[0] for name in names)]]
-    for at, line in enumerate(body):
-        index = line.split(" ", 1)[0]
-        parts = [line[start:stop] for start, stop in pairwise([len(index), *(name.end() + shift for name in names)])]
-        cells = [part.strip() for part in parts]
-        is_straight = all(not part[:1].strip() and part.endswith(cell) for part, cell in zip(parts, cells, strict=True))
-        is_whole = any(cells) and (not cells[-1] or len(line) == width)
-        if not is_straight or not is_whole or (shift and not line.startswith(f"{at}  ")):
-            return None
-        if any(len(cell) == 49 and cell.endswith("...") for cell in cells):  # as long as pandas leaves them
-            raise CutOutput("the table of pandas shortens texts")
-        rows.append([index, *("" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in cells)])
+    names, *rows = [re.split(r" {2,}| (?=-\d)", line.strip()) for line in (head, *body)]
     if head.endswith("\\"):
         raise UnreadableOutput("a table of pandas whose columns are in several blocks")
-    return "table of pandas", rows, end
+    if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
+        raise CutOutput("the table of pandas shortens texts")
+    rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
+    return "table of pandas", [["", *names], *rows], end
 
 
 # W3C SPARQL Query Results XML
