@@ -247,7 +247,7 @@ _CHAIN: Final[tuple[_Reader, ...]] = (
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
-    r"""^[ \t]*(?:(?:\#+|!+>+\#)[ ]*query[ ].*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
+    r"""^[ \t]*(?:\#+[ ]*query[ ].*|!+>+\#.*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
     |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
     |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
     |upstream[ ].*|curl:[ ].*|HTTP[/ ][\d. ]*\d{3}\b.*|\d{3}[ ](?:bad[ ])?gateway.*|gateway[ ]time.*

@@ -29,7 +29,6 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
-_NOTICE: Final = re.compile(r"^(?:!!!!>>#|## Query cancell?ed).*", re.MULTILINE)  # of QLever and Jena, after the rows
 
 
 def _prepared(text: str) -> str:
@@ -37,8 +36,6 @@ def _prepared(text: str) -> str:
     require_unicode([text])
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
-    if (notice := _NOTICE.search(text, 1)) is not None:
-        raise CutOutput(f"after the results is {notice[0][:60]!r}")
     return _BLANK_LINES.sub("", text, count=1)
 
 
@@ -48,11 +45,7 @@ def _lines_of(text: str) -> list[str]:
 
 
 def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
-    """Return the results of rows of cells, of which the first has the names; an empty cell is unbound.
-
-    A first column without a name is an index, and left out if it only counts the rows. A name that occurs twice gets a
-    number.
-    """
+    """Return the results of rows of cells, of which the first has the names; an empty cell is unbound."""
     names, *body = rows
     width = len(names)
     while width > 1 and body and body[-1] == [""]:  # a blank line at the end
@@ -60,21 +53,21 @@ def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
     for at, row in enumerate(body, start=1):
         if len(row) != width:
             if 1 < at == len(body) and len(row) < width:
-                raise CutOutput(f"the {form} breaks off in row {at}, at {row[0].strip()[:60]!r}")
+                raise CutOutput(f"the {form} breaks off in row {at}, at {''.join(row[:1]).strip()[:60]!r}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
         if _LEFT_OUT.issuperset(row):
             raise CutOutput(f"the {form} leaves rows out after row {at - 1}")
     if not _LEFT_OUT.isdisjoint(names):
         raise CutOutput(f"the {form} leaves columns out")
     columns = [[row[at] for row in body] for at in range(width)]
-    if width > 1 and body and not names[0] and "index" not in names:
+    if width > 1 and body and not names[0] and "index" not in names:  # an index, of which a mere count is left out
         is_counted = columns[0] == [str(at) for at in range(len(body))]
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
     if not names or not all(names):
         raise UnreadableOutput(f"no {form}: a column has no name")
     found: dict[str, TermColumn] = {}
     for name, cells in zip(names, columns, strict=True):
-        numbered = (f"{name} {at}" for at in range(2, width + 1))
+        numbered = (f"{name} {at}" for at in range(2, width + 1))  # names may occur twice
         found[next(each for each in (name, *numbered) if each not in found)] = _column(cells)
     return SparqlResults(found, len(body), form=form, is_untyped=True)
 
@@ -82,13 +75,11 @@ def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
 def _column(texts: list[str]) -> TermColumn:
     """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
     datatype = f"{_XSD}boolean" if any(texts) and {"True", "False", ""}.issuperset(texts) else None
-    kinds = ["" if not text else "bnode" if text[:2] == "_:" != text else "literal" for text in texts]
-    if {"literal"}.issuperset(kinds):
+    if all(text and text[:2] != "_:" for text in texts):
         return TermColumn(texts, ("literal", datatype, None))
-    return TermColumn(
-        [text[2:] if kind == "bnode" else text for text, kind in zip(texts, kinds, strict=True)],
-        [(kind, datatype if kind == "literal" else None, None) for kind in kinds],
-    )
+    kinds = ["bnode" if text[:2] == "_:" else "literal" if text else "" for text in texts]
+    shapes = [(kind, datatype if kind == "literal" else None, None) for kind in kinds]
+    return TermColumn([text.removeprefix("_:") for text in texts], shapes)
 
 
 # CSV and TSV: the forms by what is between their cells
@@ -97,13 +88,10 @@ _CSV: Final = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
 _NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
-    r"(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
-    r"|(?:select|insert|import|return|match|with|prefix|from)\s",
-    re.IGNORECASE,
+    r"(?i)(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
+    r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
-_EVIDENT: Final = re.compile(
-    r'<?[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+>?|[+-]?\d[\d.]*(?:[eE][+-]?\d+)?|_:\w+|[Tt]rue|[Ff]alse|"(?:"|.*")'
-)
+_EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|True|False|(?:\"\")+")
 _SHELL_CELL: Final = r'(?:"(?:[^"\\\n]|\\.)*+"|[+-]?\d[\w.\-+:]*+|TRUE|FALSE|NULL)'
 _SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_SHELL_CELL})*+)++\s*")
 
@@ -123,17 +111,12 @@ def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
     except csv.Error as problem:
         if not strict:
             return []
-        if "unexpected end" in str(problem):
-            raise CutOutput("the text breaks off inside a cell in quotes") from None
-        raise UnreadableOutput(f"no CSV or TSV: line {reader.line_num:,} has a quote in it ({problem})") from None
+        is_cut = "unexpected end" in str(problem)
+        raise (CutOutput if is_cut else UnreadableOutput)(f"line {reader.line_num:,} of the text: {problem}") from None
 
 
 def _are_names(names: Sequence[str], rows: Rows) -> bool:
-    """Return whether a first line may have the names of columns, and neither it nor the rows read as a sentence.
-
-    A name that is not an identifier starts with a letter, has balanced brackets and does not end as a sentence; then
-    no cell may start with a space.
-    """
+    """Return whether a first line may have the names of columns, and neither it nor the rows read as a sentence."""
     if not all(names) or _NO_NAME.match(names[0]):
         return False
     if all(map(_IDENTIFIER.fullmatch, names)):
@@ -163,9 +146,9 @@ def _is_one_column(text: str, name: str) -> bool:
     """Return whether lines are a column under its name: with the line ends of W3C's, or of cells that are no words."""
     is_word = text[0] == '"' or " " not in re.sub(r" ?[(\[].*[)\]]", "", name)
     lines = re.sub('"[^"]*"', '""', text).split("\n")
+    cells = filter(None, (line.strip("\r") for line in lines[1:]))
     has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-    has_values = all(_EVIDENT.fullmatch(line.strip("\r")) for line in lines[1:] if line.strip("\r"))
-    return is_word and (has_crlf or has_values or _NOTICE.search(text) is not None)
+    return is_word and (has_crlf or all(_EVIDENT.fullmatch(cell) or _TERM.fullmatch(cell) for cell in cells))
 
 
 def _declared(text: str, rows: Rows) -> Rows:
@@ -277,9 +260,7 @@ _COUNT: Final = re.compile(
     r"|.{0,40}\b\d+ of (\d[\d,]{0,14}) (?:rows|results|records)\b.{0,40}"
 )
 _MORE: Final = re.compile(r"only showing top \d+ rows?|.{0,40}\([\d,>? rows]+ shown\).*|(?:\.\.\.|…).*\bmore\b.*")
-_EMPTY: Final = re.compile(
-    r"\s*(?:Empty set(?:, \d+ warnings?)? \(\d+\.\d+ sec\)|Empty DataFrame\s+Columns: \[(.*)\]\s+Index: \[\])\s*"
-)
+_EMPTY: Final = re.compile(r"\s*(?:Empty set \(\d.*|Empty DataFrame\s+Columns: \[(.*)\]\s+Index: \[\])\s*")
 
 
 def looks_like_table(text: str) -> bool:
@@ -300,18 +281,13 @@ def read_table(text: str) -> SparqlResults:
     if len(tables) != 1:
         raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
     form, rows, _ = tables[0]
-    return replace(_complete(_results_of_grid(rows, form), text), form=f"a {form}")
-
-
-def _complete(results: SparqlResults, text: str) -> SparqlResults:
-    """Return the results in a text, of which no line says that there are more."""
-    for line in _lines_of(text):
-        note = line.strip(" \t|│")
+    results = _results_of_grid(rows, form)
+    for note in (line.strip(" \t|│") for line in _lines_of(text)):
         count = _COUNT.fullmatch(note)
         said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
         if said != results.row_count or _MORE.fullmatch(note):
             raise CutOutput(f"there are {counted(results.row_count, 'row')}, and the text says {note[:60]!r}")
-    return results
+    return replace(results, form=f"a {form}")
 
 
 def _tables(lines: Sequence[str]) -> Iterator[_Table]:
@@ -333,11 +309,12 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
         at = max(at + 1, table[2] if table else 0)
 
 
-def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> Sequence[str]:
+def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> tuple[Sequence[str], int]:
+    """Return the lines that are rows, and the number of the line after them."""
     end = start
     while end < len(lines) and is_row(lines[end]):
         end += 1
-    return lines[start:end]
+    return lines[start:end], end
 
 
 def _split(lines: Sequence[str]) -> Rows:
@@ -356,9 +333,10 @@ def _split(lines: Sequence[str]) -> Rows:
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
     """Take a table with edges: its names are between the first two, its rows between the others."""
     is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+)").match
-    block = [line.strip() for line in (lines[top], *_rows_from(lines, top + 1, is_part))]
+    body, end = _rows_from(lines, top + 1, is_part)
+    block = [line.strip() for line in (lines[top], *body)]
     edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
-    head, *groups = [block[start + 1 : end] for start, end in pairwise([*edges, len(block)])]
+    head, *groups = [block[start + 1 : stop] for start, stop in pairwise([*edges, len(block)])]
     rest = groups.pop() if groups else []  # after the last edge
     if not head or (not groups and block[-1][0] == "└"):
         return None
@@ -374,31 +352,29 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
         raise UnreadableOutput("a table with names of several lines")
     if types and any(cell.endswith("…") for row in rows for cell in row):
         raise CutOutput("the table leaves out parts of its cells or rows")
-    return "table with edges", [names, *rows], top + len(block)
+    return "table with edges", [names, *rows], end
 
 
 def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
     """Take the names above a rule and the rows with bars below it: of Markdown, or of psql, which counts them."""
-    body = _rows_from(lines, rule + 1, re.compile(r"[^|]*\|").match)
-    names, dashes, *rows = _split([lines[rule - 1].strip(), lines[rule], *body])
-    end = rule + 1 + len(body)
+    body, end = _rows_from(lines, rule + 1, re.compile(r"[^|]*\|").match)
+    names, *rows = _split([lines[rule - 1].strip(), *body])
+    dashes = len(re.findall("-+", lines[rule]))
     if "+" in lines[rule]:
-        return ("table of psql", [names, *rows], end) if _is_count(lines, end) else None
-    is_shorter = (
-        len((rows or [dashes])[-1]) < len(names) or lines[rule - 1].strip()[-1] == "|" != lines[end - 1].rstrip()[-1]
-    )
-    if end == len(lines) and is_shorter:
+        is_psql = dashes == len(names) and _COUNT.fullmatch("".join(lines[end : end + 1]).strip())
+        return ("table of psql", [names, *rows], end) if is_psql else None
+    is_torn = lines[rule - 1].strip()[-1] == "|" != lines[end - 1].rstrip()[-1]
+    if end == len(lines) and (is_torn or (len(rows[-1]) if rows else dashes) < len(names)):
         raise CutOutput("a Markdown table breaks off")
-    return ("Markdown table", [names, *rows], end) if len(dashes) == len(names) else None
+    return ("Markdown table", [names, *rows], end) if dashes == len(names) else None
 
 
 def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
     """Take a table with dashes below each name, and cells below them; if there is one column, with a count of rows."""
     places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
-    body = _rows_from(lines, rule + 1, lambda line: line.strip() and not _COUNT.fullmatch(line.strip()))
-    end = rule + 1 + len(body)
+    body, end = _rows_from(lines, rule + 1, lambda line: line.strip() and not _COUNT.fullmatch(line.strip()))
     table = [lines[rule - 1], *body]
-    if not (body if places else _is_count(lines, end)) or any(
+    if not (body if places else _COUNT.fullmatch("".join(lines[end : end + 1]).strip())) or any(
         line[at : at + 1].strip() for line in table for at in places
     ):
         return None
@@ -406,18 +382,15 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
     return ("table in columns", rows, end) if all(rows[0][1:]) else None
 
 
-def _is_count(lines: Sequence[str], at: int) -> bool:
-    return at < len(lines) and _COUNT.fullmatch(lines[at].strip()) is not None
-
-
 def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     """Take a DataFrame as pandas prints it: an index of numbers, and lines that end where the names end."""
     head = lines[first - 1].rstrip()
-    body = [] if _INDEX.match(head) else _rows_from(lines, first, _INDEX.match)
-    end, width = first + len(body), max(map(len, body), default=0)
-    is_under = len(head) == width or head[0] != " "  # a tool may have taken the spaces before the first name
-    if not is_under or len(head) > width or set(map(len, body)) != {width} or (end < len(lines) and lines[end].strip()):
-        return None
+    body, end = _rows_from(lines, first, _INDEX.match)
+    width = max(map(len, body), default=0)
+    is_even = set(map(len, body)) == {width} and not "".join(lines[end : end + 1]).strip()
+    is_counted = all(line.startswith(f"{at} ") for at, line in enumerate(body))
+    if not is_even or (len(head) != width or head[0] != " ") and (len(head) > width or not is_counted):
+        return None  # a tool may have taken the spaces before the first name
     names, *rows = [re.split(r" {2,}| (?=-\d)", line.strip()) for line in (head, *body)]
     if head.endswith("\\"):
         raise UnreadableOutput("a table of pandas whose columns are in several blocks")
@@ -490,7 +463,7 @@ _TOKEN: Final = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]
 
 def looks_like_fence(text: str) -> bool:
     """Return whether a code fence begins in a text."""
-    return "```" in text and _FENCE.search(text) is not None
+    return _FENCE.search(text) is not None
 
 
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
@@ -517,7 +490,7 @@ def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
             raise UnreadableOutput("a sentence with an empty value in it")
         return results
 
-    results = _complete(_one_of(_pieces(text), read), text)
+    results = _one_of(_pieces(text), read)
     return replace(results, form=f"{results.form} beside a sentence")
 
 
