@@ -16,7 +16,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, require_unicode, results_from_bindings
+from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
 from graphrag_eval_lc.texts import counted
 
 ReadText = Callable[[str], SparqlResults]
@@ -33,7 +33,10 @@ _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or 
 
 def _prepared(text: str) -> str:
     """Return a text from its first line that is not blank; a cut mark and half a character are refused."""
-    require_unicode([text])
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnreadableOutput("results with half a character (a lone surrogate)") from None
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
     return _BLANK_LINES.sub("", text, count=1)
@@ -78,13 +81,12 @@ def _column(texts: list[str]) -> TermColumn:
     if all(text and text[:2] != "_:" for text in texts):
         return TermColumn(texts, ("literal", datatype, None))
     kinds = ["bnode" if text[:2] == "_:" else "literal" if text else "" for text in texts]
-    shapes = [(kind, datatype if kind == "literal" else None, None) for kind in kinds]
+    shapes: list[Shape] = [(kind, datatype if kind == "literal" else None, None) for kind in kinds]
     return TermColumn([text.removeprefix("_:") for text in texts], shapes)
 
 
 # CSV and TSV: the forms by what is between their cells
 
-_CSV: Final = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-shell"}
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
 _NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
@@ -99,15 +101,16 @@ _SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_S
 def _sign_of(text: str) -> str:
     """Return what separates the cells of a CSV."""
     line = re.sub('"[^"]*"', "", _LINE_END.split(text, maxsplit=1)[0])
-    return ", " if _SHELL.fullmatch(text) else ";" if ";" in line and "," not in line else ","
+    return ";" if ";" in line and "," not in line else ","
 
 
 def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
     """Return the rows of cells between signs, quoted as RFC 4180 says; if not strict, of what is broken too."""
-    of_shell: Any = {"doublequote": False, "escapechar": "\\", "skipinitialspace": True} if sign == ", " else {}
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign[0], strict=strict, **of_shell)
+    is_shell = _SHELL.fullmatch(text) is not None
+    of_shell: Any = {"doublequote": False, "escapechar": "\\", "skipinitialspace": True} if is_shell else {}
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=strict, **of_shell)
     try:
-        return [row or [""] for row in reader]
+        return [["" if is_shell and cell == "NULL" else cell for cell in row] or [""] for row in reader]
     except csv.Error as problem:
         if not strict:
             return []
@@ -135,20 +138,16 @@ def _is_separated(text: str, sign: str) -> bool:
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
     if not body or lengths[0] != width or not _are_names(names[has_index:], body):
         return False
-    if width == 1:
-        return sign == "," and _is_one_column(text, names[0])
+    if width == 1:  # with W3C's line ends, or of cells that are no words
+        is_word = text[0] == '"' or " " not in re.sub(r" ?[(\[].*[)\]]", "", names[0])
+        lines = re.sub('"[^"]*"', '""', text).split("\n")
+        cells = filter(None, (line.strip("\r") for line in lines[1:]))
+        has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
+        has_values = has_crlf or all(_EVIDENT.fullmatch(cell) or _TERM.fullmatch(cell) for cell in cells)
+        return sign == "," and is_word and has_values
     last = text.rstrip().rpartition("\n")[2]
     is_torn = lengths[-1] < width and not (" " in last and last[-1] in ".!?")
     return {width}.issuperset(lengths[:-1] if is_torn else lengths)
-
-
-def _is_one_column(text: str, name: str) -> bool:
-    """Return whether lines are a column under its name: with the line ends of W3C's, or of cells that are no words."""
-    is_word = text[0] == '"' or " " not in re.sub(r" ?[(\[].*[)\]]", "", name)
-    lines = re.sub('"[^"]*"', '""', text).split("\n")
-    cells = filter(None, (line.strip("\r") for line in lines[1:]))
-    has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-    return is_word and (has_crlf or all(_EVIDENT.fullmatch(cell) or _TERM.fullmatch(cell) for cell in cells))
 
 
 def _declared(text: str, rows: Rows) -> Rows:
@@ -166,13 +165,12 @@ def looks_like_csv(text: str) -> bool:
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read CSV as RFC 4180 has it, with commas or semicolons, or with a comma and a space as cypher-shell prints it."""
+    """Read CSV as RFC 4180 has it, with commas or semicolons, or as cypher-shell prints it."""
     text = _prepared(text)
     sign = _sign_of(text)
-    rows = _declared(text, _separated(text, sign))
-    if sign == ", ":
-        rows = [["" if cell == "NULL" else cell for cell in row] for row in rows]
-    return _results_of_grid(rows, _CSV[sign])
+    return _results_of_grid(
+        _declared(text, _separated(text, sign)), "W3C CSV" if sign == "," else "CSV with semicolons"
+    )
 
 
 def looks_like_tsv(text: str) -> bool:
@@ -196,11 +194,9 @@ def read_tsv(text: str) -> SparqlResults:
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
     table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
-    bindings = [
-        {name: term_of_turtle(cell) for name, cell in zip(table.columns, row, strict=True) if cell}
-        for row in rows[1 : table.row_count + 1]
-    ]
-    return replace(results_from_bindings(list(table.columns), bindings), form="W3C TSV")
+    names, body = list(table.columns), rows[1 : table.row_count + 1]
+    bindings = [{name: term_of_turtle(cell) for name, cell in zip(names, row, strict=True) if cell} for row in body]
+    return replace(results_from_bindings(names, bindings), form="W3C TSV")
 
 
 # Terms of Turtle
@@ -389,7 +385,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     width = max(map(len, body), default=0)
     is_even = set(map(len, body)) == {width} and not "".join(lines[end : end + 1]).strip()
     is_counted = all(line.startswith(f"{at} ") for at, line in enumerate(body))
-    if not is_even or (len(head) != width or head[0] != " ") and (len(head) > width or not is_counted):
+    if not is_even or ((len(head) != width or head[0] != " ") and (len(head) > width or not is_counted)):
         return None  # a tool may have taken the spaces before the first name
     names, *rows = [re.split(r" {2,}| (?=-\d)", line.strip()) for line in (head, *body)]
     if head.endswith("\\"):
