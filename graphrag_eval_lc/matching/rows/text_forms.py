@@ -15,7 +15,7 @@ from itertools import chain, islice, pairwise
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, printable
 from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
 from graphrag_eval_lc.texts import counted
 
@@ -33,18 +33,15 @@ _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or 
 
 def _prepared(text: str) -> str:
     """Return a text from its first line that is not blank; a cut mark and half a character are refused."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UnreadableOutput("results with half a character (a lone surrogate)") from None
+    if printable(text) != text:
+        raise UnreadableOutput("results with half a character (a lone surrogate)")
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
     return _BLANK_LINES.sub("", text, count=1)
 
 
 def _lines_of(text: str) -> list[str]:
-    lines = _LINE_END.split(text)
-    return lines if lines[-1] else lines[:-1]
+    return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
 
 
 def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
@@ -168,9 +165,8 @@ def read_csv(text: str) -> SparqlResults:
     """Read CSV as RFC 4180 has it, with commas or semicolons, or as cypher-shell prints it."""
     text = _prepared(text)
     sign = _sign_of(text)
-    return _results_of_grid(
-        _declared(text, _separated(text, sign)), "W3C CSV" if sign == "," else "CSV with semicolons"
-    )
+    form = "W3C CSV" if sign == "," else "CSV with semicolons"
+    return _results_of_grid(_declared(text, _separated(text, sign)), form)
 
 
 def looks_like_tsv(text: str) -> bool:
@@ -199,15 +195,11 @@ def read_tsv(text: str) -> SparqlResults:
     return replace(results_from_bindings(names, bindings), form="W3C TSV")
 
 
-# Terms of Turtle
-
 _TERM: Final = re.compile(
-    r"""<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)"""
-    r"""|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
+    r"""(?s)<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
     r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
     r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
-    r"""|(?P<boolean>true|false)""",
-    re.DOTALL,
+    r"""|(?P<boolean>true|false)"""
 )
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
@@ -242,8 +234,7 @@ def _plain_cell(text: str) -> str:
 
 # Tables that tools draw: a rule is below their names, or an index left of their rows
 
-_Table = tuple[str, Rows, int]
-"""A form, the rows with the names first, and the number of the line after the table."""
+_Table = tuple[str, Rows, int]  # a form, the rows with the names first, and the number of the line after the table
 
 _EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL, cypher-shell; DuckDB, polars, SQLite
 _RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?|-+(?:\+-+)+")  # Markdown; psql
@@ -396,8 +387,6 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     return "table of pandas", [["", *names], *rows], end
 
 
-# W3C SPARQL Query Results XML
-
 _XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
 _LANGUAGE: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _ENDS_EARLY: Final = frozenset({3, 5, 20})  # expat: no element found, unclosed token, unclosed CDATA section
@@ -478,15 +467,7 @@ def looks_like_sentence(text: str) -> bool:
 
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the one value in a text that is results; ``read_text`` reads the text of a value alone."""
-    text = _prepared(text)
-
-    def read(piece: str) -> SparqlResults:
-        results = read_text(piece)
-        if not results.row_count and results.boolean is None and results.is_untyped:
-            raise UnreadableOutput("a sentence with an empty value in it")
-        return results
-
-    results = _one_of(_pieces(text), read)
+    results = _one_of(_pieces(_prepared(text)), read_text)
     return replace(results, form=f"{results.form} beside a sentence")
 
 
@@ -510,12 +491,10 @@ def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
     for piece in islice(pieces, _MOST_PIECES):
         try:
             found.append(read(piece))
-        except CutOutput:
-            raise
         except UnreadableOutput as refused:
+            if isinstance(refused, CutOutput):
+                raise
             problem = refused
-    if len(found) > 1:
-        raise UnreadableOutput(f"a text with {len(found)} things that may be the results")
-    if not found:
-        raise problem
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
