@@ -442,8 +442,10 @@ _FENCE: Final = re.compile(
     re.DOTALL,
 )
 _QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
-_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]""")
-_TOKEN: Final = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({])|[\])}]""", re.DOTALL)
+_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]""")
+_TOKEN: Final = re.compile(
+    r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
+)
 
 
 def looks_like_fence(text: str) -> bool:
@@ -461,18 +463,18 @@ def read_fence(text: str, read_text: ReadText) -> SparqlResults:
 
 
 def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, or an array of objects or texts may be somewhere in a text."""
+    """Return whether an object, or an array of objects or texts, or XML may be somewhere in a text."""
     return _PIECE.search(text) is not None
 
 
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the one value in a text that is results; ``read_text`` reads the text of a value alone."""
+    """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
     results = _one_of(_pieces(_prepared(text)), read_text)
     return replace(results, form=f"{results.form} beside a sentence")
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield what is in brackets, with what is in them; what is never closed goes to the end of the text."""
+    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
     at = 0
     while piece := _PIECE.search(text, at):
         depth, at = 0, len(text)
