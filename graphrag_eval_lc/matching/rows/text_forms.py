@@ -90,7 +90,8 @@ _NO_NAME: Final = re.compile(
     r"(?i)(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
     r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
-_EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|True|False|(?:\"\")+")
+_EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|\d{4}-\d\d-\d\d[\dT:.Z+\-]*|True|False|(?:\"\")+")
+_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|\w+(?:,\w+)+\r\n|\?\w+(?:\t\?\w+)*\r?\n')
 _SHELL_CELL: Final = r'(?:"(?:[^"\\\n]|\\.)*+"|[+-]?\d[\w.\-+:]*+|TRUE|FALSE|NULL)'
 _SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_SHELL_CELL})*+)++\s*")
 
@@ -130,6 +131,8 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
+    if _NO_ROWS.fullmatch(text):
+        return True
     names, *body = _separated(text.rstrip("\r\n"), sign, strict=False) or [[]]
     width, lengths = len(names), [len(row) for row in body]
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
@@ -172,10 +175,8 @@ def read_csv(text: str) -> SparqlResults:
 def looks_like_tsv(text: str) -> bool:
     """Return whether a text is TSV: names with question marks, or names and rows as wide."""
     text = _BLANK_LINES.sub("", text, count=1)
-    names, *rest = _LINE_END.split(text, maxsplit=1)
-    if re.fullmatch(r"\?\w+(?:\t\?\w+)*", names):
-        return bool(rest) and (bool(rest[0]) or "\t" in names)
-    return "\t" in text and _is_separated(text, "\t")
+    has_variables = re.match(r"\?\w+(?:\t\?\w+)*\r?\n", text) is not None
+    return has_variables or ("\t" in text and _is_separated(text, "\t"))
 
 
 def read_tsv(text: str) -> SparqlResults:
@@ -236,11 +237,11 @@ def _plain_cell(text: str) -> str:
 
 _Table = tuple[str, Rows, int]  # a form, the rows with the names first, and the number of the line after the table
 
-_EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL, cypher-shell; DuckDB, polars, SQLite
+_EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||-{3,}|={3,}|[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL; Jena; DuckDB, polars
 _RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?|-+(?:\+-+)+")  # Markdown; psql
 _DASHES: Final = re.compile(r"-+(?: +-+)*")  # tabulate, sqlcmd; psql with one column
 _TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?|")
-_INDEX: Final = re.compile(r"(?:\d+|\.{2,3})(?=  | -)")
+_INDEX: Final = re.compile(r"(?:\d+|\.{2,3}) ")
 _COUNT: Final = re.compile(
     r"shape: \((\d[\d_]{0,14}), \d+\)|\((\d{1,15}) rows?(?: affected)?\)|\[(\d{1,15}) rows x \d+ columns\]"
     r"|(?:Query returned )?(\d[\d,]{0,14}) (?:rows?|results?)(?: (?:in|returned)\b.{0,60}|  .{0,60})?"
@@ -281,15 +282,15 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
     """Yield the tables of a text, each found by its first edge, the rule under its names, or its first row."""
     at = 0
     while at < len(lines):
-        line, table = lines[at].strip(), None
-        above = lines[at - 1].strip() if at else ""
-        if line[:1] in {"+", "┌"} and _EDGE.fullmatch(line):
+        line, above, table = lines[at].strip(), lines[at - 1].strip() if at else "", None
+        is_jena = line[:1] == "-" and "".join(lines[at + 2 : at + 3]).lstrip()[:1] == "="
+        if (line[:1] in {"+", "┌"} or is_jena) and _EDGE.fullmatch(line):
             table = _edged(lines, at)
         elif "|" in above and _RULE.fullmatch(line):
             table = _ruled(lines, at)
         elif above and _DASHES.fullmatch(line):
             table = _in_columns(lines, at)
-        elif above and line[:1].isdigit():
+        elif above and _INDEX.match(line) and not _INDEX.match(above):
             table = _pandas(lines, at)
         if table is not None:
             yield table
@@ -319,7 +320,7 @@ def _split(lines: Sequence[str]) -> Rows:
 
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
     """Take a table with edges: its names are between the first two, its rows between the others."""
-    is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+)").match
+    is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+|-{3,}\s*$|={3,}\s*$)").match
     body, end = _rows_from(lines, top + 1, is_part)
     block = [line.strip() for line in (lines[top], *body)]
     edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
@@ -370,21 +371,29 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
 
 
 def _pandas(lines: Sequence[str], first: int) -> _Table | None:
-    """Take a DataFrame as pandas prints it: an index of numbers, and lines that end where the names end."""
-    head = lines[first - 1].rstrip()
+    """Take a DataFrame as pandas prints it: an index of numbers, and columns that end where words of all lines end."""
     body, end = _rows_from(lines, first, _INDEX.match)
-    width = max(map(len, body), default=0)
-    is_even = set(map(len, body)) == {width} and not "".join(lines[end : end + 1]).strip()
-    is_counted = all(line.startswith(f"{at} ") for at, line in enumerate(body))
-    if not is_even or ((len(head) != width or head[0] != " ") and (len(head) > width or not is_counted)):
-        return None  # a tool may have taken the spaces before the first name
-    names, *rows = [re.split(r" {2,}| (?=-\d)", line.strip()) for line in (head, *body)]
-    if head.endswith("\\"):
-        raise UnreadableOutput("a table of pandas whose columns are in several blocks")
+    head, width = lines[first - 1].rstrip(), max(map(len, body), default=0)
+    is_even = {len(line) for line in body} == {width} and len(head) <= width
+    is_stripped = len(head) < width and all(line.startswith(f"{at} ") for at, line in enumerate(body))
+    if (
+        not is_even
+        or "".join(lines[end : end + 1]).strip()
+        or (not is_stripped and (len(head) < width or head[0] != " "))
+    ):
+        return None
+    table, start = [head.rjust(width), *body], max(line.index(" ") for line in body)
+    words = [{word.end() for word in re.compile(r"\S+").finditer(line, start)} for line in table]
+    places = [start, *sorted(set.intersection(*words))]
+    names, *rows = [[line[at:to].strip() for at, to in pairwise(places)] for line in table]
+    is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
+    if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
+        raise UnreadableOutput("a table of pandas whose columns cannot be told apart")
     if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
         raise CutOutput("the table of pandas shortens texts")
     rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
-    return "table of pandas", [["", *names], *rows], end
+    indices = [line.split(" ", 1)[0] for line in body]
+    return "table of pandas", [["", *names], *([index, *row] for index, row in zip(indices, rows, strict=True))], end
 
 
 _XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
