@@ -17,7 +17,6 @@ from xml.etree import ElementTree
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, printable
 from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
-from graphrag_eval_lc.texts import counted
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
@@ -27,7 +26,6 @@ OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
-_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
 
 
@@ -82,8 +80,6 @@ def _column(texts: list[str]) -> TermColumn:
     return TermColumn([text.removeprefix("_:") for text in texts], shapes)
 
 
-# CSV and TSV: the forms by what is between their cells
-
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
 _NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
@@ -91,24 +87,20 @@ _NO_NAME: Final = re.compile(
     r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
 _EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|\d{4}-\d\d-\d\d[\dT:.Z+\-]*|True|False|(?:\"\")+")
-_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|\w+(?:,\w+)+\r\n|\?\w+(?:\t\?\w+)*\r?\n')
-_SHELL_CELL: Final = r'(?:"(?:[^"\\\n]|\\.)*+"|[+-]?\d[\w.\-+:]*+|TRUE|FALSE|NULL)'
-_SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_SHELL_CELL})*+)++\s*")
+_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|\w+(?:,\w+)+\r\n')
 
 
 def _sign_of(text: str) -> str:
     """Return what separates the cells of a CSV."""
-    line = re.sub('"[^"]*"', "", _LINE_END.split(text, maxsplit=1)[0])
+    line = re.sub('"[^"]*"', "", text.split("\n", 1)[0])
     return ";" if ";" in line and "," not in line else ","
 
 
 def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
     """Return the rows of cells between signs, quoted as RFC 4180 says; if not strict, of what is broken too."""
-    is_shell = _SHELL.fullmatch(text) is not None
-    of_shell: Any = {"doublequote": False, "escapechar": "\\", "skipinitialspace": True} if is_shell else {}
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=strict, **of_shell)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=strict)
     try:
-        return [["" if is_shell and cell == "NULL" else cell for cell in row] or [""] for row in reader]
+        return [row or [""] for row in reader]
     except csv.Error as problem:
         if not strict:
             return []
@@ -165,7 +157,7 @@ def looks_like_csv(text: str) -> bool:
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read CSV as RFC 4180 has it, with commas or semicolons, or as cypher-shell prints it."""
+    """Read CSV as RFC 4180 has it,, with commas or semicolons."""
     text = _prepared(text)
     sign = _sign_of(text)
     form = "W3C CSV" if sign == "," else "CSV with semicolons"
@@ -182,11 +174,12 @@ def looks_like_tsv(text: str) -> bool:
 def read_tsv(text: str) -> SparqlResults:
     """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
     text = _prepared(text)
-    rows = _declared(text, [line.split("\t") for line in _lines_of(text)])
-    if not all(name.startswith("?") for name in rows[0]):
+    rows = [line.split("\t") for line in _lines_of(text)]
+    if rows and not all(name.startswith("?") for name in rows[0]):
         with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
             rows = _separated(text, "\t")
-        return _results_of_grid([[_plain_cell(cell) for cell in row] for row in rows], "TSV")
+        return _results_of_grid([[_plain_cell(cell) for cell in row] for row in _declared(text, rows)], "TSV")
+    rows = _declared(text, rows)
     last = rows[-1][-1]
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
@@ -226,14 +219,12 @@ def _unescaped(text: str) -> str:
 
 
 def _plain_cell(text: str) -> str:
-    """Return the text of a cell without spaces around it, and without a term's quotes and type; NULL is empty."""
-    text = text.strip()
+    """Return the text of a cell without spaces, backticks, or the quotes and type of a term; NULL is empty."""
+    text = re.sub(r"\A`([^`]+)`\Z", r"\1", text.strip())
     if len(text) > 1 and text[0] in '"<':
         return str(term_of_turtle(text)["value"])
     return "" if text in ("NULL", "null") else text
 
-
-# Tables that tools draw: a rule is below their names, or an index left of their rows
 
 _Table = tuple[str, Rows, int]  # a form, the rows with the names first, and the number of the line after the table
 
@@ -274,7 +265,7 @@ def read_table(text: str) -> SparqlResults:
         count = _COUNT.fullmatch(note)
         said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
         if said != results.row_count or _MORE.fullmatch(note):
-            raise CutOutput(f"there are {counted(results.row_count, 'row')}, and the text says {note[:60]!r}")
+            raise CutOutput(f"there are {results.row_count:,} rows, and the text says {note[:60]!r}")
     return replace(results, form=f"a {form}")
 
 
@@ -330,7 +321,7 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
         return None
     if rest or not groups or block[-1][0] in "├╞":
         raise CutOutput("a table with edges breaks off")
-    if len(groups) > 1 and groups[-1] and _COUNT.fullmatch(groups[-1][0].strip("| │")):  # as DuckDB has it
+    if len(groups) > 1 and _COUNT.fullmatch("".join(groups[-1]).strip("| │")):  # as DuckDB has it
         groups.pop()
     if len(groups) > 1 and any(len(group) != 1 for group in groups):
         raise UnreadableOutput("a table with cells of several lines")
@@ -385,20 +376,17 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     table, start = [head.rjust(width), *body], max(line.index(" ") for line in body)
     words = [{word.end() for word in re.compile(r"\S+").finditer(line, start)} for line in table]
     places = [start, *sorted(set.intersection(*words))]
-    names, *rows = [[line[at:to].strip() for at, to in pairwise(places)] for line in table]
+    names, *rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in table]
     is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
     if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
         raise UnreadableOutput("a table of pandas whose columns cannot be told apart")
     if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
         raise CutOutput("the table of pandas shortens texts")
     rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
-    indices = [line.split(" ", 1)[0] for line in body]
-    return "table of pandas", [["", *names], *([index, *row] for index, row in zip(indices, rows, strict=True))], end
+    return "table of pandas", [names, *rows], end
 
 
 _XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
-_LANGUAGE: Final = "{http://www.w3.org/XML/1998/namespace}lang"
-_ENDS_EARLY: Final = frozenset({3, 5, 20})  # expat: no element found, unclosed token, unclosed CDATA section
 
 
 def looks_like_xml(text: str) -> bool:
@@ -414,8 +402,9 @@ def read_xml(text: str) -> SparqlResults:
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
-        if problem.code in _ENDS_EARLY:
-            raise CutOutput(f"the XML breaks off in row {len(re.findall(r'<(?:[^<>/]*:)?result[ >]', text))}") from None
+        if problem.code in (3, 5, 20):  # no element found, unclosed token or CDATA section
+            tail = text.rpartition(">")[2].strip().split("\n")[0]
+            raise CutOutput(f"the XML breaks off in row {text.count('<result>')}, at {tail[:60]!r}") from None
         raise UnreadableOutput(f"no XML ({problem})") from None
     if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
         raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
@@ -438,14 +427,11 @@ def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
         parts = {part.tag.rpartition("}")[2]: _xml_term(part[0]) for part in element if len(part)}
         return {"type": kind, "value": parts}
     text = "".join(element.itertext())
-    tags = {"datatype": element.get("datatype"), "xml:lang": element.get(_LANGUAGE)}
+    tags = {"datatype": element.get("datatype"), "xml:lang": element.get("{http://www.w3.org/XML/1998/namespace}lang")}
     value = text if kind == "literal" else text.strip()
     return {"type": kind, "value": value, **{key: tag for key, tag in tags.items() if tag}}
 
 
-# Results in a longer text: the one piece of it that can be read
-
-_MOST_PIECES: Final = 20
 _FENCE: Final = re.compile(
     r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
     re.DOTALL,
@@ -499,7 +485,7 @@ def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
     """Return the results of the one piece of a text that has some; a piece that is cut makes all cut."""
     found: list[SparqlResults] = []
     problem = UnreadableOutput("a text without results")
-    for piece in islice(pieces, _MOST_PIECES):
+    for piece in islice(pieces, 20):
         try:
             found.append(read(piece))
         except UnreadableOutput as refused:
