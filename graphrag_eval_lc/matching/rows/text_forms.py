@@ -321,7 +321,7 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
         return None
     if rest or not groups or block[-1][0] in "├╞":
         raise CutOutput("a table with edges breaks off")
-    if len(groups) > 1 and _COUNT.fullmatch("".join(groups[-1]).strip("| │")):  # as DuckDB has it
+    if len(groups) > 1 and _COUNT.match("".join(groups[-1]).strip("| │")):  # as DuckDB has it
         groups.pop()
     if len(groups) > 1 and any(len(group) != 1 for group in groups):
         raise UnreadableOutput("a table with cells of several lines")

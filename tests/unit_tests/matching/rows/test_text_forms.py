@@ -15,7 +15,7 @@ from graphrag_eval_lc.matching.rows import text_forms
 
 Rows = list[list[str]]
 NAMES = ["name", "count(*)", "voltage [kV]"]
-LETTERS = st.characters(codec="utf-8", categories=("L", "N", "P", "S"), exclude_characters="…·⋮\\`")
+LETTERS = st.characters(codec="utf-8", categories=("L", "N", "P", "S"), exclude_characters="…·|\\`")
 WORDS = (
     st.text(LETTERS, max_size=8)
     .filter(lambda text: text[:1] not in {"<", '"', "_", "#"})
@@ -79,7 +79,7 @@ FORMS = {
     "CSV with semicolons": (separated(";"), text_forms.looks_like_csv, text_forms.read_csv),
     "quoted TSV": (separated("\t"), text_forms.looks_like_tsv, text_forms.read_tsv),
     "W3C TSV": (tsv, text_forms.looks_like_tsv, text_forms.read_tsv),
-    "Markdown": (markdown, text_forms.looks_like_table, text_forms.read_markdown),
+    "Markdown": (markdown, text_forms.looks_like_table, text_forms.read_table),
     "MySQL": (drawn("+++", "+++", "+++", "|", "-"), text_forms.looks_like_table, text_forms.read_table),
     "box": (drawn("┌├└", "┬┼┴", "┐┤┘", "│", "─"), text_forms.looks_like_table, text_forms.read_table),
     "XML": (xml, text_forms.looks_like_xml, text_forms.read_xml),
