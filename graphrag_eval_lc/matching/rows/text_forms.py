@@ -227,7 +227,6 @@ def _plain_cell(text: str) -> str:
 
 
 _Table = tuple[str, Rows, int]  # a form, the rows with the names first, and the number of the line after the table
-
 _EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||-{3,}|={3,}|[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL; Jena; DuckDB, polars
 _RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?|-+(?:\+-+)+")  # Markdown; psql
 _DASHES: Final = re.compile(r"-+(?: +-+)*")  # tabulate, sqlcmd; psql with one column
@@ -289,7 +288,6 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
 
 
 def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> tuple[Sequence[str], int]:
-    """Return the lines that are rows, and the number of the line after them."""
     end = start
     while end < len(lines) and is_row(lines[end]):
         end += 1
@@ -351,11 +349,11 @@ def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
 def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
     """Take a table with dashes below each name, and cells below them; if there is one column, with a count of rows."""
     places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
-    body, end = _rows_from(lines, rule + 1, lambda line: line.strip() and not _COUNT.fullmatch(line.strip()))
+    is_end = re.compile(rf"\s*(?:{_COUNT.pattern}|{_DASHES.pattern})?\s*").fullmatch
+    body, end = _rows_from(lines, rule + 1, lambda line: is_end(line) is None)
     table = [lines[rule - 1], *body]
-    if not (body if places else _COUNT.fullmatch("".join(lines[end : end + 1]).strip())) or any(
-        line[at : at + 1].strip() for line in table for at in places
-    ):
+    is_known = bool(body) if places else _COUNT.fullmatch("".join(lines[end : end + 1]).strip()) is not None
+    if not is_known or any(line[at : at + 1].strip() for line in table for at in places):
         return None
     rows = [[_plain_cell(line[start:stop]) for start, stop in pairwise([0, *places, len(line)])] for line in table]
     return ("table in columns", rows, end) if all(rows[0][1:]) else None
@@ -365,13 +363,10 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     """Take a DataFrame as pandas prints it: an index of numbers, and columns that end where words of all lines end."""
     body, end = _rows_from(lines, first, _INDEX.match)
     head, width = lines[first - 1].rstrip(), max(map(len, body), default=0)
-    is_even = {len(line) for line in body} == {width} and len(head) <= width
+    is_under = len(head) == width and head[0] == " "
     is_stripped = len(head) < width and all(line.startswith(f"{at} ") for at, line in enumerate(body))
-    if (
-        not is_even
-        or "".join(lines[end : end + 1]).strip()
-        or (not is_stripped and (len(head) < width or head[0] != " "))
-    ):
+    is_apart = not "".join(lines[end : end + 1]).strip()
+    if {len(line) for line in body} != {width} or not is_apart or not (is_under or is_stripped):
         return None
     table, start = [head.rjust(width), *body], max(line.index(" ") for line in body)
     words = [{word.end() for word in re.compile(r"\S+").finditer(line, start)} for line in table]
@@ -413,12 +408,12 @@ def read_xml(text: str) -> SparqlResults:
         return SparqlResults({}, 0, answer in ("true", "1"), form="W3C XML")
     if results is None:
         raise UnreadableOutput("XML without results and without a boolean")
-    names = dict.fromkeys(variable.get("name", "") for variable in root.iterfind("{*}head/{*}variable"))
+    names = [variable.get("name", "") for variable in root.iterfind("{*}head/{*}variable")]
     bindings = [
         {cell.get("name", ""): _xml_term(cell[0]) for cell in result.iterfind("{*}binding") if len(cell)}
         for result in results.iterfind("{*}result")
     ]
-    return replace(results_from_bindings(list(names), bindings), form="W3C XML")
+    return replace(results_from_bindings(names, bindings), form="W3C XML")
 
 
 def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
