@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 from graphrag_eval_lc.errors import MissingExtraError
@@ -21,6 +22,8 @@ _EMPTY: Final = re.compile(
     r"\A\s*(?:\[\s*\]|\{\s*\})\s*\Z|^\s*@?(?:prefix|base)\b|<rdf:RDF\b", re.IGNORECASE | re.MULTILINE
 )
 _BASE: Final = "urn:base:"
+_BRACKET: Final = re.compile(r"<<|>>|[\[({\])}]")
+_DEEPEST: Final = 200  # the stack of pyoxigraph ends at some thousands, and the process with it
 # As pyoxigraph and rdflib call them. Turtle and N-Triples are TriG too.
 _SYNTAXES: Final = {
     "JSON-LD": ("JSON_LD", "json-ld"),
@@ -45,6 +48,9 @@ def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
     library, begins = _library(), text.lstrip("\ufeff \t\r\n")[:1]
     if begins in ("{", "[", "<") and _ELSEWHERE.search(text) is not None:
         raise ValueError("an RDF graph with a context or an entity that is defined elsewhere")
+    steps = (1 if bracket in ("<<", "[", "(", "{") else -1 for bracket in _BRACKET.findall(text))
+    if max(accumulate(steps), default=0) > _DEEPEST:
+        raise ValueError("an RDF graph that is nested too deeply")
     problem = ValueError("not an RDF graph")
     for syntax in _BY_BEGINNING.get(begins, ("TriG",)):
         if syntax == "RDF/XML" and _RDF not in text:

@@ -23,7 +23,7 @@ from graphrag_eval_lc.matching.outputs import (
     refuse_cut_in_words,
     value_at,
 )
-from graphrag_eval_lc.matching.rows import drawn_tables, text_forms
+from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
     SINGLE_FORMS,
@@ -286,8 +286,7 @@ _CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], b
     (_begins_as_bytes, lambda text, read_text: read_text(_text_of_bytes(text)), False),
     (looks_like_repr, _read_repr, False),
     (text_forms.looks_like_fence, _read_fence, True),
-    (drawn_tables.looks_like_drawn_table, _alone(drawn_tables.read_drawn_table), False),
-    (drawn_tables.looks_like_markdown, _alone(drawn_tables.read_markdown), False),
+    (text_forms.looks_like_table, _alone(text_forms.read_table), False),
     (text_forms.looks_like_tsv, _alone(text_forms.read_tsv), False),
     (text_forms.looks_like_csv, _alone(text_forms.read_csv), False),
     (_may_be_sentence, _read_sentence, False),
@@ -295,7 +294,7 @@ _CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], b
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
-    r"""^[ \t]*(?:(?:\#+|!+>+\#)[ ]*query[ ].*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
+    r"""^[ \t]*(?:\#+[ ]*query[ ].*|!+>+\#.*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
     |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
     |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
     |upstream[ ].*|curl:[ ].*|HTTP[/ ][\d. ]*\d{3}\b.*|\d{3}[ ](?:bad[ ])?gateway.*|gateway[ ]time.*
@@ -358,7 +357,7 @@ _OF_TEXTS: Final[Mapping[str, ReadText]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
     "tsv": text_forms.read_tsv,
-    "markdown": drawn_tables.read_markdown,
+    "markdown": text_forms.read_table,
     "python": lambda text: replace(_read_repr(text, lambda inner: _read(inner, 1)), form="Python's repr"),
 }
 

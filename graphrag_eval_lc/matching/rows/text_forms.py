@@ -1,23 +1,22 @@
-"""Reads results in texts that are not JSON: CSV, TSV, W3C XML, code fences and sentences.
+"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, W3C XML, code fences and sentences.
 
-Every table, also of ``drawn_tables``, becomes a grid of cells with the names first. ``results_of_cells`` turns it into
-columns: an empty cell is unbound, the others are literals without a type. ``looks_like_…`` is true only if a text that
-nothing declares can be taken for the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends
-before its end, else `UnreadableOutput`.
+Every table becomes a grid, the rows of its cells with the names first; a form says only where the rows are, what is
+between cells and how they are quoted. ``looks_like_…`` is true only if a text that nothing declares can be taken for
+the form, so that prose never is. ``read_…`` raises `CutOutput` if the text ends too early, else `UnreadableOutput`.
 """
 
 import csv
 import io
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, islice, pairwise
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, results_from_bindings
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, printable
+from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
@@ -27,127 +26,90 @@ OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
-_LINE_END: Final = re.compile(r"\r\n|\n|\r")
-LEFT_OUT: Final = frozenset({"·", "…", "...", "..", "⋮", ":"})
-_FAILURE: Final = re.compile(
-    r"\s*(?:#|!!!!>>#|<(?:!doctype|html)\b|[\w.$]*(?:error|exception|traceback|timeout|timed out)\b)", re.IGNORECASE
-)
-_NOTICE: Final = re.compile(
-    r"\s*(?:##|!!!!>>#)[^\n]{0,40}\b(?:cancel|abort|time-?out|timed out|interrupt|error)", re.IGNORECASE
-)
+_LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
 
 
-def prepared(text: str) -> str:
+def _prepared(text: str) -> str:
     """Return a text from its first line that is not blank; a cut mark and half a character are refused."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UnreadableOutput("results with half a character (a lone surrogate)") from None
+    if printable(text) != text:
+        raise UnreadableOutput("results with half a character (a lone surrogate)")
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
     return _BLANK_LINES.sub("", text, count=1)
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, without an empty one after the last line end."""
-    lines = _LINE_END.split(text)
-    return lines if lines[-1] else lines[:-1]
+def _lines_of(text: str) -> list[str]:
+    return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
 
 
-def results_of_cells(rows: Rows, form: str) -> SparqlResults:
-    """Return the results of rows of cells, of which the first has the names.
-
-    A first column without a name is an index, and left out if it only counts the rows. A name that occurs twice gets a
-    number.
-
-    Raises:
-        CutOutput: The last row has too few cells, an error follows the rows, or rows or columns are left out.
-        UnreadableOutput: The rows have different numbers of cells.
-    """
-    names, body, width = rows[0], rows[1:], len(rows[0])
-    if not width:
-        raise UnreadableOutput(f"no {form}: it has no names")
-    while width > 1 and body and body[-1] == [""]:  # blank lines at the end
+def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
+    """Return the results of rows of cells, of which the first has the names; an empty cell is unbound."""
+    names, *body = rows
+    width = len(names)
+    while width > 1 and body and body[-1] == [""]:  # a blank line at the end
         body.pop()
     for at, row in enumerate(body, start=1):
-        first = row[0].strip()[:60] if row else ""
         if len(row) != width:
-            if at > 1 and len(row) < width and (at == len(body) or _FAILURE.match(first)):
-                raise CutOutput(f"the {form} breaks off in row {at}, at {first!r}")
+            if 1 < at == len(body) and len(row) < width:
+                raise CutOutput(f"the {form} breaks off in row {at}, at {''.join(row[:1]).strip()[:60]!r}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
-        if LEFT_OUT.issuperset(row) or (at > 1 and _NOTICE.match(first)):
-            raise CutOutput(f"the {form} leaves rows out after row {at - 1}, at {first!r}")
-    if not LEFT_OUT.isdisjoint(names):
+        if _LEFT_OUT.issuperset(row):
+            raise CutOutput(f"the {form} leaves rows out after row {at - 1}")
+    if not _LEFT_OUT.isdisjoint(names):
         raise CutOutput(f"the {form} leaves columns out")
     columns = [[row[at] for row in body] for at in range(width)]
-    if width > 1 and body and not names[0] and "index" not in names:
+    if width > 1 and body and not names[0] and "index" not in names:  # an index, of which a mere count is left out
         is_counted = columns[0] == [str(at) for at in range(len(body))]
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
-    if not all(names):
+    if not names or not all(names):
         raise UnreadableOutput(f"no {form}: a column has no name")
     found: dict[str, TermColumn] = {}
     for name, cells in zip(names, columns, strict=True):
-        unique = next(each for each in (name, *(f"{name} {at}" for at in range(2, width + 1))) if each not in found)
-        found[unique] = _column(cells)
+        numbered = (f"{name} {at}" for at in range(2, width + 1))  # names may occur twice
+        found[next(each for each in (name, *numbered) if each not in found)] = _column(cells)
     return SparqlResults(found, len(body), form=form, is_untyped=True)
 
 
 def _column(texts: list[str]) -> TermColumn:
     """Return a column of literals, blank nodes (``_:b0``) and unbound cells; of booleans if all are Python's."""
-    is_boolean = any(texts) and {"True", "False", ""}.issuperset(texts)
-    literal: tuple[str, str | None, str | None] = ("literal", f"{_XSD}boolean" if is_boolean else None, None)
-    if all(texts) and not any(text.startswith("_:") for text in texts):
-        return TermColumn(texts, literal)
-    blank: tuple[str, str | None, str | None] = ("bnode", None, None)
-    shapes = [blank if re.match("_:.", text) else literal if text else ("", None, None) for text in texts]
-    return TermColumn([text[2:] if shape is blank else text for text, shape in zip(texts, shapes, strict=True)], shapes)
+    datatype = f"{_XSD}boolean" if any(texts) and {"True", "False", ""}.issuperset(texts) else None
+    if all(text and text[:2] != "_:" for text in texts):
+        return TermColumn(texts, ("literal", datatype, None))
+    kinds = ["bnode" if text[:2] == "_:" else "literal" if text else "" for text in texts]
+    shapes: list[Shape] = [(kind, datatype if kind == "literal" else None, None) for kind in kinds]
+    return TermColumn([text.removeprefix("_:") for text in texts], shapes)
 
-
-# CSV and TSV
 
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
-_BRACKETED: Final = re.compile(r" ?(?:\([^()]*\)|\[[^\[\]]*\])")
-_NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}()\[\]\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*|")
+_NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
-    r"(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
-    r"|(?:select|insert|import|return|match|with|prefix|from)\s",
-    re.IGNORECASE,
+    r"(?i)(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
+    r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
-_EVIDENT: Final = re.compile(
-    r'<?[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+>?|[+-]?\d[\d.]*(?:[eE][+-]?\d+)?|_:\w+|true|false|"(?:"|.*")'
-)
-_SHELL_CELL: Final = r'(?:"(?:[^"\\\n]|\\.)*+"|[+-]?\d[\w.\-+:]*+|TRUE|FALSE|NULL)'
-_SHELL: Final = re.compile(rf"[^\s,]+(?:, [^\s,]+)+(?:\r?\n{_SHELL_CELL}(?:, {_SHELL_CELL})*+)++\s*")
+_EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|\d{4}-\d\d-\d\d[\dT:.Z+\-]*|True|False|(?:\"\")+")
+_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|\w+(?:,\w+)+\r\n')
 
 
-def _delimited(text: str, sign: str) -> tuple[Rows, bool]:
-    """Return the rows of cells between signs, quoted as RFC 4180 says, and whether the text ends inside quotes."""
-    if '"' not in text:
-        return [line.split(sign) for line in lines_of(text)], False
-    of_shell: Any = {"doublequote": False, "escapechar": "\\", "skipinitialspace": True} if sign == ", " else {}
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign[0], strict=True, **of_shell)
-    rows: Rows = []
+def _sign_of(text: str) -> str:
+    """Return what separates the cells of a CSV."""
+    line = re.sub('"[^"]*"', "", text.split("\n", 1)[0])
+    return ";" if ";" in line and "," not in line else ","
+
+
+def _separated(text: str, sign: str, *, strict: bool = True) -> Rows:
+    """Return the rows of cells between signs, quoted as RFC 4180 says; if not strict, of what is broken too."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=strict)
     try:
-        rows.extend(row or [""] for row in reader)
+        return [row or [""] for row in reader]
     except csv.Error as problem:
-        if "unexpected end" not in str(problem):
-            raise UnreadableOutput(f"no CSV or TSV: line {reader.line_num:,} has a quote in it ({problem})") from None
-        return rows, True
-    return rows, False
-
-
-def _without_brackets(name: str) -> str:
-    for _ in range(name.count("(") + name.count("[") if len(name) < 200 else 0):
-        name = _BRACKETED.sub("", name)
-    return name
+        if not strict:
+            return []
+        is_cut = "unexpected end" in str(problem)
+        raise (CutOutput if is_cut else UnreadableOutput)(f"line {reader.line_num:,} of the text: {problem}") from None
 
 
 def _are_names(names: Sequence[str], rows: Rows) -> bool:
-    """Return whether a first line may have the names of columns, and neither it nor the rows read as a sentence.
-
-    A name that is not an identifier starts with a letter, has balanced brackets and does not end as a sentence; then
-    no cell may start with a space.
-    """
+    """Return whether a first line may have the names of columns, and neither it nor the rows read as a sentence."""
     if not all(names) or _NO_NAME.match(names[0]):
         return False
     if all(map(_IDENTIFIER.fullmatch, names)):
@@ -155,102 +117,83 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
         return not is_prose and not all(name[0].isdigit() for name in names)
     if any(cell[:1] == " " for row in rows for cell in row) or any(": " in name for name in names):
         return False
-    bare = [_without_brackets(name) for name in names]
-    return all(_NAME.fullmatch(name) or _IDENTIFIER.fullmatch(name) for name in bare)
+    are_balanced = all(name.count("(") == name.count(")") and name.count("[") == name.count("]") for name in names)
+    return are_balanced and all(_NAME.fullmatch(name) or _IDENTIFIER.fullmatch(name) for name in names)
 
 
-def _is_table(text: str, sign: str) -> bool:
+def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
-    text = _BLANK_LINES.sub("", text, count=1)
-    end = _LINE_END.search(text, 0, 5_000)
-    if end is None or sign[0] not in text[: end.start()] + "," or (sign == ", " and not _SHELL.fullmatch(text)):
-        return False
-    try:
-        names, *body = _delimited(text, sign)[0] or [[""]]
-    except UnreadableOutput:
-        return False
-    width = len(names)
-    while width > 1 and body and body[-1] == [""]:
-        body.pop()
+    if _NO_ROWS.fullmatch(text):
+        return True
+    names, *body = _separated(text.rstrip("\r\n"), sign, strict=False) or [[]]
+    width, lengths = len(names), [len(row) for row in body]
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
-    if not body or len(body[0]) != width or not _are_names(names[has_index:], body):
+    if not body or lengths[0] != width or not _are_names(names[has_index:], body):
         return False
-    if width == 1:  # a word, and line ends of CR LF, as W3C's, or cells that are no words
+    if width == 1:  # with W3C's line ends, or of cells that are no words
+        is_word = text[0] == '"' or " " not in re.sub(r" ?[(\[].*[)\]]", "", names[0])
         lines = re.sub('"[^"]*"', '""', text).split("\n")
+        cells = filter(None, (line.strip("\r") for line in lines[1:]))
         has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-        has_values = all(_EVIDENT.fullmatch(line.strip("\r")) for line in lines[1:] if line.strip("\r"))
-        is_word = text[0] == '"' or " " not in _without_brackets(names[0])
-        return is_word and sign == "," and (has_crlf or has_values or any(map(_NOTICE.match, lines[2:])))
-    odd = next((at for at, row in enumerate(body) if len(row) != width), None)
+        has_values = has_crlf or all(_EVIDENT.fullmatch(cell) or _TERM.fullmatch(cell) for cell in cells)
+        return sign == "," and is_word and has_values
     last = text.rstrip().rpartition("\n")[2]
-    is_torn = odd == len(body) - 1 and not (" " in last and last[-1] in ".!?")
-    return odd is None or (len(body[odd]) < width and (is_torn or _FAILURE.match(body[odd][0]) is not None))
+    is_torn = lengths[-1] < width and not (" " in last and last[-1] in ".!?")
+    return {width}.issuperset(lengths[:-1] if is_torn else lengths)
 
 
-def _declared(text: str, rows: Rows, name: str) -> Rows:
-    """Return the rows of a text, unless it is one line that may be a sentence."""
+def _declared(text: str, rows: Rows) -> Rows:
+    """Return the rows of a text that is declared to have some, unless it is one line that may be a sentence."""
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
-    if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or all(map(_IDENTIFIER.fullmatch, rows[0])))):
-        raise UnreadableOutput(f"no {name}: {'one line, which is no line of names' if rows else 'an empty text'}")
+    if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
+        raise UnreadableOutput("no table, but one line that is not a line of names")
     return rows
 
 
 def looks_like_csv(text: str) -> bool:
     """Return whether a text is CSV, with evidence enough that it is not a sentence."""
-    return any(_is_table(text, sign) for sign in (", ", ",", ";"))
+    text = _BLANK_LINES.sub("", text, count=1)
+    return _is_separated(text, _sign_of(text))
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read CSV as RFC 4180 has it, with commas or semicolons, or with a comma and a space as cypher-shell prints it."""
-    text = prepared(text)
-    line = re.sub('"[^"]*"', "", _LINE_END.split(text, maxsplit=1)[0])
-    sign = ", " if _SHELL.fullmatch(text) else ";" if ";" in line and "," not in line else ","
-    rows, is_open = _delimited(text, sign)
-    if is_open:
-        raise CutOutput("the CSV breaks off inside a cell in quotes")
-    rows = [["" if cell == "NULL" and sign == ", " else cell for cell in row] for row in rows]
-    form = {",": "W3C CSV", ";": "CSV with semicolons", ", ": "CSV of cypher-shell"}[sign]
-    return results_of_cells(_declared(text, rows, "CSV"), form)
+    """Read CSV as RFC 4180 has it,, with commas or semicolons."""
+    text = _prepared(text)
+    sign = _sign_of(text)
+    form = "W3C CSV" if sign == "," else "CSV with semicolons"
+    return _results_of_grid(_declared(text, _separated(text, sign)), form)
 
 
 def looks_like_tsv(text: str) -> bool:
     """Return whether a text is TSV: names with question marks, or names and rows as wide."""
-    start = _BLANK_LINES.sub("", text, count=1)
-    lines = lines_of(start) if start[:1] == "?" else []
-    if lines and all(re.fullmatch(r"\?\w+", name) for name in lines[0].split("\t")):
-        return len(lines) > 1 or ("\t" in lines[0] and start != lines[0])
-    return "\t" in start and _is_table(start, "\t")
+    text = _BLANK_LINES.sub("", text, count=1)
+    has_variables = re.match(r"\?\w+(?:\t\?\w+)*\r?\n", text) is not None
+    return has_variables or ("\t" in text and _is_separated(text, "\t"))
 
 
 def read_tsv(text: str) -> SparqlResults:
     """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
-    text = prepared(text)
-    rows = [line.split("\t") for line in lines_of(text)]
-    if not rows or not all(name.startswith("?") for name in rows[0]):
-        if any(cell.startswith('"') for row in rows for cell in row):
-            with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
-                quoted, is_open = _delimited(text, "\t")
-                rows = rows if is_open else quoted
-        return results_of_cells([[plain_cell(cell) for cell in row] for row in _declared(text, rows, "TSV")], "TSV")
-    names, *body = _declared(text, rows, "TSV")
-    last = body[-1][-1] if body else ""
-    if last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
-        raise CutOutput(f"the TSV breaks off in row {len(body)}")
-    table = results_of_cells([[name.removeprefix("?") for name in names], *body], "W3C TSV")
-    bindings = [
-        {name: term_of_turtle(cell) for name, cell in zip(table.columns, row, strict=True) if cell}
-        for row in body[: table.row_count]
-    ]
-    return replace(results_from_bindings(list(table.columns), bindings), form="W3C TSV")
+    text = _prepared(text)
+    rows = [line.split("\t") for line in _lines_of(text)]
+    if rows and not all(name.startswith("?") for name in rows[0]):
+        with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
+            rows = _separated(text, "\t")
+        return _results_of_grid([[_plain_cell(cell) for cell in row] for row in _declared(text, rows)], "TSV")
+    rows = _declared(text, rows)
+    last = rows[-1][-1]
+    if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
+        raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
+    table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
+    names, body = list(table.columns), rows[1 : table.row_count + 1]
+    bindings = [{name: term_of_turtle(cell) for name, cell in zip(names, row, strict=True) if cell} for row in body]
+    return replace(results_from_bindings(names, bindings), form="W3C TSV")
 
 
 _TERM: Final = re.compile(
-    r"""<(?P<iri>[^<>"\s]*+)>|_:(?P<bnode>\S+)"""
-    r"""|(?:"(?P<double>(?:[^"\\]|\\.)*+)"|'(?P<single>(?:[^'\\]|\\.)*+)')"""
+    r"""(?s)<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
     r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
-    r"""|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
-    r"""|(?P<boolean>true|false)""",
-    re.DOTALL,
+    r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
+    r"""|(?P<boolean>true|false)"""
 )
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
@@ -261,197 +204,289 @@ def term_of_turtle(text: str) -> dict[str, Any]:
     match = _TERM.fullmatch(text)
     if match is None:
         return {"type": "literal", "value": text}
-    if match["iri"] is not None:
-        return {"type": "uri", "value": _unescaped(match["iri"])}
-    if match["bnode"] is not None:
-        return {"type": "bnode", "value": match["bnode"]}
-    quoted = match["double"] if match["double"] is not None else match["single"]
-    if quoted is None:
-        return {"type": "literal", "value": text, "datatype": _XSD + str(match.lastgroup).replace("number", "double")}
+    kind = str(match.lastgroup)
+    if kind in ("uri", "bnode"):
+        return {"type": kind, "value": _unescaped(match[kind])}
+    if match["text"] is None:
+        return {"type": "literal", "value": text, "datatype": _XSD + kind}
     datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
     tags = {"xml:lang": match["lang"], "datatype": datatype}
-    return {"type": "literal", "value": _unescaped(quoted), **{key: tag for key, tag in tags.items() if tag}}
+    return {"type": "literal", "value": _unescaped(match["text"]), **{key: tag for key, tag in tags.items() if tag}}
 
 
 def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)
 
 
-def plain_cell(text: str) -> str:
-    """Return the text of a cell: without spaces around it, without the quotes and the type of a term; NULL is empty."""
-    text = text.strip()
+def _plain_cell(text: str) -> str:
+    """Return the text of a cell without spaces, backticks, or the quotes and type of a term; NULL is empty."""
+    text = re.sub(r"\A`([^`]+)`\Z", r"\1", text.strip())
     if len(text) > 1 and text[0] in '"<':
         return str(term_of_turtle(text)["value"])
     return "" if text in ("NULL", "null") else text
 
 
-# W3C SPARQL Query Results XML
+_Table = tuple[str, Rows, int]  # a form, the rows with the names first, and the number of the line after the table
+_EDGE: Final = re.compile(r"\+[-=+]+\+|\|[-+]+\||-{3,}|={3,}|[┌├╞└][─═┬┼╪┴]+[┐┤╡┘]")  # MySQL; Jena; DuckDB, polars
+_RULE: Final = re.compile(r"(?=.*\|)(?=.*-)\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?)?|-+(?:\+-+)+")  # Markdown; psql
+_DASHES: Final = re.compile(r"-+(?: +-+)*")  # tabulate, sqlcmd; psql with one column
+_TYPE: Final = re.compile(r"-{3}|[a-z][a-z0-9_ ]{0,40}(?:[(\[].{0,200}[)\]])?|")
+_INDEX: Final = re.compile(r"(?:\d+|\.{2,3}) ")
+_COUNT: Final = re.compile(
+    r"shape: \((\d[\d_]{0,14}), \d+\)|\((\d{1,15}) rows?(?: affected)?\)|\[(\d{1,15}) rows x \d+ columns\]"
+    r"|(?:Query returned )?(\d[\d,]{0,14}) (?:rows?|results?)(?: (?:in|returned)\b.{0,60}|  .{0,60})?"
+    r"|.{0,40}\b\d+ of (\d[\d,]{0,14}) (?:rows|results|records)\b.{0,40}"
+)
+_MORE: Final = re.compile(r"only showing top \d+ rows?|.{0,40}\([\d,>? rows]+ shown\).*|(?:\.\.\.|…).*\bmore\b.*")
+_EMPTY: Final = re.compile(r"\s*(?:Empty set \(\d.*|Empty DataFrame\s+Columns: \[(.*)\]\s+Index: \[\])\s*")
 
-_XML: Final = re.compile(r"\s{0,100}(?:<\?xml\s|<!|<(?:\w{1,30}:)?sparql[\s>])")
-_ROOT: Final = re.compile(r"<(?:\w{1,30}:)?sparql[\s>]")
-_RESULT: Final = re.compile(r"<(?:\w{1,30}:)?result[\s>]")
-_XML_TAGS: Final = {"datatype": "datatype", "{http://www.w3.org/XML/1998/namespace}lang": "xml:lang"}
+
+def looks_like_table(text: str) -> bool:
+    """Return whether a text has a table as a tool draws it, or as Markdown does."""
+    try:
+        return _EMPTY.fullmatch(text) is not None or next(_tables(_lines_of(text)), None) is not None
+    except UnreadableOutput:
+        return True
+
+
+def read_table(text: str) -> SparqlResults:
+    """Read the one table that is drawn in a text."""
+    text = _prepared(text)
+    if (empty := _EMPTY.fullmatch(text)) is not None:
+        names = [name for name in (empty[1] or "").split(", ") if name]
+        return SparqlResults({name: TermColumn([], []) for name in names}, 0, form="an empty table", is_untyped=True)
+    tables = list(_tables(_lines_of(text)))
+    if len(tables) != 1:
+        raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
+    form, rows, _ = tables[0]
+    results = _results_of_grid(rows, form)
+    for note in (line.strip(" \t|│") for line in _lines_of(text)):
+        count = _COUNT.fullmatch(note)
+        said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
+        if said != results.row_count or _MORE.fullmatch(note):
+            raise CutOutput(f"there are {results.row_count:,} rows, and the text says {note[:60]!r}")
+    return replace(results, form=f"a {form}")
+
+
+def _tables(lines: Sequence[str]) -> Iterator[_Table]:
+    """Yield the tables of a text, each found by its first edge, the rule under its names, or its first row."""
+    at = 0
+    while at < len(lines):
+        line, above, table = lines[at].strip(), lines[at - 1].strip() if at else "", None
+        is_jena = line[:1] == "-" and "".join(lines[at + 2 : at + 3]).lstrip()[:1] == "="
+        if (line[:1] in {"+", "┌"} or is_jena) and _EDGE.fullmatch(line):
+            table = _edged(lines, at)
+        elif "|" in above and _RULE.fullmatch(line):
+            table = _ruled(lines, at)
+        elif above and _DASHES.fullmatch(line):
+            table = _in_columns(lines, at)
+        elif above and _INDEX.match(line) and not _INDEX.match(above):
+            table = _pandas(lines, at)
+        if table is not None:
+            yield table
+        at = max(at + 1, table[2] if table else 0)
+
+
+def _rows_from(lines: Sequence[str], start: int, is_row: Callable[[str], object]) -> tuple[Sequence[str], int]:
+    end = start
+    while end < len(lines) and is_row(lines[end]):
+        end += 1
+    return lines[start:end], end
+
+
+def _split(lines: Sequence[str]) -> Rows:
+    """Return the cells of lines between bars; if the first line has outer bars, so do the others."""
+    bar = re.compile(r"[│┆]" if lines[0][0] == "│" else r"(?<!\\)\|")
+    is_open, is_closed = (bar.fullmatch(lines[0][at]) is not None for at in (0, -1))
+    rows = []
+    for line in lines:
+        cells = bar.split(line.strip())
+        cells = cells[1:] if is_open and not cells[0] else cells
+        cells = cells[:-1] if is_closed and cells and not cells[-1] else cells
+        rows.append([_plain_cell(cell.replace("\\|", "|")) for cell in cells])
+    return rows
+
+
+def _edged(lines: Sequence[str], top: int) -> _Table | None:
+    """Take a table with edges: its names are between the first two, its rows between the others."""
+    is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+|-{3,}\s*$|={3,}\s*$)").match
+    body, end = _rows_from(lines, top + 1, is_part)
+    block = [line.strip() for line in (lines[top], *body)]
+    edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
+    head, *groups = [block[start + 1 : stop] for start, stop in pairwise([*edges, len(block)])]
+    rest = groups.pop() if groups else []  # after the last edge
+    if not head or (not groups and block[-1][0] == "└"):
+        return None
+    if rest or not groups or block[-1][0] in "├╞":
+        raise CutOutput("a table with edges breaks off")
+    if len(groups) > 1 and _COUNT.match("".join(groups[-1]).strip("| │")):  # as DuckDB has it
+        groups.pop()
+    if len(groups) > 1 and any(len(group) != 1 for group in groups):
+        raise UnreadableOutput("a table with cells of several lines")
+    names, *rows = _split([*head, *chain(*groups)])
+    types, rows = rows[: len(head) - 1], rows[len(head) - 1 :]  # as DuckDB and polars have them, which shorten texts
+    if not all(_TYPE.fullmatch(cell) for row in types for cell in row):
+        raise UnreadableOutput("a table with names of several lines")
+    if types and any(cell.endswith("…") for row in rows for cell in row):
+        raise CutOutput("the table leaves out parts of its cells or rows")
+    return "table with edges", [names, *rows], end
+
+
+def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
+    """Take the names above a rule and the rows with bars below it: of Markdown, or of psql, which counts them."""
+    body, end = _rows_from(lines, rule + 1, re.compile(r"[^|]*\|").match)
+    names, *rows = _split([lines[rule - 1].strip(), *body])
+    dashes = len(re.findall("-+", lines[rule]))
+    if "+" in lines[rule]:
+        is_psql = dashes == len(names) and _COUNT.fullmatch("".join(lines[end : end + 1]).strip())
+        return ("table of psql", [names, *rows], end) if is_psql else None
+    is_torn = lines[rule - 1].strip()[-1] == "|" != lines[end - 1].rstrip()[-1]
+    if end == len(lines) and (is_torn or (len(rows[-1]) if rows else dashes) < len(names)):
+        raise CutOutput("a Markdown table breaks off")
+    return ("Markdown table", [names, *rows], end) if dashes == len(names) else None
+
+
+def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
+    """Take a table with dashes below each name, and cells below them; if there is one column, with a count of rows."""
+    places = [found.end() for found in re.finditer("-+", lines[rule].rstrip())][:-1]
+    is_end = re.compile(rf"\s*(?:{_COUNT.pattern}|{_DASHES.pattern})?\s*").fullmatch
+    body, end = _rows_from(lines, rule + 1, lambda line: is_end(line) is None)
+    table = [lines[rule - 1], *body]
+    is_known = bool(body) if places else _COUNT.fullmatch("".join(lines[end : end + 1]).strip()) is not None
+    if not is_known or any(line[at : at + 1].strip() for line in table for at in places):
+        return None
+    rows = [[_plain_cell(line[start:stop]) for start, stop in pairwise([0, *places, len(line)])] for line in table]
+    return ("table in columns", rows, end) if all(rows[0][1:]) else None
+
+
+def _pandas(lines: Sequence[str], first: int) -> _Table | None:
+    """Take a DataFrame as pandas prints it: an index of numbers, and columns that end where words of all lines end."""
+    body, end = _rows_from(lines, first, _INDEX.match)
+    head, width = lines[first - 1].rstrip(), max(map(len, body), default=0)
+    is_under = len(head) == width and head[0] == " "
+    is_stripped = len(head) < width and all(line.startswith(f"{at} ") for at, line in enumerate(body))
+    is_apart = not "".join(lines[end : end + 1]).strip()
+    if {len(line) for line in body} != {width} or not is_apart or not (is_under or is_stripped):
+        return None
+    table, start = [head.rjust(width), *body], max(line.index(" ") for line in body)
+    words = [{word.end() for word in re.compile(r"\S+").finditer(line, start)} for line in table]
+    places = [start, *sorted(set.intersection(*words))]
+    names, *rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in table]
+    is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
+    if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
+        raise UnreadableOutput("a table of pandas whose columns cannot be told apart")
+    if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
+        raise CutOutput("the table of pandas shortens texts")
+    rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
+    return "table of pandas", [names, *rows], end
+
+
+_XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
 
 
 def looks_like_xml(text: str) -> bool:
-    """Return whether a text begins as SPARQL results in XML."""
-    text = text.removeprefix("\ufeff")
-    return _XML.match(text) is not None and _ROOT.search(text, 0, 5_000) is not None
+    """Return whether a text begins as XML."""
+    return _XML.match(text) is not None
 
 
 def read_xml(text: str) -> SparqlResults:
     """Read the results of a SELECT or ASK query in XML, without a DTD and entities of its own."""
-    text = prepared(text).strip()
+    text = _prepared(text).strip()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UnreadableOutput("XML with a DTD, which is not read")
-    parser = ElementTree.XMLParser()
     try:
-        parser.feed(text)
+        root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
+        if problem.code in (3, 5, 20):  # no element found, unclosed token or CDATA section
+            tail = text.rpartition(">")[2].strip().split("\n")[0]
+            raise CutOutput(f"the XML breaks off in row {text.count('<result>')}, at {tail[:60]!r}") from None
         raise UnreadableOutput(f"no XML ({problem})") from None
-    try:
-        root = parser.close()
-    except ElementTree.ParseError:
-        raise CutOutput(f"the XML breaks off in row {len(_RESULT.findall(text))}") from None
-    namespace, _, name = root.tag.rpartition("}")
-    if name != "sparql" or namespace not in ("", "{http://www.w3.org/2005/sparql-results#"):
-        raise UnreadableOutput(f"XML whose element {name[:40]} is none of SPARQL results")
-    boolean, results = root.find("{*}boolean"), root.find("{*}results")
-    if boolean is not None and (boolean.text or "").strip() in ("true", "false", "1", "0"):
-        return SparqlResults({}, 0, (boolean.text or "").strip() in ("true", "1"), form="W3C XML")
+    if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
+        raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
+    answer, results = (root.findtext("{*}boolean") or "").strip(), root.find("{*}results")
+    if answer in ("true", "false", "1", "0"):
+        return SparqlResults({}, 0, answer in ("true", "1"), form="W3C XML")
     if results is None:
         raise UnreadableOutput("XML without results and without a boolean")
-    names = dict.fromkeys(variable.get("name", "") for variable in root.iterfind("{*}head/{*}variable"))
-    try:
-        bindings = [
-            {cell.get("name", ""): _xml_term(cell[0]) for cell in result.iterfind("{*}binding") if len(cell)}
-            for result in results.iterfind("{*}result")
-        ]
-        return replace(results_from_bindings(list(names), bindings), form="W3C XML")
-    except RecursionError:
-        raise UnreadableOutput("XML that is nested too deeply") from None
+    names = [variable.get("name", "") for variable in root.iterfind("{*}head/{*}variable")]
+    bindings = [
+        {cell.get("name", ""): _xml_term(cell[0]) for cell in result.iterfind("{*}binding") if len(cell)}
+        for result in results.iterfind("{*}result")
+    ]
+    return replace(results_from_bindings(names, bindings), form="W3C XML")
 
 
 def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
     kind = element.tag.rpartition("}")[2]
     if kind == "triple":
-        return {
-            "type": kind,
-            "value": {part.tag.rpartition("}")[2]: _xml_term(part[0]) for part in element if len(part)},
-        }
+        parts = {part.tag.rpartition("}")[2]: _xml_term(part[0]) for part in element if len(part)}
+        return {"type": kind, "value": parts}
     text = "".join(element.itertext())
-    tags = {key: element.get(name) for name, key in _XML_TAGS.items() if element.get(name) is not None}
-    return {"type": kind, "value": text if kind == "literal" else text.strip(), **tags}
+    tags = {"datatype": element.get("datatype"), "xml:lang": element.get("{http://www.w3.org/XML/1998/namespace}lang")}
+    value = text if kind == "literal" else text.strip()
+    return {"type": kind, "value": value, **{key: tag for key, tag in tags.items() if tag}}
 
 
-# Results in a longer text
-
-_MOST_PIECES: Final = 20
-_FENCE: Final = re.compile(r"(?:^|\n)[ \t]{0,10}(```+|~~~+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}\n")
+_FENCE: Final = re.compile(
+    r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
+    re.DOTALL,
+)
 _QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
-_BY_LANGUAGE: Final[dict[str, ReadText]] = {"csv": read_csv, "tsv": read_tsv, "xml": read_xml}
-_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\?xml[\s>]|(?:\w{1,30}:)?sparql[\s>])""")
-_XML_END: Final = re.compile(r"</(?:\w{1,30}:)?sparql\s{0,20}>")
-_TOKEN: Final = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({])|[\])}]""", re.DOTALL)
+_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]""")
+_TOKEN: Final = re.compile(
+    r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
+)
 
 
 def looks_like_fence(text: str) -> bool:
     """Return whether a code fence begins in a text."""
-    return ("```" in text or "~~~" in text) and _FENCE.search(text) is not None
+    return _FENCE.search(text) is not None
 
 
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
-    found: list[SparqlResults] = []
-    problems: list[UnreadableOutput] = []
-    at = 0
-    while len(problems) + len(found) < _MOST_PIECES and (opening := _FENCE.search(text, at)):
-        end = text.find(f"\n{opening[1]}", opening.end() - 1)
-        at = len(text) if end < 0 else end + 1 + len(opening[1])
-        if opening[2].lower() in _QUERIES:
-            continue
-        read = _BY_LANGUAGE.get(opening[2].lower(), read_text)
-        try:
-            results = read(text[opening.end() : len(text) if end < 0 else end + 1])
-            if end < 0 and any(form in results.form for form in OPEN_FORMS):
-                raise CutOutput("the code fence has no end")
-            found.append(results)
-        except UnreadableOutput as problem:
-            problems.append(problem)
-    if not found:
-        problems.sort(key=lambda problem: not isinstance(problem, CutOutput))
-        raise problems[0] if problems else UnreadableOutput("a text whose code fences hold no results")
-    if len(found) > 1:
-        raise UnreadableOutput(f"a text with results in {len(found)} code fences, of which one may be meant")
-    return replace(found[0], form=f"{found[0].form} in a code fence")
+    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
+    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text)
+    if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
+        raise CutOutput("the code fence has no end")
+    return replace(results, form=f"{results.form} in a code fence")
 
 
 def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, an array of objects or texts, or XML may stand somewhere in a text."""
+    """Return whether an object, or an array of objects or texts, or XML may be somewhere in a text."""
     return _PIECE.search(text) is not None
 
 
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
+    results = _one_of(_pieces(_prepared(text)), read_text)
+    return replace(results, form=f"{results.form} beside a sentence")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
+    at = 0
+    while piece := _PIECE.search(text, at):
+        depth, at = 0, len(text)
+        for token in _TOKEN.finditer(text, piece.start()):
+            depth += 0 if token[1] else 1 if token[2] else -1
+            if not depth:
+                at = token.end()
+                break
+        yield text[piece.start() : at]
+
+
+def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
+    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut."""
     found: list[SparqlResults] = []
     problem = UnreadableOutput("a text without results")
-    at = end = 0
-    for _ in range(_MOST_PIECES):
-        piece = _PIECE.search(text, at)
-        if piece is None:
-            break
-        at = _end_of_piece(text, piece.start())
-        read = read_xml if piece[0][0] == "<" else read_text
+    for piece in islice(pieces, 20):
         try:
-            results = read(text[piece.start() : at])
-        except CutOutput:
-            raise
+            found.append(read(piece))
         except UnreadableOutput as refused:
+            if isinstance(refused, CutOutput):
+                raise
             problem = refused
-            continue
-        if results.row_count or results.boolean is not None or not results.is_untyped:
-            found.append(results)
-            end = at
-    if not found:
-        raise problem
-    if len(found) > 1:
-        raise UnreadableOutput(f"a text with {len(found)} things that may be the results")
-    if (mark := cut_mark(text[end:])) is not None:
-        raise CutOutput(f"after the results stands {mark!r}")
-    return replace(found[0], form=f"{found[0].form} beside a sentence")
-
-
-def _end_of_piece(text: str, start: int) -> int:
-    """Return where the brackets or the XML that begin at a place end; the end of the text if they never do."""
-    if text[start] == "<":
-        closing = _XML_END.search(text, start)
-        return closing.end() if closing else len(text)
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        depth += 0 if token[1] else 1 if token[2] else -1
-        if not depth:
-            return token.end()
-    return len(text)
-
-
-_NEBULA: Final = re.compile(r"\s*ResultSet\(keys: \[(.*?)\], values: (.*)\)\s*", re.DOTALL)
-
-
-def looks_like_library_print(text: str) -> bool:
-    """Return whether a text is Nebula's ResultSet as Python prints it."""
-    return _NEBULA.fullmatch(text) is not None
-
-
-def read_library_print(text: str) -> SparqlResults:
-    """Read Nebula's ResultSet, whose cells are plain values."""
-    keys, values = found.groups() if (found := _NEBULA.fullmatch(text)) else ("", "[]")
-    names = re.findall(r"'((?:[^'\\]|\\.)*)'", keys)
-    try:
-        rows = [[json.dumps(cell, ensure_ascii=False) for cell in row] for row in json.loads(f"[{values}]")]
-        bindings = [
-            {name: term_of_turtle(cell) for name, cell in zip(names, row, strict=True) if cell != "null"}
-            for row in rows
-        ]
-    except (ValueError, TypeError, RecursionError):
-        raise UnreadableOutput(f"a ResultSet of Nebula whose rows are not {len(names)} plain values each") from None
-    return replace(results_from_bindings(names, bindings), form="a ResultSet of Nebula")
+    if len(found) == 1:
+        return found[0]
+    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem

@@ -152,7 +152,7 @@ def test_no_beginning_of_an_output_is_read_as_fewer_rows(form: str) -> None:
         # Nothing tells that a table of lines lacks its last lines or a part of its last cell.
         is_in_lines = any(name in form for name in ("CSV", "TSV", "Markdown", "lines"))
         assert is_in_lines or results.row_count == 3
-    assert "cut" in outcomes
+    assert "cut" in outcomes or form == "psql"  # whose tables are known by the count below them
 
 
 # Characters that XML 1.0 has, without those that it makes others of (a carriage return).
