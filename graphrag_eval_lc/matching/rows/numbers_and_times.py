@@ -54,28 +54,12 @@ MAX_NUMBER_LENGTH: Final = 4_000
 
 _EXACT_DIGITS: Final = 15
 _DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_FORMS: Final = {
-    NumberKind.INTEGER: re.compile(r"[+-]?[0-9]+"),
-    NumberKind.DECIMAL: re.compile(_DECIMAL),
-    NumberKind.DOUBLE: re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?"),
-    NumberKind.FLOAT: re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?"),
-}
-_UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_DOUBLE: Final = re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?")
+_FORMS: Final = (re.compile(r"[+-]?[0-9]+"), re.compile(_DECIMAL), _DOUBLE, _DOUBLE)  # by NumberKind
+_UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?([eE][+-]?[0-9]+)?")
 """As JSON writes numbers: a code such as 007 or 1_000 is a text."""
 _SPECIAL: Final[Mapping[str, Number]] = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": "NaN"}
 _WHITE_SPACE: Final = " \t\n\r"
-
-
-def number_kind(text: str, datatype: str | None) -> NumberKind:
-    """Return a number's kind; without a datatype it is an integer if it is written whole, else a double.
-
-    Example:
-        >>> number_kind("5", XSD + "float").name, number_kind("5", None).name, number_kind("5.0", None).name
-        ('FLOAT', 'INTEGER', 'DOUBLE')
-    """
-    if datatype is not None:
-        return NUMBER_KINDS[datatype]
-    return NumberKind.INTEGER if text.lstrip("-").isdigit() else NumberKind.DOUBLE
 
 
 def number_from(text: str, datatype: str | None) -> Number | None:
@@ -96,13 +80,10 @@ def number_from(text: str, datatype: str | None) -> Number | None:
         return None
     if datatype is None:
         found = _UNTYPED_NUMBER.fullmatch(text)
-        if found is None:
-            return None
-        if found[1] is found[2] is None:
-            return _exact(text)
+        if found is None or found[1] is None:
+            return None if found is None else _exact(text)
         number = float(text)
-        is_out_of_range = math.isinf(number) or (number == 0 and text.lower().partition("e")[0].strip("-0.") != "")
-        return None if is_out_of_range else number
+        return None if math.isinf(number) else number
     text, kind = text.strip(_WHITE_SPACE), NUMBER_KINDS[datatype]
     if _FORMS[kind].fullmatch(text) is None:
         return _SPECIAL.get(text) if kind >= NumberKind.DOUBLE else None
@@ -111,38 +92,37 @@ def number_from(text: str, datatype: str | None) -> Number | None:
 
 def _exact(text: str) -> Number:
     """Return an integer or decimal; a float if it has so few digits that different numbers have different floats."""
-    if len(text) <= _EXACT_DIGITS:
-        return float(text)
-    if "." not in text:
-        number = int(text)
-        return float(number) if abs(number) < 10**_EXACT_DIGITS else number
     digits = text.lstrip("+-").replace(".", "").strip("0")
-    return float(text) if len(digits) <= _EXACT_DIGITS and abs(float(text)) < 1e300 else Decimal(text)
+    if len(digits) <= _EXACT_DIGITS and len(text) < _LONGEST_FLOAT:
+        return float(text)
+    return Decimal(text) if "." in text else int(text)
 
 
-_PLAIN: Final = b"-.0123456789\n"
-_PLAIN_UNTYPED: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
+_LONGEST_FLOAT: Final = 300
+_PLAIN: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
+_PLAIN_INTEGERS: Final = re.compile(r"(?:-?[0-9]+\n)*")
 
 
-def numbers_from(texts: Sequence[str], datatype: str | None) -> list[Number | None]:
-    """Read many numbers, quickly if all are short and written as usual.
+def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKind, dict[str, Number]]:
+    """Return the numbers among texts by their kind; without a datatype an integer is written whole, all else a double.
 
     Example:
-        >>> numbers_from(["5", "a"], XSD + "integer")
-        [5.0, None]
+        >>> numbers_by_kind(["5", "a"], XSD + "integer"), list(numbers_by_kind(["5.0", "5e1"], None))
+        ({<NumberKind.INTEGER: 0>: {'5': 5.0}}, [<NumberKind.DOUBLE: 2>])
     """
-    joined = "\n".join([*texts, ""])
-    if datatype is None:
-        is_plain = _PLAIN_UNTYPED.fullmatch(joined) is not None
+    kind = None if datatype is None else NUMBER_KINDS[datatype]
+    form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
+    numbers: dict[str, Number]
+    if max(map(len, texts), default=0) <= _EXACT_DIGITS and form.fullmatch("\n".join([*texts, ""])):  # nearly always
+        numbers = dict(zip(texts, map(float, texts), strict=True))
     else:
-        is_plain = joined.isascii() and not joined.encode().translate(None, _PLAIN)
-        is_plain &= "." not in joined or NUMBER_KINDS[datatype] != NumberKind.INTEGER
-    if is_plain and max(map(len, texts), default=0) <= _EXACT_DIGITS:
-        try:
-            return list(map(float, texts))
-        except ValueError:  # such as 5- or an empty text
-            pass
-    return [number_from(text, datatype) for text in texts]
+        read = ((text, number_from(text, datatype)) for text in texts)
+        numbers = {text: number for text, number in read if number is not None}
+    if kind is not None:
+        return {kind: numbers}
+    whole = {text: number for text, number in numbers.items() if text.lstrip("-").isdigit()}
+    others = {text: number for text, number in numbers.items() if text not in whole}
+    return {kind: some for kind, some in ((NumberKind.INTEGER, whole), (NumberKind.DOUBLE, others)) if some}
 
 
 def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool:
@@ -312,7 +292,7 @@ _COORDINATE: Final = re.compile(
 _WORDS_AND_BRACKETS: Final = re.compile(r"[A-Z][A-Z(),#]*")
 
 
-def geometry_from(text: str) -> tuple[str, tuple[float, ...]] | None:
+def geometry_from(text: str) -> Value | None:
     """Read a geo:wktLiteral; None if ``text`` has more in it than words, brackets, commas and numbers.
 
     Returns:
@@ -336,10 +316,10 @@ def geometry_from(text: str) -> tuple[str, tuple[float, ...]] | None:
     return (crs + skeleton, tuple(map(float, parts[1::2]))) if _WORDS_AND_BRACKETS.fullmatch(skeleton) else None
 
 
-TIME_READERS: Final[Mapping[str | None, Callable[[str], Value | None]]] = {
-    None: untyped_time_from,
-    **{XSD + name: partial(time_from, name=name) for name in ("dateTime", "dateTimeStamp", "date", "time")},
+VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {
+    None: ("times", untyped_time_from),
+    **{XSD + name: ("times", partial(time_from, name=name)) for name in ("dateTime", "dateTimeStamp", "date", "time")},
+    **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},
+    WKT_LITERAL: ("wkt", geometry_from),
 }
-"""What reads the times of a datatype, or of texts without one."""
-
-DURATION_DATATYPES: Final = frozenset(XSD + name for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
+"""For each datatype (None: texts without one) the switch of ``ValuesConfig`` and what reads its values."""

@@ -1,7 +1,6 @@
 """Results of queries as columns of terms, and reading SPARQL 1.1 JSON into them."""
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
