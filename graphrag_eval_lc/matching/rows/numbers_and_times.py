@@ -6,7 +6,7 @@ A value is hashable, and equal values are the same; only numbers have a toleranc
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
@@ -18,14 +18,11 @@ XSD_BOOLEAN: Final = f"{XSD}boolean"
 XSD_STRING: Final = f"{XSD}string"
 WKT_LITERAL: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
 
-ABSOLUTE_TOLERANCE: Final = 1e-8
-"""Numbers of any datatype are equal if they differ by at most this much."""
-
 Number: TypeAlias = float | int | Decimal | str
-"""A float if its up to 15 digits are exact in it, or its datatype is a double or float; else an int or a decimal.
+"""A float if that is exact, or its datatype is; else an int or a decimal. NaN is the text, as it must equal itself."""
 
-The text NaN is a number as well, as it must equal itself.
-"""
+Value: TypeAlias = tuple[Any, ...]
+"""The value of a boolean, time, duration or geometry, after the name of its kind."""
 
 
 class NumberKind(IntEnum):
@@ -38,16 +35,17 @@ class NumberKind(IntEnum):
 
 
 _INTEGERS: Final = (
-    "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger"
+    "int long short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger"
     " unsignedLong unsignedInt unsignedShort unsignedByte"
 )
 NUMBER_KINDS: Final[Mapping[str | None, NumberKind]] = {
+    **{XSD + kind.name.lower(): kind for kind in NumberKind},
     **{XSD + name: NumberKind.INTEGER for name in _INTEGERS.split()},
-    f"{XSD}decimal": NumberKind.DECIMAL,
-    f"{XSD}double": NumberKind.DOUBLE,
-    f"{XSD}float": NumberKind.FLOAT,
 }
 """The numeric datatypes."""
+
+ABSOLUTE_TOLERANCE: Final = 1e-8
+"""Numbers of any datatype are equal if they differ by at most this much."""
 
 MAX_NUMBER_LENGTH: Final = 4_000
 """A longer lexical form is compared as text; Python does not read much longer integers either."""
@@ -63,12 +61,7 @@ _WHITE_SPACE: Final = " \t\n\r"
 
 
 def number_from(text: str, datatype: str | None) -> Number | None:
-    """Read a number as its datatype writes it; None if ``text`` is not a lexical form of it.
-
-    Args:
-        text: The lexical form; XSD's white space around it is allowed.
-        datatype: One of XSD's numeric datatypes; None for a text without a datatype, which is a number if JSON
-            would write it so.
+    """Read a number as its datatype writes it, or as JSON does if there is none; None if ``text`` is not written so.
 
     Example:
         >>> number_from("+05", XSD + "byte") == number_from("5.0", None) == 5
@@ -125,10 +118,11 @@ def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKi
     return {kind: some for kind, some in ((NumberKind.INTEGER, whole), (NumberKind.DOUBLE, others)) if some}
 
 
+_SPECIAL_NUMBERS: Final = (math.inf, -math.inf, "NaN")
+
+
 def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool:
     """Return whether two numbers differ by at most 1e-8, or by at most a share of the larger one.
-
-    Floats decide unless they are too near the bound to be sure; then fractions do.
 
     Example:
         >>> numbers_are_equal(5.0, 5.00000001), numbers_are_equal(5.0, 5.000000011)
@@ -136,20 +130,15 @@ def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool
         >>> numbers_are_equal(15063.998, 15063.999, 1e-5)
         True
     """
-    if one == other or isinstance(one, str) or isinstance(other, str):
+    if one == other or one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
         return one == other
-    if one in _INFINITE or other in _INFINITE:
-        return False
     if isinstance(one, float) and isinstance(other, float):
         larger = max(abs(one), abs(other))
         distance, bound = abs(one - other), max(ABSOLUTE_TOLERANCE, relative * larger)
-        if abs(distance - bound) > larger * 1e-15:
+        if abs(distance - bound) > larger * 1e-15:  # else floats are too near the bound to be sure
             return distance < bound
     share = _fraction(relative) * max(abs(_fraction(one)), abs(_fraction(other)))
     return distance_of(one, other) <= max(_fraction(ABSOLUTE_TOLERANCE), share)
-
-
-_INFINITE: Final = (math.inf, -math.inf)
 
 
 def distance_of(one: Number, other: Number) -> Fraction:
@@ -168,14 +157,11 @@ def relative_difference(one: Number, other: Number) -> float | None:
         >>> relative_difference(0.5, 1)
         0.5
     """
-    if any(isinstance(each, str) or each in _INFINITE for each in (one, other)):
+    if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
         return None
     larger = max(abs(_fraction(one)), abs(_fraction(other)))
     return float(distance_of(one, other) / larger) if larger else 0.0
 
-
-Value: TypeAlias = tuple[Any, ...]
-"""The value of a boolean, time, duration or geometry, after the name of its kind."""
 
 _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
 
@@ -208,10 +194,6 @@ def time_from(text: str, name: str) -> Value | None:
 
     With a zone it counts in UTC: a date from its start, a time of day as one of one and the same day, as in XPath.
 
-    Args:
-        text: The text; XSD's white space around it is allowed.
-        name: Its datatype in XSD: dateTime, dateTimeStamp, date or time.
-
     Example:
         >>> time_from("1970-01-01T01:00:00.50+01:00", "dateTime") == time_from("1970-01-01 00:00:00.5Z", "dateTime")
         True
@@ -227,15 +209,12 @@ def time_from(text: str, name: str) -> Value | None:
     moment, fraction, zone = found.groups()
     if zone is None and (name != kind or (kind != "date" and moment.count(":") < _WITH_SECONDS)):
         return None
+    whole = {"date": f"{moment}T00:00", "time": f"2000-01-01T{moment}"}.get(kind, moment)
     try:
-        when = datetime.fromisoformat(f"2000-01-01T{moment}" if kind == "time" else moment)
-        if zone is not None and zone != "Z":
-            digits = zone[1:].replace(":", "").ljust(4, "0")
-            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-            when = when + offset if zone[0] == "-" else when - offset
-    except (ValueError, OverflowError):  # there is no such day
+        when = datetime.fromisoformat(whole + (zone or ""))  # equal to all that are the same instant
+    except ValueError:  # there is no such day
         return None
-    return kind, zone is not None, when, (fraction or "").rstrip(".0")
+    return kind, when, (fraction or "").rstrip(".0")
 
 
 def untyped_time_from(text: str) -> Value | None:
@@ -293,10 +272,7 @@ _WORDS_AND_BRACKETS: Final = re.compile(r"[A-Z][A-Z(),#]*")
 
 
 def geometry_from(text: str) -> Value | None:
-    """Read a geo:wktLiteral; None if ``text`` has more in it than words, brackets, commas and numbers.
-
-    Returns:
-        The IRI of its coordinate reference system with its words and brackets in upper case, and its numbers.
+    """Read a geo:wktLiteral: its words and brackets after its reference system, and its numbers; None if it is none.
 
     Example:
         >>> geometry_from("Point ( 1  2.0 )")

@@ -8,7 +8,7 @@ that the reference does not have equals a text of the reference that is written 
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -169,60 +169,38 @@ class _NumberKeys:
         return self._keys[min(near, key=lambda each: (distance_of(number, each), each))] if near else None
 
 
-class _Reading(NamedTuple):
-    """How the texts of a shape are read.
-
-    Attributes:
-        group: What it has in common with the shapes whose texts may be equal to its own.
-        is_iri: Whether the case of percent-encoding does not count.
-        has_numbers: Whether texts may be numbers.
-        read: Reads a value that is not a number; None if there are none.
-        has_values: Whether there may be either.
-    """
-
-    group: Hashable
-    is_iri: bool
-    has_numbers: bool
-    read: Callable[[str], Value | None] | None
-    has_values: bool
-
-
 def is_untyped(shape: Shape) -> bool:
     """Return whether a term is a literal with neither datatype nor language, whose text may be a number or a time."""
     kind, datatype, language = shape
     return datatype is None and not language and kind not in NO_LITERALS
 
 
-@lru_cache(maxsize=1_000)
-def _reading_of(shape: Shape, values: ValueRules, *, strict: bool) -> _Reading:
-    kind, datatype, language = shape
-    is_literal = kind not in NO_LITERALS
-    group: Hashable = None
-    if strict:
-        group = ((language or "").lower() or (datatype or XSD_STRING, "")) if is_literal else kind
-    read: Callable[[str], Value | None] | None = None
-    if is_literal and datatype == XSD_BOOLEAN:
-        read = boolean_from
-    elif is_literal and not strict and (datatype or not language) and datatype in VALUE_READERS:
-        rule, reader = VALUE_READERS[datatype]
-        read = reader if getattr(values, rule) else None
-    is_iri = kind == "uri" and values.iri_case and not strict
-    has_numbers = is_literal and (datatype in NUMBER_KINDS or (is_untyped(shape) and not strict))
-    return _Reading(group, is_iri, has_numbers, read, has_numbers or read is not None)
-
-
-class _Space(NamedTuple):
-    """The cells of one shape.
+class _Space:
+    """The cells of one shape: how their texts are read, and their keys.
 
     Attributes:
-        texts: The keys of texts without a value, and of texts in which the reference writes values.
+        read: Reads a value that is not a number; None if there are none.
+        texts: The keys of texts without a value, and of texts in which the reference writes values; the same for all
+            shapes whose texts may be equal.
         known: The keys of texts with a value.
     """
 
-    shape: Shape
-    reading: _Reading
-    texts: dict[str, int]
-    known: dict[str, int]
+    def __init__(self, shape: Shape, rules: Rules, texts: dict[Hashable, dict[str, int]]) -> None:
+        self.kind, self.datatype, language = shape
+        is_literal = self.kind not in NO_LITERALS
+        self.is_iri = self.kind == "uri" and rules.values.iri_case and not rules.strict
+        self.has_numbers = is_literal and (self.datatype in NUMBER_KINDS or (is_untyped(shape) and not rules.strict))
+        self.read: Callable[[str], Value | None] | None = None
+        if is_literal and self.datatype == XSD_BOOLEAN:
+            self.read = boolean_from
+        elif is_literal and not rules.strict and (self.datatype or not language) and self.datatype in VALUE_READERS:
+            switch, reader = VALUE_READERS[self.datatype]
+            self.read = reader if getattr(rules.values, switch) else None
+        alike: Hashable = None
+        if rules.strict:
+            alike = ((language or "").lower() or (self.datatype or XSD_STRING, "")) if is_literal else self.kind
+        self.texts = texts.setdefault(alike, {})
+        self.known: dict[str, int] = {}
 
 
 _Cells: TypeAlias = Sequence[tuple[_Space, Sequence[str], Sequence[int]]]
@@ -295,7 +273,7 @@ class Keys:
         """Return the cells of a column by their space, whose values are known from now on."""
         cells = [(self._space(shape), texts, rows) for shape, texts, rows in _by_shape(column)]
         for space, texts, _ in cells:
-            if space.reading.has_values:
+            if space.has_numbers or space.read is not None:
                 self._learn(space, texts)
         return cells
 
@@ -304,10 +282,9 @@ class Keys:
         keys = [UNBOUND_KEY] * len(self._columns[side][name].texts)
         blanks: dict[int, tuple[int, ...]] = {}
         for space, texts, rows in cells:
-            kind = space.shape[0]
-            if not kind:
+            if not space.kind:
                 continue
-            if kind == "bnode":
+            if space.kind == "bnode":
                 found = [BLANK_KEY] * len(texts)
                 numbers = [labels.setdefault(text, len(labels)) for text in texts]
                 blanks |= {row: (number,) for row, number in zip(rows, numbers, strict=True)}
@@ -349,27 +326,25 @@ class Keys:
     def _space(self, shape: Shape) -> _Space:
         space = self._spaces.get(shape)
         if space is None:
-            reading = _reading_of(shape, self._rules.values, strict=self._rules.strict)
-            space = _Space(shape, reading, self._texts.setdefault(reading.group, {}), {})
-            self._spaces[shape] = space
+            space = self._spaces[shape] = _Space(shape, self._rules, self._texts)
         return space
 
     def _learn(self, space: _Space, texts: Sequence[str]) -> None:
         """Find the keys of those texts that have a value."""
-        (_, datatype, _), (_, _, has_numbers, read, _), of_texts, known = space
+        datatype, of_texts, known = space.datatype, space.texts, space.known
         if datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, texts)):
             return
         new = [text for text in dict.fromkeys(texts) if text not in known]
         found: dict[str, int] = {}
-        for kind, numbers in numbers_by_kind(new, datatype).items() if has_numbers else ():
+        for kind, numbers in numbers_by_kind(new, datatype).items() if space.has_numbers else ():
             if self._is_reference:
                 keys = self._numbers.of_reference(list(numbers.values()), kind)
                 found.update(zip(numbers, keys, strict=True))
             else:
                 for text, number in numbers.items():
                     found[text] = self._numbers.of_other(number, kind, of_texts.get(text))
-        for text in new if read is not None else ():
-            value = read(text) if read is not None and text not in found else None
+        for text in new:
+            value = None if space.read is None or text in found else space.read(text)
             if value is not None:
                 written = None if self._is_reference else of_texts.get(text)
                 if datatype == WKT_LITERAL:
@@ -396,7 +371,7 @@ class Keys:
             return found  # type: ignore[return-value]  # there is no None in it
         joined = "\n".join(texts)
         is_normal = joined.isascii() or self._rules.strict or not self._rules.values.nfc
-        has_escapes = space.reading.is_iri and "%" in joined
+        has_escapes = space.is_iri and "%" in joined
         if is_normal and not has_escapes and not any(found):
             return list(map(of_texts.setdefault, texts, self._new_key))
         for text in dict.fromkeys(texts):
