@@ -130,13 +130,15 @@ def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool
         >>> numbers_are_equal(15063.998, 15063.999, 1e-5)
         True
     """
-    if one == other or one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
-        return one == other
+    if one == other:
+        return True
     if isinstance(one, float) and isinstance(other, float):
         larger = max(abs(one), abs(other))
         distance, bound = abs(one - other), max(ABSOLUTE_TOLERANCE, relative * larger)
-        if abs(distance - bound) > larger * 1e-15:  # else floats are too near the bound to be sure
+        if abs(distance - bound) > larger * 1e-15:  # else floats are too near the bound to be sure, or infinite
             return distance < bound
+    if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
+        return False
     share = _fraction(relative) * max(abs(_fraction(one)), abs(_fraction(other)))
     return distance_of(one, other) <= max(_fraction(ABSOLUTE_TOLERANCE), share)
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -213,7 +214,7 @@ def results_from_bindings(
     allowed: dict[str, list[tuple[str, int]]] = {}
     for name in names:
         try:
-            columns[name] = _plain_column(name, bindings)
+            columns[name] = _plain_column([binding.get(name) for binding in bindings])
         except (TypeError, KeyError, AttributeError, UnreadableOutput):
             reader = _LenientReader()
             try:
@@ -246,18 +247,23 @@ def require_unicode(texts: Iterable[str]) -> None:
 
 _RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
 _TEXT: Final = (str, NoneType)
+_FEW_CELLS: Final = 20
 
 
-def _plain_column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
+def _plain_column(cells: Sequence[Any]) -> TermColumn:
     """Read a column of plain terms quickly.
 
     Raises:
         TypeError, KeyError, AttributeError, UnreadableOutput: A cell is not a plain term.
     """
-    texts: list[str] = []
+    if len(cells) > _FEW_CELLS and _are_alike(cells):
+        texts = [cell["value"] for cell in cells]
+        require_unicode(texts)
+        return TermColumn(texts, _plain_column(cells[:1]).shapes)
+    texts = []
     shapes: list[Shape] = []
-    for binding in bindings:
-        cell = binding.get(name)
+    known: dict[Shape, Shape] = {UNBOUND_SHAPE: UNBOUND_SHAPE}
+    for cell in cells:
         if cell is None:
             texts.append("")
             shapes.append(UNBOUND_SHAPE)
@@ -270,13 +276,21 @@ def _plain_column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColum
         if not kind or kind == "triple":
             raise TypeError
         texts.append(cell["value"])
-        shapes.append((kind, datatype, language))
+        shape = (kind, datatype, language)
+        shapes.append(known.setdefault(shape, shape))  # one object for equal shapes, as tables may be large
     require_unicode(texts)
-    known = set(shapes)
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, _TEXT) or not isinstance(language, _TEXT):
             raise TypeError
-    return TermColumn(texts, shapes[0] if len(known) == 1 else shapes)
+    return TermColumn(texts, shapes[0] if shapes and shapes.count(shapes[0]) == len(shapes) else shapes)
+
+
+def _are_alike(cells: Sequence[Any]) -> bool:
+    """Return whether all cells have the same keys and, but for their value, the same under each."""
+    first = cells[0]
+    if set(map(type, cells)) != {dict} or set(map(len, cells)) != {len(first)}:
+        return False
+    return all(set(map(dict.get, cells, repeat(key))) == {first[key]} for key in first if key != "value")
 
 
 MOST_PARTS: Final = 60

@@ -144,8 +144,8 @@ class _NumberKeys:
         self._tolerances, self._new_key = tolerances, new_key
         self._keys: dict[Number, int] = {}
         self._others: dict[Number, int] = {}
-        self._of_kind: dict[NumberKind, list[Any]] = {}
-        self._is_sorted = False
+        self._of_kind: dict[NumberKind, list[Number]] = {}
+        self._sorted: dict[NumberKind, list[tuple[float, list[Any]]]] = {}
 
     def of_reference(self, numbers: Sequence[Number], kind: NumberKind) -> list[int]:
         """Return the keys of numbers of the reference; all of them are known before others are looked up."""
@@ -158,15 +158,23 @@ class _NumberKeys:
         return key or self._others.setdefault(number, next(self._new_key))
 
     def _nearest(self, number: Any, kind: NumberKind) -> int | None:
-        if not self._is_sorted:
-            self._of_kind = {kind: sorted(set(numbers) - {"NaN"}) for kind, numbers in self._of_kind.items()}
-            self._is_sorted = True
+        if kind not in self._sorted:
+            self._sorted[kind] = self._by_tolerance(kind)
         near = []
-        for other_kind, others in self._of_kind.items() if number != "NaN" else ():
-            relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
+        for relative, others in self._sorted[kind] if number != "NaN" else ():
             at = bisect_left(others, number)
             near += [each for each in others[max(at - 1, 0) : at + 1] if numbers_are_equal(number, each, relative)]
-        return self._keys[min(near, key=lambda each: (distance_of(number, each), each))] if near else None
+        if len(near) > 1:
+            near.sort(key=lambda each: (distance_of(number, each), each))
+        return self._keys[near[0]] if near else None
+
+    def _by_tolerance(self, kind: NumberKind) -> list[tuple[float, list[Any]]]:
+        """Return the relative tolerances of numbers of a kind with those of the reference, each with these in order."""
+        found: dict[float, set[Any]] = {}
+        for other, numbers in self._of_kind.items():
+            relative = max(self._tolerances[kind], self._tolerances[other]) if kind and other else 0.0
+            found.setdefault(relative, set()).update(numbers)
+        return [(relative, sorted(numbers - {"NaN"})) for relative, numbers in found.items()]
 
 
 def is_untyped(shape: Shape) -> bool:
