@@ -129,14 +129,10 @@ class SparqlResults:
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
-    """Read the results of a SELECT or ASK query.
+    """Read the results of a SELECT or ASK query: SPARQL 1.1 Query Results JSON, as a text or parsed already.
 
-    Args:
-        output: SPARQL 1.1 Query Results JSON, as a string or parsed already.
-
-    Returns:
-        The results. A binding of a variable that the head does not name is left out. Cells that are nearly RDF terms
-        are read, with a note; a column with a cell that cannot be read is kept by its name alone.
+    A binding of a variable that the head does not name is left out. Cells that are nearly RDF terms are read, with a
+    note; a column with a cell that cannot be read is kept by its name alone.
 
     Raises:
         UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
@@ -151,10 +147,10 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         found = "nothing" if document is None else f"a {type(document).__name__}"
         raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
     if "boolean" in document:
-        answer = document["boolean"]
-        if str(answer).lower() not in ("true", "false"):
+        answer = str(document["boolean"]).lower() if isinstance(document["boolean"], bool | str) else ""
+        if answer not in ("true", "false"):
             raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
-        return SparqlResults({}, 0, str(answer).lower() == "true")
+        return SparqlResults({}, 0, answer == "true")
     if "head" not in document and "results" not in document:
         keys = ", ".join(key[:30].encode("ascii", "replace").decode() for key in document if isinstance(key, str))
         found = f"its keys are {keys:.120}" if keys else "it is empty"
@@ -190,12 +186,7 @@ def _json(text: str) -> Any:
 def results_from_bindings(
     variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
 ) -> SparqlResults:
-    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them.
-
-    Args:
-        variables: The names of the columns; None: those that the rows have, in their order.
-        bindings: The rows: for each name the term. A name is absent if it is unbound.
-        notes: What was read with allowances already.
+    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them; without variables, all that the rows have.
 
     Raises:
         UnreadableOutput: A name has half a character.
@@ -208,14 +199,14 @@ def results_from_bindings(
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
     names = tuple(dict.fromkeys(variables))
-    require_unicode(names)
+    _require_unicode(names)
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
     allowed: dict[str, list[tuple[str, int]]] = {}
     for name in names:
         try:
             columns[name] = _plain_column([binding.get(name) for binding in bindings])
-        except (TypeError, KeyError, AttributeError, UnreadableOutput):
+        except _NOT_PLAIN:
             reader = _LenientReader()
             try:
                 columns[name] = reader.column(name, bindings)
@@ -231,12 +222,7 @@ def results_from_bindings(
     return SparqlResults(columns, len(bindings), None, (*notes, *said), faults, names if faults else None)
 
 
-def require_unicode(texts: Iterable[str]) -> None:
-    """Refuse texts with lone surrogates, which are halves of characters.
-
-    Raises:
-        UnreadableOutput: A text has one.
-    """
+def _require_unicode(texts: Iterable[str]) -> None:
     joined = "\n".join(texts)
     if not joined.isascii():
         try:
@@ -246,19 +232,16 @@ def require_unicode(texts: Iterable[str]) -> None:
 
 
 _RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
+_NOT_PLAIN: Final = (TypeError, KeyError, AttributeError, UnreadableOutput)
 _TEXT: Final = (str, NoneType)
 _FEW_CELLS: Final = 20
 
 
 def _plain_column(cells: Sequence[Any]) -> TermColumn:
-    """Read a column of plain terms quickly.
-
-    Raises:
-        TypeError, KeyError, AttributeError, UnreadableOutput: A cell is not a plain term.
-    """
+    """Read a column of plain terms quickly; raise ``_NOT_PLAIN`` if a cell is none."""
     if len(cells) > _FEW_CELLS and _are_alike(cells):
         texts = [cell["value"] for cell in cells]
-        require_unicode(texts)
+        _require_unicode(texts)
         return TermColumn(texts, _plain_column(cells[:1]).shapes)
     texts = []
     shapes: list[Shape] = []
@@ -278,7 +261,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
         texts.append(cell["value"])
         shape = (kind, datatype, language)
         shapes.append(known.setdefault(shape, shape))  # one object for equal shapes, as tables may be large
-    require_unicode(texts)
+    _require_unicode(texts)
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, _TEXT) or not isinstance(language, _TEXT):
             raise TypeError
@@ -293,9 +276,7 @@ def _are_alike(cells: Sequence[Any]) -> bool:
     return all(set(map(dict.get, cells, repeat(key))) == {first[key]} for key in first if key != "value")
 
 
-MOST_PARTS: Final = 60
-"""Of one triple term, with those of nested ones."""
-
+_MOST_PARTS: Final = 60  # of one triple term, with those of nested ones
 _PARTS: Final = (("subject", "s"), ("predicate", "p", "property"), ("object", "o"))
 """The keys of a triple's parts as RDF 1.2, RDF4J and old Jena write them."""
 
@@ -315,7 +296,7 @@ class _LenientReader:
         terms: list[Term] = []
         structures: dict[int, Triple] = {}
         for self._row, binding in enumerate(bindings):
-            self._parts_left = MOST_PARTS
+            self._parts_left = _MOST_PARTS
             try:
                 term = self._term(binding.get(name))
             except UnreadableOutput as fault:
@@ -333,21 +314,18 @@ class _LenientReader:
         if isinstance(cell, str | int | float):
             self._allow("with a bare value instead of an RDF term")
             return _guessed(_text_of(cell))
-        if cell is None:
-            return UNBOUND
-        if not isinstance(cell, dict):
+        if not isinstance(cell, dict | None):
             found = "a list" if isinstance(cell, list | tuple) else f"a {type(cell).__name__}"
             raise UnreadableOutput(f"is {found} instead of an RDF term")
-        if not cell:
+        if cell == {}:
             self._allow("with an empty object, read as unbound")
+        if not cell or cell.get("value", "") is None:
             return UNBOUND
-        value = cell.get("value")
-        if value is None and "value" in cell:
-            return UNBOUND
-        kind, datatype, language, other_language, direction, other_direction = (
-            _text_under(key, cell) for key in ("type", "datatype", "xml:lang", "lang", "its:dir", "direction")
-        )
-        language, direction = language or other_language, direction or other_direction
+        for key in ("type", "datatype", "xml:lang", "lang", "its:dir", "direction"):
+            if not isinstance(cell.get(key), _TEXT):
+                raise UnreadableOutput(f'has a "{key}" that is no text')
+            _text_of(cell.get(key) or "")
+        value, kind, datatype = cell.get("value"), cell.get("type"), cell.get("datatype")
         if not kind:
             self._allow('without a "type"')
         if kind == "triple" or (not kind and isinstance(value, dict)):
@@ -356,12 +334,13 @@ class _LenientReader:
             self._allow('with a number or boolean instead of a text as "value"')
         elif not isinstance(value, str):
             raise UnreadableOutput('has no text as "value"')
-        text = _text_of(value)
+        language = cell.get("xml:lang") or cell.get("lang")
+        direction = cell.get("its:dir") or cell.get("direction")
         if language and direction:
             language = f"{language}--{direction}"  # as N-Triples 1.2 has it: ar--rtl
         if not kind and not datatype and not language:
-            return _guessed(text)
-        return Term(text, (kind or "literal", datatype, language))
+            return _guessed(_text_of(value))
+        return Term(_text_of(value), (kind or "literal", datatype, language))
 
     def _triple(self, value: Any) -> Triple:
         if not isinstance(value, dict):
@@ -395,10 +374,3 @@ def _text_of(value: str | float) -> str:
     except ValueError:
         raise UnreadableOutput("is a number of too many digits") from None
     return text
-
-
-def _text_under(key: str, cell: dict[Any, Any]) -> str | None:
-    text = cell.get(key)
-    if text is not None and not isinstance(text, str):
-        raise UnreadableOutput(f'has a "{key}" that is no text')
-    return None if text is None else _text_of(text)

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, count
+from itertools import count
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
@@ -93,15 +93,7 @@ class ValueRules(NamedTuple):
 
     @classmethod
     def of(cls, values: "Mapping[str, bool] | ValuesConfig | None") -> "ValueRules":
-        """Return the rules of a config, or those switched on and off by name.
-
-        Raises:
-            ValueError: A name is unknown, or what it is set to is neither true nor false.
-
-        Example:
-            >>> ValueRules.of({"wkt": False}).wkt
-            False
-        """
+        """Return the rules of a config, or those switched on and off by name; all other names raise a ValueError."""
         given = dict(values or ())
         for name, value in given.items():
             if name not in cls._fields:
@@ -224,13 +216,7 @@ _ACTUAL: Final = 1
 
 
 class Keys:
-    """The keys of two results. An actual column is read when it is asked for.
-
-    Args:
-        reference: The expected results.
-        actual: The results of the query.
-        required: The columns of the reference that count.
-        rules: How cells are compared.
+    """The keys of two results over the required columns. An actual column is read when it is asked for.
 
     Example:
         >>> five = SparqlResults({"n": TermColumn(["5"], ("literal", None, None))}, 1)
@@ -255,7 +241,8 @@ class Keys:
         )
         self._told = _NOTHING_TOLD
         if any(self._structures):
-            self._told = told_by(*([*chain(*map(dict.values, side.values()))] for side in self._structures))
+            mine, others = ([value for cells in side.values() for value in cells.values()] for side in self._structures)
+            self._told = told_by(mine, others)
         self._is_reference = True
         cells = {name: self._learned(column) for name, column in compared.items()}  # texts may be written like values
         self._reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
@@ -279,10 +266,14 @@ class Keys:
 
     def _learned(self, column: TermColumn) -> _Cells:
         """Return the cells of a column by their space, whose values are known from now on."""
-        cells = [(self._space(shape), texts, rows) for shape, texts, rows in _by_shape(column)]
-        for space, texts, _ in cells:
+        cells = []
+        for shape, texts, rows in _by_shape(column):
+            space = self._spaces.get(shape)
+            if space is None:
+                space = self._spaces[shape] = _Space(shape, self._rules, self._texts)
             if space.has_numbers or space.read is not None:
                 self._learn(space, texts)
+            cells.append((space, texts, rows))
         return cells
 
     def _key_column(self, side: int, name: str, cells: _Cells) -> KeyColumn:
@@ -330,12 +321,6 @@ class Keys:
         if value not in self._values:
             self._values[value] = written or next(self._new_key)
         return self._values[value]
-
-    def _space(self, shape: Shape) -> _Space:
-        space = self._spaces.get(shape)
-        if space is None:
-            space = self._spaces[shape] = _Space(shape, self._rules, self._texts)
-        return space
 
     def _learn(self, space: _Space, texts: Sequence[str]) -> None:
         """Find the keys of those texts that have a value."""
@@ -397,9 +382,12 @@ class Keys:
         column, other_column = self._columns[_REFERENCE][name], self._columns[_ACTUAL][actual_name]
         text, shape = column.texts[row], column.shape(row)
         other, other_shape = other_column.texts[actual_row], other_column.shape(actual_row)
-        number, other_number = _number_in(text, shape), _number_in(other, other_shape)
-        if number is not None and other_number is not None:
-            share = relative_difference(number, other_number)
+        numbers = [
+            number_from(each, of[1]) if is_untyped(of) or of[1] in NUMBER_KINDS else None
+            for each, of in ((text, shape), (other, other_shape))
+        ]
+        if numbers[0] is not None and numbers[1] is not None:
+            share = relative_difference(numbers[0], numbers[1])
             if not share or share > _NEAR:
                 return None
             mantissa, exponent = f"{share:.0e}".split("e")
@@ -414,10 +402,6 @@ class Keys:
 
 _NEAR: Final = 0.01
 """Numbers that differ by less than this share are worth a note."""
-
-
-def _number_in(text: str, shape: Shape) -> Number | None:
-    return number_from(text, shape[1]) if is_untyped(shape) or shape[1] in NUMBER_KINDS else None
 
 
 def _by_shape(column: TermColumn) -> list[tuple[Shape, Sequence[str], Sequence[int]]]:
@@ -441,20 +425,21 @@ def _structures_of(sides: Sequence[Mapping[str, TermColumn]], *, reads_texts: bo
 
     Texts are read if either side has values of property graphs, or ``reads_texts`` says so.
     """
-    structures = [value for side in sides for column in side.values() for value in column.structures.values()]
+    columns = [column for side in sides for column in side.values()]
+    structures = [value for column in columns for value in column.structures.values()]
+    found: list[dict[str, dict[int, Any]]] = [{}, {}]
     if not structures and not reads_texts:
-        return [{}, {}]
-    found = [{name: dict(each.structures) for name, each in side.items() if each.structures} for side in sides]
-    if not reads_texts and all(isinstance(value, Triple) for value in structures):
         return found
+    reads_texts = reads_texts or not all(isinstance(value, Triple) for value in structures)
     for side, of_side in zip(sides, found, strict=True):
         reader = GraphReader()
         for name, column in side.items():
-            for shape, texts, rows in _by_shape(column):
+            cells: dict[int, Any] = {}
+            for shape, texts, rows in _by_shape(column) if reads_texts else ():
                 if (is_untyped(shape) or shape[1] == WKT_LITERAL) and _MAY_BE_STRUCTURE.search("\n".join(texts)):
                     values = {text: value_of_text(text, reader) for text in dict.fromkeys(texts)}
-                    written = {row: values[text] for row, text in zip(rows, texts, strict=True)}
-                    written = {row: value for row, value in written.items() if value is not None}
-                    of_side[name] = {**written, **of_side.get(name, {})}
+                    cells |= {row: values[text] for row, text in zip(rows, texts, strict=True)}
+            cells |= column.structures
+            of_side[name] = {row: value for row, value in cells.items() if value is not None}
         reader.join_ends()
     return found
