@@ -7,9 +7,8 @@ that the reference does not have equals a text of the reference that is written 
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import count
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, repeat
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
@@ -133,21 +132,25 @@ class _NumberKeys:
     """The keys of the reference's numbers, which others that are near them have, too."""
 
     def __init__(self, tolerances: Tolerances, new_key: Iterator[int]) -> None:
+        self.is_reference = True
         self._tolerances, self._new_key = tolerances, new_key
         self._keys: dict[Number, int] = {}
         self._others: dict[Number, int] = {}
         self._of_kind: dict[NumberKind, list[Number]] = {}
         self._sorted: dict[NumberKind, list[tuple[float, list[Any]]]] = {}
 
-    def of_reference(self, numbers: Sequence[Number], kind: NumberKind) -> list[int]:
-        """Return the keys of numbers of the reference; all of them are known before others are looked up."""
-        self._of_kind.setdefault(kind, []).extend(numbers)
-        return list(map(self._keys.setdefault, numbers, self._new_key))
-
-    def of_other(self, number: Number, kind: NumberKind, written: int | None = None) -> int:
-        """Return the key of the nearest number of the reference; if none is near, how it is written, or another."""
-        key = self._keys.get(number) or self._nearest(number, kind) or written  # no key of a number is 0
-        return key or self._others.setdefault(number, next(self._new_key))
+    def keys_of(
+        self, numbers: Sequence[Number], kind: NumberKind, written: Iterable[int | None] = repeat(None)
+    ) -> list[int]:
+        """Return keys; of what is not of the reference those of its nearest numbers, or else of how it is written."""
+        if self.is_reference:
+            self._of_kind.setdefault(kind, []).extend(numbers)
+            return list(map(self._keys.setdefault, numbers, self._new_key))
+        found = []
+        for number, otherwise in zip(numbers, written, strict=False):
+            key = self._keys.get(number) or self._nearest(number, kind) or otherwise  # no key of a number is 0
+            found.append(key or self._others.setdefault(number, next(self._new_key)))
+        return found
 
     def _nearest(self, number: Any, kind: NumberKind) -> int | None:
         if kind not in self._sorted:
@@ -234,6 +237,7 @@ class Keys:
         self._spaces: dict[Shape, _Space] = {}
         self._values: dict[Hashable, int] = {}
         self._numbers = _NumberKeys(rules.tolerances, self._new_key)
+        self._coordinates = _NumberKeys(rules.tolerances, self._new_key)
         self._labels: tuple[dict[str, int], dict[str, int]] = ({}, {})
         compared = {name: reference.columns[name] for name in required}
         self._structures = _structures_of(
@@ -247,11 +251,7 @@ class Keys:
         cells = {name: self._learned(column) for name, column in compared.items()}  # texts may be written like values
         self._reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
         self._actual: dict[str, KeyColumn] = {}
-        self._is_reference = False
-
-    @cached_property
-    def _coordinates(self) -> _NumberKeys:
-        return _NumberKeys(self._rules.tolerances, self._new_key)
+        self._is_reference = self._numbers.is_reference = self._coordinates.is_reference = False
 
     def reference(self, name: str) -> KeyColumn:
         """Return the keys of a required column of the reference."""
@@ -330,18 +330,14 @@ class Keys:
         new = [text for text in dict.fromkeys(texts) if text not in known]
         found: dict[str, int] = {}
         for kind, numbers in numbers_by_kind(new, datatype).items() if space.has_numbers else ():
-            if self._is_reference:
-                keys = self._numbers.of_reference(list(numbers.values()), kind)
-                found.update(zip(numbers, keys, strict=True))
-            else:
-                for text, number in numbers.items():
-                    found[text] = self._numbers.of_other(number, kind, of_texts.get(text))
+            keys = self._numbers.keys_of(list(numbers.values()), kind, map(of_texts.get, numbers))
+            found.update(zip(numbers, keys, strict=True))
         for text in new:
             value = None if space.read is None or text in found else space.read(text)
             if value is not None:
                 written = None if self._is_reference else of_texts.get(text)
                 if datatype == WKT_LITERAL:
-                    value = value[0], *self._keys_of_coordinates(value[1])
+                    value = value[0], *self._coordinates.keys_of(value[1], NumberKind.DOUBLE)
                 elif datatype == XSD_BOOLEAN:  # 1 is written true as well
                     written = written or (None if self._is_reference else of_texts.get(value[1]))
                     of_texts.setdefault(value[1], self._key_of_value(value, written))
@@ -350,11 +346,6 @@ class Keys:
         if self._is_reference:
             for text, key in found.items():
                 of_texts.setdefault(text, key)
-
-    def _keys_of_coordinates(self, numbers: Sequence[float]) -> list[int]:
-        if self._is_reference:
-            return self._coordinates.of_reference(numbers, NumberKind.DOUBLE)
-        return [self._coordinates.of_other(number, NumberKind.DOUBLE) for number in numbers]
 
     def _keys_of(self, space: _Space, texts: Sequence[str]) -> list[int]:
         """Return the keys of texts, whose values have been learned."""
