@@ -156,9 +156,14 @@ class _NumberKeys:
         if kind not in self._sorted:
             self._sorted[kind] = self._by_tolerance(kind)
         near = []
+        is_float = isinstance(number, float)
         for relative, others in self._sorted[kind] if number != "NaN" else ():
             at = bisect_left(others, number)
-            near += [each for each in others[max(at - 1, 0) : at + 1] if numbers_are_equal(number, each, relative)]
+            far = 3e-8 + 2 * relative / (1 - relative) * abs(number) if is_float else 0.0  # more than the tolerance
+            for other in others[max(at - 1, 0) : at + 1]:
+                is_far = is_float and isinstance(other, float) and abs(number - other) > far  # told quickly
+                if not is_far and numbers_are_equal(number, other, relative):
+                    near.append(other)
         if len(near) > 1:
             near.sort(key=lambda each: (distance_of(number, each), each))
         return self._keys[near[0]] if near else None
