@@ -105,8 +105,9 @@ def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKi
     """
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
+    longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
     numbers: dict[str, Number]
-    if max(map(len, texts), default=0) <= _EXACT_DIGITS and form.fullmatch("\n".join([*texts, ""])):  # nearly always
+    if max(map(len, texts), default=0) <= longest and form.fullmatch("\n".join([*texts, ""])):  # nearly always
         numbers = dict(zip(texts, map(float, texts), strict=True))
     else:
         read = ((text, number_from(text, datatype)) for text in texts)
