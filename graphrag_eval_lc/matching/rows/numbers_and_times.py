@@ -6,7 +6,7 @@ A value is hashable, and equal values are the same; only numbers have a toleranc
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
@@ -18,14 +18,11 @@ XSD_BOOLEAN: Final = f"{XSD}boolean"
 XSD_STRING: Final = f"{XSD}string"
 WKT_LITERAL: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
 
-ABSOLUTE_TOLERANCE: Final = 1e-8
-"""Numbers of any datatype are equal if they differ by at most this much."""
-
 Number: TypeAlias = float | int | Decimal | str
-"""A float if its up to 15 digits are exact in it, or its datatype is a double or float; else an int or a decimal.
+"""A float if that is exact, or its datatype is; else an int or a decimal. NaN is the text, as it must equal itself."""
 
-The text NaN is a number as well, as it must equal itself.
-"""
+Value: TypeAlias = tuple[Any, ...]
+"""The value of a boolean, time, duration or geometry, after the name of its kind."""
 
 
 class NumberKind(IntEnum):
@@ -38,53 +35,33 @@ class NumberKind(IntEnum):
 
 
 _INTEGERS: Final = (
-    "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger"
+    "int long short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger"
     " unsignedLong unsignedInt unsignedShort unsignedByte"
 )
 NUMBER_KINDS: Final[Mapping[str | None, NumberKind]] = {
+    **{XSD + kind.name.lower(): kind for kind in NumberKind},
     **{XSD + name: NumberKind.INTEGER for name in _INTEGERS.split()},
-    f"{XSD}decimal": NumberKind.DECIMAL,
-    f"{XSD}double": NumberKind.DOUBLE,
-    f"{XSD}float": NumberKind.FLOAT,
 }
 """The numeric datatypes."""
+
+ABSOLUTE_TOLERANCE: Final = 1e-8
+"""Numbers of any datatype are equal if they differ by at most this much."""
 
 MAX_NUMBER_LENGTH: Final = 4_000
 """A longer lexical form is compared as text; Python does not read much longer integers either."""
 
 _EXACT_DIGITS: Final = 15
 _DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_FORMS: Final = {
-    NumberKind.INTEGER: re.compile(r"[+-]?[0-9]+"),
-    NumberKind.DECIMAL: re.compile(_DECIMAL),
-    NumberKind.DOUBLE: re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?"),
-    NumberKind.FLOAT: re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?"),
-}
-_UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_DOUBLE: Final = re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?")
+_FORMS: Final = (re.compile(r"[+-]?[0-9]+"), re.compile(_DECIMAL), _DOUBLE, _DOUBLE)  # by NumberKind
+_UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?([eE][+-]?[0-9]+)?")
 """As JSON writes numbers: a code such as 007 or 1_000 is a text."""
 _SPECIAL: Final[Mapping[str, Number]] = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": "NaN"}
 _WHITE_SPACE: Final = " \t\n\r"
 
 
-def number_kind(text: str, datatype: str | None) -> NumberKind:
-    """Return a number's kind; without a datatype it is an integer if it is written whole, else a double.
-
-    Example:
-        >>> number_kind("5", XSD + "float").name, number_kind("5", None).name, number_kind("5.0", None).name
-        ('FLOAT', 'INTEGER', 'DOUBLE')
-    """
-    if datatype is not None:
-        return NUMBER_KINDS[datatype]
-    return NumberKind.INTEGER if text.lstrip("-").isdigit() else NumberKind.DOUBLE
-
-
 def number_from(text: str, datatype: str | None) -> Number | None:
-    """Read a number as its datatype writes it; None if ``text`` is not a lexical form of it.
-
-    Args:
-        text: The lexical form; XSD's white space around it is allowed.
-        datatype: One of XSD's numeric datatypes; None for a text without a datatype, which is a number if JSON
-            would write it so.
+    """Read a number as its datatype writes it, or as JSON does if there is none; None if ``text`` is not written so.
 
     Example:
         >>> number_from("+05", XSD + "byte") == number_from("5.0", None) == 5
@@ -96,13 +73,10 @@ def number_from(text: str, datatype: str | None) -> Number | None:
         return None
     if datatype is None:
         found = _UNTYPED_NUMBER.fullmatch(text)
-        if found is None:
-            return None
-        if found[1] is found[2] is None:
-            return _exact(text)
+        if found is None or found[1] is None:
+            return None if found is None else _exact(text)
         number = float(text)
-        is_out_of_range = math.isinf(number) or (number == 0 and text.lower().partition("e")[0].strip("-0.") != "")
-        return None if is_out_of_range else number
+        return None if math.isinf(number) else number
     text, kind = text.strip(_WHITE_SPACE), NUMBER_KINDS[datatype]
     if _FORMS[kind].fullmatch(text) is None:
         return _SPECIAL.get(text) if kind >= NumberKind.DOUBLE else None
@@ -111,44 +85,45 @@ def number_from(text: str, datatype: str | None) -> Number | None:
 
 def _exact(text: str) -> Number:
     """Return an integer or decimal; a float if it has so few digits that different numbers have different floats."""
-    if len(text) <= _EXACT_DIGITS:
-        return float(text)
-    if "." not in text:
-        number = int(text)
-        return float(number) if abs(number) < 10**_EXACT_DIGITS else number
     digits = text.lstrip("+-").replace(".", "").strip("0")
-    return float(text) if len(digits) <= _EXACT_DIGITS and abs(float(text)) < 1e300 else Decimal(text)
+    if len(digits) <= _EXACT_DIGITS and len(text) < _LONGEST_FLOAT:
+        return float(text)
+    return Decimal(text) if "." in text else int(text)
 
 
-_PLAIN: Final = b"-.0123456789\n"
-_PLAIN_UNTYPED: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
+_LONGEST_FLOAT: Final = 300
+_PLAIN: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
+_PLAIN_INTEGERS: Final = re.compile(r"(?:-?[0-9]+\n)*")
 
 
-def numbers_from(texts: Sequence[str], datatype: str | None) -> list[Number | None]:
-    """Read many numbers, quickly if all are short and written as usual.
+def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKind, dict[str, Number]]:
+    """Return the numbers among texts by their kind; without a datatype an integer is written whole, all else a double.
 
     Example:
-        >>> numbers_from(["5", "a"], XSD + "integer")
-        [5.0, None]
+        >>> numbers_by_kind(["5", "a"], XSD + "integer"), list(numbers_by_kind(["5.0", "5e1"], None))
+        ({<NumberKind.INTEGER: 0>: {'5': 5.0}}, [<NumberKind.DOUBLE: 2>])
     """
-    joined = "\n".join([*texts, ""])
-    if datatype is None:
-        is_plain = _PLAIN_UNTYPED.fullmatch(joined) is not None
+    kind = None if datatype is None else NUMBER_KINDS[datatype]
+    form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
+    longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
+    numbers: dict[str, Number]
+    if max(map(len, texts), default=0) <= longest and form.fullmatch("\n".join([*texts, ""])):  # nearly always
+        numbers = dict(zip(texts, map(float, texts), strict=True))
     else:
-        is_plain = joined.isascii() and not joined.encode().translate(None, _PLAIN)
-        is_plain &= "." not in joined or NUMBER_KINDS[datatype] != NumberKind.INTEGER
-    if is_plain and max(map(len, texts), default=0) <= _EXACT_DIGITS:
-        try:
-            return list(map(float, texts))
-        except ValueError:  # such as 5- or an empty text
-            pass
-    return [number_from(text, datatype) for text in texts]
+        read = ((text, number_from(text, datatype)) for text in texts)
+        numbers = {text: number for text, number in read if number is not None}
+    if kind is not None:
+        return {kind: numbers}
+    whole = {text: number for text, number in numbers.items() if text.lstrip("-").isdigit()}
+    others = {text: number for text, number in numbers.items() if text not in whole}
+    return {kind: some for kind, some in ((NumberKind.INTEGER, whole), (NumberKind.DOUBLE, others)) if some}
+
+
+_SPECIAL_NUMBERS: Final = (math.inf, -math.inf, "NaN")
 
 
 def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool:
     """Return whether two numbers differ by at most 1e-8, or by at most a share of the larger one.
-
-    Floats decide unless they are too near the bound to be sure; then fractions do.
 
     Example:
         >>> numbers_are_equal(5.0, 5.00000001), numbers_are_equal(5.0, 5.000000011)
@@ -156,20 +131,17 @@ def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool
         >>> numbers_are_equal(15063.998, 15063.999, 1e-5)
         True
     """
-    if one == other or isinstance(one, str) or isinstance(other, str):
-        return one == other
-    if one in _INFINITE or other in _INFINITE:
-        return False
+    if one == other:
+        return True
     if isinstance(one, float) and isinstance(other, float):
         larger = max(abs(one), abs(other))
         distance, bound = abs(one - other), max(ABSOLUTE_TOLERANCE, relative * larger)
-        if abs(distance - bound) > larger * 1e-15:
+        if abs(distance - bound) > larger * 1e-15:  # else floats are too near the bound to be sure, or infinite
             return distance < bound
+    if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
+        return False
     share = _fraction(relative) * max(abs(_fraction(one)), abs(_fraction(other)))
     return distance_of(one, other) <= max(_fraction(ABSOLUTE_TOLERANCE), share)
-
-
-_INFINITE: Final = (math.inf, -math.inf)
 
 
 def distance_of(one: Number, other: Number) -> Fraction:
@@ -188,14 +160,11 @@ def relative_difference(one: Number, other: Number) -> float | None:
         >>> relative_difference(0.5, 1)
         0.5
     """
-    if any(isinstance(each, str) or each in _INFINITE for each in (one, other)):
+    if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
         return None
     larger = max(abs(_fraction(one)), abs(_fraction(other)))
     return float(distance_of(one, other) / larger) if larger else 0.0
 
-
-Value: TypeAlias = tuple[Any, ...]
-"""The value of a boolean, time, duration or geometry, after the name of its kind."""
 
 _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
 
@@ -228,10 +197,6 @@ def time_from(text: str, name: str) -> Value | None:
 
     With a zone it counts in UTC: a date from its start, a time of day as one of one and the same day, as in XPath.
 
-    Args:
-        text: The text; XSD's white space around it is allowed.
-        name: Its datatype in XSD: dateTime, dateTimeStamp, date or time.
-
     Example:
         >>> time_from("1970-01-01T01:00:00.50+01:00", "dateTime") == time_from("1970-01-01 00:00:00.5Z", "dateTime")
         True
@@ -247,15 +212,12 @@ def time_from(text: str, name: str) -> Value | None:
     moment, fraction, zone = found.groups()
     if zone is None and (name != kind or (kind != "date" and moment.count(":") < _WITH_SECONDS)):
         return None
+    whole = {"date": f"{moment}T00:00", "time": f"2000-01-01T{moment}"}.get(kind, moment)
     try:
-        when = datetime.fromisoformat(f"2000-01-01T{moment}" if kind == "time" else moment)
-        if zone is not None and zone != "Z":
-            digits = zone[1:].replace(":", "").ljust(4, "0")
-            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-            when = when + offset if zone[0] == "-" else when - offset
-    except (ValueError, OverflowError):  # there is no such day
+        when = datetime.fromisoformat(whole + (zone or ""))  # equal to all that are the same instant
+    except ValueError:  # there is no such day
         return None
-    return kind, zone is not None, when, (fraction or "").rstrip(".0")
+    return kind, when, (fraction or "").rstrip(".0")
 
 
 def untyped_time_from(text: str) -> Value | None:
@@ -312,11 +274,8 @@ _COORDINATE: Final = re.compile(
 _WORDS_AND_BRACKETS: Final = re.compile(r"[A-Z][A-Z(),#]*")
 
 
-def geometry_from(text: str) -> tuple[str, tuple[float, ...]] | None:
-    """Read a geo:wktLiteral; None if ``text`` has more in it than words, brackets, commas and numbers.
-
-    Returns:
-        The IRI of its coordinate reference system with its words and brackets in upper case, and its numbers.
+def geometry_from(text: str) -> Value | None:
+    """Read a geo:wktLiteral: its words and brackets after its reference system, and its numbers; None if it is none.
 
     Example:
         >>> geometry_from("Point ( 1  2.0 )")
@@ -336,10 +295,10 @@ def geometry_from(text: str) -> tuple[str, tuple[float, ...]] | None:
     return (crs + skeleton, tuple(map(float, parts[1::2]))) if _WORDS_AND_BRACKETS.fullmatch(skeleton) else None
 
 
-TIME_READERS: Final[Mapping[str | None, Callable[[str], Value | None]]] = {
-    None: untyped_time_from,
-    **{XSD + name: partial(time_from, name=name) for name in ("dateTime", "dateTimeStamp", "date", "time")},
+VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {
+    None: ("times", untyped_time_from),
+    **{XSD + name: ("times", partial(time_from, name=name)) for name in ("dateTime", "dateTimeStamp", "date", "time")},
+    **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},
+    WKT_LITERAL: ("wkt", geometry_from),
 }
-"""What reads the times of a datatype, or of texts without one."""
-
-DURATION_DATATYPES: Final = frozenset(XSD + name for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
+"""For each datatype (None: texts without one) the switch of ``ValuesConfig`` and what reads its values."""

@@ -1,12 +1,11 @@
 """Results of queries as columns of terms, and reading SPARQL 1.1 JSON into them."""
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from operator import is_, itemgetter
+from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
@@ -59,7 +58,7 @@ class Triple(NamedTuple):
 UNBOUND: Final = Term("", UNBOUND_SHAPE)
 
 
-@dataclass
+@dataclass(slots=True)
 class TermColumn:
     """The terms of one column; it is not changed once it is read.
 
@@ -130,14 +129,10 @@ class SparqlResults:
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
-    """Read the results of a SELECT or ASK query.
+    """Read the results of a SELECT or ASK query: SPARQL 1.1 Query Results JSON, as a text or parsed already.
 
-    Args:
-        output: SPARQL 1.1 Query Results JSON, as a string or parsed already.
-
-    Returns:
-        The results. A binding of a variable that the head does not name is left out. Cells that are nearly RDF terms
-        are read, with a note; a column with a cell that cannot be read is kept by its name alone.
+    A binding of a variable that the head does not name is left out. Cells that are nearly RDF terms are read, with a
+    note; a column with a cell that cannot be read is kept by its name alone.
 
     Raises:
         UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
@@ -152,36 +147,30 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         found = "nothing" if document is None else f"a {type(document).__name__}"
         raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
     if "boolean" in document:
-        answer = _ANSWERS.get(str(document["boolean"]).lower()) if isinstance(document["boolean"], bool | str) else None
-        if answer is None:
+        answer = str(document["boolean"]).lower() if isinstance(document["boolean"], bool | str) else ""
+        if answer not in ("true", "false"):
             raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
-        return SparqlResults({}, 0, answer)
-    head, results = document.get("head"), document.get("results")
+        return SparqlResults({}, 0, answer == "true")
     if "head" not in document and "results" not in document:
         keys = ", ".join(key[:30].encode("ascii", "replace").decode() for key in document if isinstance(key, str))
-        raise UnreadableOutput(
-            f"a JSON object without SPARQL results ({f'its keys are {keys:.120}' if keys else 'it is empty'})"
-        )
+        found = f"its keys are {keys:.120}" if keys else "it is empty"
+        raise UnreadableOutput(f"a JSON object without SPARQL results ({found})")
+    head, results = document.get("head"), document.get("results")
     if not isinstance(head, dict) and (head is not None or results is None):
         raise UnreadableOutput('SPARQL results without a "head" object')
     variables = None if head is None else head.get("vars")
+    notes: tuple[str, ...] = ()
     if variables is None and results is not None:
-        notes = ['there is no list "vars" in a "head", so the columns are those of the rows']
-    elif isinstance(variables, list) and all(isinstance(name, str) for name in variables):
-        notes = []
-    else:
+        notes = ('there is no list "vars" in a "head", so the columns are those of the rows',)
+    elif not isinstance(variables, list) or not set(map(type, variables)) <= {str}:
         raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    if not isinstance(results, dict) or not isinstance(results.get("bindings"), list):
+    bindings = results.get("bindings") if isinstance(results, dict) else None
+    if not isinstance(bindings, list):
         raise UnreadableOutput('SPARQL results without a list "bindings" in "results"')
-    bindings: list[Any] = results["bindings"]
-    if not set(map(type, bindings)) <= {dict}:
-        wrong = next((at for at, binding in enumerate(bindings, 1) if not isinstance(binding, dict)), None)
-        if wrong is not None:
-            raise UnreadableOutput(f"SPARQL results whose row {wrong} is no object")
+    for at, binding in enumerate(bindings, 1):
+        if not isinstance(binding, dict):
+            raise UnreadableOutput(f"SPARQL results whose row {at} is no object")
     return results_from_bindings(variables, bindings, notes=notes)
-
-
-_ANSWERS: Final = {"true": True, "false": False}
 
 
 def _json(text: str) -> Any:
@@ -197,12 +186,7 @@ def _json(text: str) -> Any:
 def results_from_bindings(
     variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
 ) -> SparqlResults:
-    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them.
-
-    Args:
-        variables: The names of the columns; None: those that the rows have, in their order.
-        bindings: The rows: for each name the term. A name is absent if it is unbound.
-        notes: What was read with allowances already.
+    """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them; without variables, all that the rows have.
 
     Raises:
         UnreadableOutput: A name has half a character.
@@ -215,35 +199,30 @@ def results_from_bindings(
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
     names = tuple(dict.fromkeys(variables))
-    require_unicode(names)
+    _require_unicode(names)
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
     allowed: dict[str, list[tuple[str, int]]] = {}
     for name in names:
         try:
-            columns[name] = _plain_column(name, bindings)
-        except (TypeError, KeyError, AttributeError, UnreadableOutput):
-            reader = _LenientReader(name)
+            columns[name] = _plain_column([binding.get(name) for binding in bindings])
+        except _NOT_PLAIN:
+            reader = _LenientReader()
             try:
-                columns[name] = reader.column(bindings)
+                columns[name] = reader.column(name, bindings)
             except UnreadableOutput as fault:
                 faults[name] = str(fault)
                 continue
-            for about, places in reader.allowed.items():
-                allowed.setdefault(about, []).extend(places)
+            for about, rows in reader.allowed.items():
+                allowed.setdefault(about, []).extend((name, row) for row in rows)
     said = [
-        f'{counted(len(places), "cell")} {about} (first: "{places[0][0]}" in row {places[0][1] + 1})'
-        for about, places in allowed.items()
+        f'{counted(len(cells), "cell")} {about} (first: "{cells[0][0]}" in row {cells[0][1] + 1})'
+        for about, cells in allowed.items()
     ]
     return SparqlResults(columns, len(bindings), None, (*notes, *said), faults, names if faults else None)
 
 
-def require_unicode(texts: Iterable[str]) -> None:
-    """Refuse texts with lone surrogates, which are halves of characters.
-
-    Raises:
-        UnreadableOutput: A text has one.
-    """
+def _require_unicode(texts: Iterable[str]) -> None:
     joined = "\n".join(texts)
     if not joined.isascii():
         try:
@@ -252,52 +231,52 @@ def require_unicode(texts: Iterable[str]) -> None:
             raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None
 
 
-_type_of, _value_of = itemgetter("type"), itemgetter("value")
-_NO_TERM: Final = {"type": "", "value": ""}
 _RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
+_NOT_PLAIN: Final = (TypeError, KeyError, AttributeError, UnreadableOutput)
+_TEXT: Final = (str, NoneType)
+_FEW_CELLS: Final = 20
 
 
-def _plain_column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
-    """Read a column of plain terms quickly.
+def _plain_column(cells: Sequence[Any]) -> TermColumn:
+    """Read a column of plain terms quickly; raise ``_NOT_PLAIN`` if a cell is none."""
+    if len(cells) > _FEW_CELLS and _are_alike(cells):
+        texts = [cell["value"] for cell in cells]
+        _require_unicode(texts)
+        return TermColumn(texts, _plain_column(cells[:1]).shapes)
+    texts = []
+    shapes: list[Shape] = []
+    known: dict[Shape, Shape] = {UNBOUND_SHAPE: UNBOUND_SHAPE}
+    for cell in cells:
+        if cell is None:
+            texts.append("")
+            shapes.append(UNBOUND_SHAPE)
+            continue
+        kind, datatype, language = cell["type"], None, None
+        if len(cell) > len(("type", "value")):
+            datatype, language = cell.get("datatype"), cell.get("xml:lang")
+            if not _RARE_KEYS.isdisjoint(cell):
+                raise TypeError
+        if not kind or kind == "triple":
+            raise TypeError
+        texts.append(cell["value"])
+        shape = (kind, datatype, language)
+        shapes.append(known.setdefault(shape, shape))  # one object for equal shapes, as tables may be large
+    _require_unicode(texts)
+    for kind, datatype, language in known:
+        if not isinstance(kind, str) or not isinstance(datatype, _TEXT) or not isinstance(language, _TEXT):
+            raise TypeError
+    return TermColumn(texts, shapes[0] if shapes and shapes.count(shapes[0]) == len(shapes) else shapes)
 
-    Raises:
-        TypeError, KeyError, AttributeError, UnreadableOutput: A cell is not a plain term.
-    """
-    unbound = 0
-    try:
-        cells = list(map(itemgetter(name), bindings))
-    except KeyError:
-        cells = [binding.get(name, _NO_TERM) for binding in bindings]
-        unbound = sum(map(is_, cells, repeat(_NO_TERM)))
-    texts, kinds = list(map(_value_of, cells)), list(map(_type_of, cells))
-    require_unicode(texts)
-    found = set(kinds)
-    if "triple" in found or ("" in found and kinds.count("") != unbound):
-        raise TypeError
-    others = sum(map(len, cells)) - 2 * len(cells)
-    datatypes = list(map(dict.get, cells, repeat("datatype"))) if others else [None] * len(cells)
-    others -= len(cells) - datatypes.count(None)
-    languages = list(map(dict.get, cells, repeat("xml:lang"))) if others else [None] * len(cells)
-    if others > len(cells) - languages.count(None) and any(not _RARE_KEYS.isdisjoint(cell) for cell in cells):
-        raise TypeError
-    sets = found, set(datatypes), set(languages)
-    is_one = all(len(each) == 1 for each in sets)
-    shapes = list(zip(*sets if is_one else (kinds, datatypes, languages), strict=True))
-    known: dict[Any, Any] = dict(zip(shapes, shapes, strict=True))
-    if not all(isinstance(kind, str) and isinstance(each, str | None) for kind, *rest in known for each in rest):
-        raise TypeError
-    return TermColumn(texts, shapes[0] if is_one else list(map(known.__getitem__, shapes)))
+
+def _are_alike(cells: Sequence[Any]) -> bool:
+    """Return whether all cells have the same keys and, but for their value, the same under each."""
+    first = cells[0]
+    if set(map(type, cells)) != {dict} or set(map(len, cells)) != {len(first)}:
+        return False
+    return all(set(map(dict.get, cells, repeat(key))) == {first[key]} for key in first if key != "value")
 
 
-DEEPEST_TRIPLE: Final = 20
-MOST_PARTS: Final = 300
-"""Of one triple term, with those of nested ones."""
-
-_NO_TYPE: Final = 'without a "type"'
-_NO_TEXT: Final = 'with a number or boolean instead of a text as "value"'
-_BARE: Final = "with a bare value instead of an RDF term"
-_EMPTY: Final = "with an empty object, read as unbound"
-
+_MOST_PARTS: Final = 60  # of one triple term, with those of nested ones
 _PARTS: Final = (("subject", "s"), ("predicate", "p", "property"), ("object", "o"))
 """The keys of a triple's parts as RDF 1.2, RDF4J and old Jena write them."""
 
@@ -307,21 +286,19 @@ _BLANK_NODE: Final = re.compile(r"_:\S+")
 
 
 class _LenientReader:
-    """Reads the cells of a column one by one, and counts what it allows."""
+    """Reads the cells of a column one by one, and keeps what it allows in which rows."""
 
-    def __init__(self, name: str) -> None:
-        self.allowed: dict[str, list[tuple[str, int]]] = {}
-        self._name = name
-        self._row = 0
-        self._parts_left = MOST_PARTS
+    def __init__(self) -> None:
+        self.allowed: dict[str, list[int]] = {}
+        self._row = self._parts_left = 0
 
-    def column(self, bindings: Iterable[Mapping[str, Any]]) -> TermColumn:
+    def column(self, name: str, bindings: Iterable[Mapping[str, Any]]) -> TermColumn:
         terms: list[Term] = []
         structures: dict[int, Triple] = {}
         for self._row, binding in enumerate(bindings):
-            self._parts_left = MOST_PARTS
+            self._parts_left = _MOST_PARTS
             try:
-                term = self._term(binding.get(self._name), 0)
+                term = self._term(binding.get(name))
             except UnreadableOutput as fault:
                 raise UnreadableOutput(f"its cell in row {self._row + 1} {fault}") from None
             if isinstance(term, Triple):
@@ -331,43 +308,41 @@ class _LenientReader:
         return TermColumn([term.text for term in terms], [term.shape for term in terms], structures)
 
     def _allow(self, about: str) -> None:
-        self.allowed.setdefault(about, []).append((self._name, self._row))
+        self.allowed.setdefault(about, []).append(self._row)
 
-    def _term(self, cell: Any, depth: int) -> Term | Triple:
+    def _term(self, cell: Any) -> Term | Triple:
         if isinstance(cell, str | int | float):
-            self._allow(_BARE)
+            self._allow("with a bare value instead of an RDF term")
             return _guessed(_text_of(cell))
-        if cell is None:
-            return UNBOUND
-        if not isinstance(cell, dict):
+        if not isinstance(cell, dict | None):
             found = "a list" if isinstance(cell, list | tuple) else f"a {type(cell).__name__}"
             raise UnreadableOutput(f"is {found} instead of an RDF term")
-        if not cell:
-            self._allow(_EMPTY)
+        if cell == {}:
+            self._allow("with an empty object, read as unbound")
+        if not cell or cell.get("value", "") is None:
             return UNBOUND
-        kind, value = _text_under("type", cell) or None, cell.get("value")
-        if value is None and "value" in cell:
-            return UNBOUND
-        if kind is None:
-            self._allow(_NO_TYPE)
-        if kind == "triple" or (kind is None and isinstance(value, dict)):
-            return self._triple(value, depth)
+        for key in ("type", "datatype", "xml:lang", "lang", "its:dir", "direction"):
+            if not isinstance(cell.get(key), _TEXT):
+                raise UnreadableOutput(f'has a "{key}" that is no text')
+            _text_of(cell.get(key) or "")
+        value, kind, datatype = cell.get("value"), cell.get("type"), cell.get("datatype")
+        if not kind:
+            self._allow('without a "type"')
+        if kind == "triple" or (not kind and isinstance(value, dict)):
+            return self._triple(value)
         if isinstance(value, int | float):
-            self._allow(_NO_TEXT)
+            self._allow('with a number or boolean instead of a text as "value"')
         elif not isinstance(value, str):
             raise UnreadableOutput('has no text as "value"')
-        text, datatype = _text_of(value), _text_under("datatype", cell)
-        language = _text_under("xml:lang", cell) or _text_under("lang", cell)
-        direction = _text_under("its:dir", cell) or _text_under("direction", cell)
+        language = cell.get("xml:lang") or cell.get("lang")
+        direction = cell.get("its:dir") or cell.get("direction")
         if language and direction:
             language = f"{language}--{direction}"  # as N-Triples 1.2 has it: ar--rtl
-        if kind is None and not datatype and not language:
-            return _guessed(text)
-        return Term(text, (kind or "literal", datatype, language))
+        if not kind and not datatype and not language:
+            return _guessed(_text_of(value))
+        return Term(_text_of(value), (kind or "literal", datatype, language))
 
-    def _triple(self, value: Any, depth: int) -> Triple:
-        if depth >= DEEPEST_TRIPLE:
-            raise UnreadableOutput(f"has triple terms that are nested more than {DEEPEST_TRIPLE} deep")
+    def _triple(self, value: Any) -> Triple:
         if not isinstance(value, dict):
             raise UnreadableOutput("is a triple term without its parts")
         self._parts_left -= len(_PARTS)
@@ -375,7 +350,7 @@ class _LenientReader:
             raise UnreadableOutput("is a triple term of too many parts")
         parts = []
         for keys in _PARTS:
-            part = self._term(next((value[key] for key in keys if value.get(key) is not None), None), depth + 1)
+            part = self._term(next((value[key] for key in keys if value.get(key) is not None), None))
             if part == UNBOUND:
                 raise UnreadableOutput(f"is a triple term without {keys[0]}")
             parts.append(part)
@@ -390,21 +365,12 @@ def _guessed(text: str) -> Term:
 
 
 def _text_of(value: str | float) -> str:
-    """Return a text, or a number or boolean as JSON writes it."""
-    if isinstance(value, str):
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise UnreadableOutput("has half a character (a lone surrogate)")
-        return value
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
+    """Return a text, or a number or boolean as JSON or XSD write it."""
     try:
-        return json.dumps(value)
+        text = value if isinstance(value, str) else json.dumps(value).replace("Infinity", "INF")
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnreadableOutput("has half a character (a lone surrogate)") from None
     except ValueError:
         raise UnreadableOutput("is a number of too many digits") from None
-
-
-def _text_under(key: str, cell: dict[Any, Any]) -> str | None:
-    text = cell.get(key)
-    if text is None or isinstance(text, str):
-        return None if text is None else _text_of(text)
-    raise UnreadableOutput(f'has a "{key}" that is no text')
+    return text

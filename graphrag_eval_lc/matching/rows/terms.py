@@ -7,10 +7,8 @@ that the reference does not have equals a text of the reference that is written 
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, count, repeat
+from itertools import count, repeat
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
@@ -18,9 +16,8 @@ from unicodedata import normalize
 from graphrag_eval_lc.config import ToleranceConfig, ValuesConfig
 from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphRules, key_of, told_by, value_of_text
 from graphrag_eval_lc.matching.rows.numbers_and_times import (
-    DURATION_DATATYPES,
     NUMBER_KINDS,
-    TIME_READERS,
+    VALUE_READERS,
     WKT_LITERAL,
     XSD_BOOLEAN,
     XSD_STRING,
@@ -29,12 +26,9 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
     Value,
     boolean_from,
     distance_of,
-    duration_from,
-    geometry_from,
     number_from,
-    number_kind,
     numbers_are_equal,
-    numbers_from,
+    numbers_by_kind,
     relative_difference,
 )
 from graphrag_eval_lc.matching.rows.results import NO_LITERALS, Shape, SparqlResults, Term, TermColumn, Triple
@@ -45,6 +39,8 @@ RowsAs: TypeAlias = Literal["set", "bag", "list"]
 
 Tolerance: TypeAlias = float | Mapping[str, float]
 """A relative tolerance from 0 to below 1 for all numbers but integers, or those of ``float`` and ``double``."""
+
+_DEFAULT_TOLERANCES: Final[Mapping[str, float]] = ToleranceConfig().model_dump()
 
 
 class Tolerances(NamedTuple):
@@ -68,12 +64,12 @@ class Tolerances(NamedTuple):
         """
         if tolerance is not None and not isinstance(tolerance, Mapping):
             every = _share("tolerance", tolerance)
-            return cls(decimal=every, double=every, float=every)
-        given, known = dict(tolerance or {}), ToleranceConfig().model_dump()
-        unknown = [str(name) for name in given if name not in known]
-        if unknown:
-            raise ValueError(f"there is no tolerance of {unknown[0]}, only of {' and '.join(known)}")
-        shares = {name: _share(f"tolerance of {name}", share) for name, share in {**known, **given}.items()}
+            return cls(0.0, every, every, every)
+        shares = dict(_DEFAULT_TOLERANCES)
+        for name, share in (tolerance or {}).items():
+            if name not in shares:
+                raise ValueError(f"there is no tolerance of {name}, only of {' and '.join(shares)}")
+            shares[name] = _share(f"tolerance of {name}", share)
         return cls() if strict else cls(**shares)
 
 
@@ -95,16 +91,8 @@ class ValueRules(NamedTuple):
 
     @classmethod
     def of(cls, values: "Mapping[str, bool] | ValuesConfig | None") -> "ValueRules":
-        """Return the rules of a config, or those switched on and off by name.
-
-        Raises:
-            ValueError: A name is unknown, or what it is set to is neither true nor false.
-
-        Example:
-            >>> ValueRules.of({"wkt": False}).wkt
-            False
-        """
-        given = values.model_dump(include=set(cls._fields)) if isinstance(values, ValuesConfig) else dict(values or {})
+        """Return the rules of a config, or those switched on and off by name; all other names raise a ValueError."""
+        given = dict(values or ())
         for name, value in given.items():
             if name not in cls._fields:
                 raise ValueError(f"values has no {name!r:.40}: it has {', '.join(cls._fields)}")
@@ -127,8 +115,7 @@ UNBOUND_KEY: Final = 0
 BLANK_KEY: Final = 1
 
 
-@dataclass
-class KeyColumn:
+class KeyColumn(NamedTuple):
     """The keys of a column.
 
     Attributes:
@@ -137,50 +124,56 @@ class KeyColumn:
     """
 
     keys: list[int]
-    blanks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    blanks: dict[int, tuple[int, ...]]
 
 
-class _Numbers:
+class _NumberKeys:
     """The keys of the reference's numbers, which others that are near them have, too."""
 
     def __init__(self, tolerances: Tolerances, new_key: Iterator[int]) -> None:
+        self.is_reference = True
         self._tolerances, self._new_key = tolerances, new_key
         self._keys: dict[Number, int] = {}
         self._others: dict[Number, int] = {}
-        self._of_kind: defaultdict[NumberKind, list[Any]] = defaultdict(list)
-        self._sorted: dict[NumberKind, list[Any]] = {}
+        self._of_kind: dict[NumberKind, list[Number]] = {}
+        self._sorted: dict[NumberKind, list[tuple[float, list[Any]]]] = {}
 
-    def of_reference(self, numbers: Sequence[Number], kind: NumberKind) -> list[int]:
-        """Return the keys of numbers of the reference; all of them are known before others are looked up."""
-        self._of_kind[kind] += numbers
-        return list(map(self._keys.setdefault, numbers, self._new_key))
-
-    def of_others(self, numbers: Iterable[Number], kind: NumberKind, otherwise: Iterable[int | None]) -> list[int]:
-        """Return the keys of the same or else the nearest numbers of the reference; if none is near, others."""
-        if not self._sorted:
-            self._sorted = {kind: sorted(set(each) - {"NaN"}) for kind, each in self._of_kind.items()}
-        keys = []
-        for number, other in zip(numbers, otherwise, strict=False):
-            key = self._keys.get(number)
-            if key is None:
-                key = self._nearest(number, kind)
-                key = other if key is None else key
-            keys.append(self._others.setdefault(number, next(self._new_key)) if key is None else key)
-        return keys
+    def keys_of(
+        self, numbers: Sequence[Number], kind: NumberKind, written: Iterable[int | None] = repeat(None)
+    ) -> list[int]:
+        """Return keys; of what is not of the reference those of its nearest numbers, or else of how it is written."""
+        if self.is_reference:
+            self._of_kind.setdefault(kind, []).extend(numbers)
+            return list(map(self._keys.setdefault, numbers, self._new_key))
+        found = []
+        for number, otherwise in zip(numbers, written, strict=False):
+            key = self._keys.get(number) or self._nearest(number, kind) or otherwise  # no key of a number is 0
+            found.append(key or self._others.setdefault(number, next(self._new_key)))
+        return found
 
     def _nearest(self, number: Any, kind: NumberKind) -> int | None:
+        if kind not in self._sorted:
+            self._sorted[kind] = self._by_tolerance(kind)
         near = []
-        for other_kind, others in self._sorted.items() if number != "NaN" else ():
-            relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
-            far = 3e-8 + 3 * relative * abs(number) if isinstance(number, float) and relative < 0.1 else 0.0
+        is_float = isinstance(number, float)
+        for relative, others in self._sorted[kind] if number != "NaN" else ():
             at = bisect_left(others, number)
+            far = 3e-8 + 2 * relative / (1 - relative) * abs(number) if is_float else 0.0  # more than the tolerance
             for other in others[max(at - 1, 0) : at + 1]:
-                is_far = far and isinstance(other, float) and abs(number - other) > far  # told quickly
+                is_far = is_float and isinstance(other, float) and abs(number - other) > far  # told quickly
                 if not is_far and numbers_are_equal(number, other, relative):
                     near.append(other)
         if len(near) > 1:
-            near.sort(key=lambda other: (distance_of(number, other), other))
+            near.sort(key=lambda each: (distance_of(number, each), each))
         return self._keys[near[0]] if near else None
+
+    def _by_tolerance(self, kind: NumberKind) -> list[tuple[float, list[Any]]]:
+        """Return the relative tolerances of numbers of a kind with those of the reference, each with these in order."""
+        found: dict[float, set[Any]] = {}
+        for other, numbers in self._of_kind.items():
+            relative = max(self._tolerances[kind], self._tolerances[other]) if kind and other else 0.0
+            found.setdefault(relative, set()).update(numbers)
+        return [(relative, sorted(numbers - {"NaN"})) for relative, numbers in found.items()]
 
 
 def is_untyped(shape: Shape) -> bool:
@@ -190,56 +183,47 @@ def is_untyped(shape: Shape) -> bool:
 
 
 class _Space:
-    """The cells of one shape.
+    """The cells of one shape: how their texts are read, and their keys.
 
     Attributes:
-        texts: The keys of texts without a value, and of texts in which the reference writes values.
-        known: The keys of texts with a value.
         read: Reads a value that is not a number; None if there are none.
+        texts: The keys of texts without a value, and of texts in which the reference writes values; the same for all
+            shapes whose texts may be equal.
+        known: The keys of texts with a value.
     """
 
-    def __init__(self, shape: Shape, texts: dict[str, int], rules: Rules) -> None:
-        kind, self.datatype, language = shape
-        self.texts, self.known = texts, dict[str, int]()
-        self.is_iri = kind == "uri" and rules.values.iri_case and not rules.strict
-        self.is_untyped = is_untyped(shape) and not rules.strict
-        self.has_numbers = self.is_untyped or (kind not in NO_LITERALS and self.datatype in NUMBER_KINDS)
+    def __init__(self, shape: Shape, rules: Rules, texts: dict[Hashable, dict[str, int]]) -> None:
+        self.kind, self.datatype, language = shape
+        is_literal = self.kind not in NO_LITERALS
+        self.is_iri = self.kind == "uri" and rules.values.iri_case and not rules.strict
+        self.has_numbers = is_literal and (self.datatype in NUMBER_KINDS or (is_untyped(shape) and not rules.strict))
         self.read: Callable[[str], Value | None] | None = None
-        if kind in NO_LITERALS or (language and not self.datatype):
-            return
-        if self.datatype == XSD_BOOLEAN:
+        if is_literal and self.datatype == XSD_BOOLEAN:
             self.read = boolean_from
-        elif not rules.strict:
-            readers: dict[str | None, Callable[[str], Value | None]] = dict(TIME_READERS) if rules.values.times else {}
-            if rules.values.durations:
-                readers |= dict.fromkeys(DURATION_DATATYPES, duration_from)
-            if rules.values.wkt:
-                readers[WKT_LITERAL] = geometry_from
-            self.read = readers.get(self.datatype)
+        elif is_literal and not rules.strict and (self.datatype or not language) and self.datatype in VALUE_READERS:
+            switch, reader = VALUE_READERS[self.datatype]
+            self.read = reader if getattr(rules.values, switch) else None
+        alike: Hashable = None
+        if rules.strict:
+            alike = ((language or "").lower() or (self.datatype or XSD_STRING, "")) if is_literal else self.kind
+        self.texts = texts.setdefault(alike, {})
+        self.known: dict[str, int] = {}
 
-    def may_have_values(self, texts: Sequence[str]) -> bool:
-        """Return whether some of the texts may have a value, told quickly."""
-        if self.is_untyped:
-            return not _FIRST_OF_VALUES.isdisjoint(map(_first_character, texts))
-        return self.has_numbers or self.read is not None
 
+_Cells: TypeAlias = Sequence[tuple[_Space, Sequence[str], Sequence[int]]]
+"""The spaces of a column, each with its texts and rows."""
 
 _FIRST_OF_VALUES: Final = frozenset("-0123456789")
 _first_character: Final = itemgetter(slice(1))
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+_NOTHING_TOLD: Final = told_by((), ())
 
 _REFERENCE: Final = 0
 _ACTUAL: Final = 1
 
 
 class Keys:
-    """The keys of two results. An actual column is read when it is asked for.
-
-    Args:
-        reference: The expected results.
-        actual: The results of the query.
-        required: The columns of the reference that count.
-        rules: How cells are compared.
+    """The keys of two results over the required columns. An actual column is read when it is asked for.
 
     Example:
         >>> five = SparqlResults({"n": TermColumn(["5"], ("literal", None, None))}, 1)
@@ -253,61 +237,73 @@ class Keys:
         self._rules = rules
         self._columns = (reference.columns, actual.columns)
         self._new_key = count(BLANK_KEY + 1)
-        self._texts: defaultdict[Hashable, dict[str, int]] = defaultdict(dict)
+        self._texts: dict[Hashable, dict[str, int]] = {}
         self._spaces: dict[Shape, _Space] = {}
         self._values: dict[Hashable, int] = {}
-        self._numbers = _Numbers(rules.tolerances, self._new_key)
-        self._coordinates = _Numbers(rules.tolerances, self._new_key)
+        self._numbers = _NumberKeys(rules.tolerances, self._new_key)
+        self._coordinates = _NumberKeys(rules.tolerances, self._new_key)
         self._labels: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        compared = {name: reference.columns[name] for name in required}, actual.columns
-        self._structures = _structures_of(compared, reads_texts=reference.is_untyped and actual.is_untyped)
-        self._told = told_by(
-            *([each for found in side.values() for each in found.values()] for side in self._structures)
+        compared = {name: reference.columns[name] for name in required}
+        self._structures = _structures_of(
+            (compared, actual.columns), reads_texts=reference.is_untyped and actual.is_untyped
         )
+        self._told = _NOTHING_TOLD
+        if any(self._structures):
+            mine, others = ([value for cells in side.values() for value in cells.values()] for side in self._structures)
+            self._told = told_by(mine, others)
         self._is_reference = True
-        for column in compared[_REFERENCE].values():  # all values first, as texts may be written like them
-            for shape, texts, _ in _by_shape(column):
-                self._learn(self._space(shape), texts)
-        self._found = {(_REFERENCE, name): self._key_column(_REFERENCE, name) for name in compared[_REFERENCE]}
-        self._is_reference = False
+        cells = {name: self._learned(column) for name, column in compared.items()}  # texts may be written like values
+        self._reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
+        self._actual: dict[str, KeyColumn] = {}
+        self._is_reference = self._numbers.is_reference = self._coordinates.is_reference = False
 
     def reference(self, name: str) -> KeyColumn:
-        """Return the keys of a column of the reference."""
-        return self._column(_REFERENCE, name)
+        """Return the keys of a required column of the reference."""
+        return self._reference[name]
 
     def actual(self, name: str) -> KeyColumn:
         """Return the keys of a column of the actual results."""
-        return self._column(_ACTUAL, name)
+        if name not in self._actual:
+            cells = self._learned(self._columns[_ACTUAL][name])
+            self._actual[name] = self._key_column(_ACTUAL, name, cells)
+        return self._actual[name]
 
-    def _column(self, side: int, name: str) -> KeyColumn:
-        if (side, name) not in self._found:
-            for shape, texts, _ in _by_shape(self._columns[side][name]):
-                self._learn(self._space(shape), texts)
-            self._found[side, name] = self._key_column(side, name)
-        return self._found[side, name]
-
-    def _key_column(self, side: int, name: str) -> KeyColumn:
-        column, labels = self._columns[side][name], self._labels[side]
-        found = KeyColumn([UNBOUND_KEY] * len(column.texts))
+    def _learned(self, column: TermColumn) -> _Cells:
+        """Return the cells of a column by their space, whose values are known from now on."""
+        cells = []
         for shape, texts, rows in _by_shape(column):
-            if shape[0] == "bnode":
-                keys = [BLANK_KEY] * len(texts)
-                found.blanks |= {
-                    row: (labels.setdefault(text, len(labels)),) for row, text in zip(rows, texts, strict=True)
-                }
+            space = self._spaces.get(shape)
+            if space is None:
+                space = self._spaces[shape] = _Space(shape, self._rules, self._texts)
+            if space.has_numbers or space.read is not None:
+                self._learn(space, texts)
+            cells.append((space, texts, rows))
+        return cells
+
+    def _key_column(self, side: int, name: str, cells: _Cells) -> KeyColumn:
+        labels, structures = self._labels[side], self._structures[side].get(name, {})
+        keys = [UNBOUND_KEY] * len(self._columns[side][name].texts)
+        blanks: dict[int, tuple[int, ...]] = {}
+        for space, texts, rows in cells:
+            if not space.kind:
+                continue
+            if space.kind == "bnode":
+                found = [BLANK_KEY] * len(texts)
+                numbers = [labels.setdefault(text, len(labels)) for text in texts]
+                blanks |= {row: (number,) for row, number in zip(rows, numbers, strict=True)}
             else:
-                keys = self._keys_of(self._space(shape), texts) if shape[0] else [UNBOUND_KEY] * len(texts)
-            if len(keys) == len(found.keys):
-                found.keys = keys
+                found = self._keys_of(space, texts)
+            if len(found) == len(keys):
+                keys = found
             else:
-                for row, key in zip(rows, keys, strict=True):
-                    found.keys[row] = key
-        for row, value in self._structures[side].get(name, column.structures).items():
-            blanks: list[int] = []
-            found.keys[row] = self._key_of_structure(value, labels, blanks)
-            if blanks:
-                found.blanks[row] = tuple(blanks)
-        return found
+                for row, key in zip(rows, found, strict=True):
+                    keys[row] = key
+        for row, value in structures.items():
+            blanks_of_cell: list[int] = []
+            keys[row] = self._key_of_structure(value, labels, blanks_of_cell)
+            if blanks_of_cell:
+                blanks[row] = tuple(blanks_of_cell)
+        return KeyColumn(keys, blanks)
 
     def _key_of_structure(self, value: Any, labels: dict[str, int], blanks: list[int]) -> int:
         """Return the key of a value with parts; its blank nodes are added to ``blanks``."""
@@ -318,80 +314,62 @@ class Keys:
             if part.shape[0] == "bnode":
                 blanks.append(labels.setdefault(part.text, len(labels)))
                 return BLANK_KEY
-            space = self._space(part.shape)
-            self._learn(space, [part.text])
-            return self._keys_of(space, [part.text])[0]
+            [(space, texts, _)] = self._learned(TermColumn([part.text], part.shape))
+            return self._keys_of(space, texts)[0]
 
         is_term = isinstance(value, Term | Triple)
         key = key_of_part(value) if is_term else key_of(value, self._told, self._rules.graph, key_of_part)
         return key if isinstance(key, int) else self._key_of_value(key)
 
-    def _key_of_value(self, value: Hashable, otherwise: int | None = None) -> int:
-        key = self._values.get(value, otherwise)
-        self._values[value] = next(self._new_key) if key is None else key
+    def _key_of_value(self, value: Hashable, written: int | None = None) -> int:
+        if value not in self._values:
+            self._values[value] = written or next(self._new_key)
         return self._values[value]
-
-    def _space(self, shape: Shape) -> _Space:
-        if shape not in self._spaces:
-            kind, datatype, language = shape
-            terms: Hashable = None
-            if self._rules.strict:
-                terms = kind if kind in NO_LITERALS else (language or "").lower() or (datatype or XSD_STRING, "")
-            self._spaces[shape] = _Space(shape, self._texts[terms], self._rules)
-        return self._spaces[shape]
 
     def _learn(self, space: _Space, texts: Sequence[str]) -> None:
         """Find the keys of those texts that have a value."""
-        if not space.may_have_values(texts):
+        datatype, of_texts, known = space.datatype, space.texts, space.known
+        if datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, texts)):
             return
-        new = [text for text in dict.fromkeys(texts) if text not in space.known]
-        if space.has_numbers:
-            numbers = numbers_from(new, space.datatype)
-            of_kind: dict[NumberKind, dict[str, Number]] = {}
-            for text, number in zip(new, numbers, strict=True):
-                if number is not None:
-                    of_kind.setdefault(number_kind(text, space.datatype), {})[text] = number
-            for kind, of_text in of_kind.items():
-                written = map(space.texts.get, of_text)
-                keys = self._number_keys(self._numbers, of_text.values(), kind, written)
-                space.known.update(zip(of_text, keys, strict=True))
-        read = space.read
-        for text in new if read is not None else ():
-            value = read(text) if read is not None and text not in space.known else None
-            if value is None:
-                continue
-            otherwise = None if self._is_reference else space.texts.get(text)
-            if space.datatype == WKT_LITERAL:
-                value = value[0], *self._number_keys(self._coordinates, value[1], NumberKind.DOUBLE)
-            elif space.datatype == XSD_BOOLEAN:  # 1 is written true as well
-                otherwise = space.texts.get(value[1]) if otherwise is None else otherwise
-                space.texts.setdefault(value[1], self._key_of_value(value, otherwise))
-            space.known[text] = self._key_of_value(value, otherwise)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        found: dict[str, int] = {}
+        for kind, numbers in numbers_by_kind(new, datatype).items() if space.has_numbers else ():
+            keys = self._numbers.keys_of(list(numbers.values()), kind, map(of_texts.get, numbers))
+            found.update(zip(numbers, keys, strict=True))
+        for text in new:
+            value = None if space.read is None or text in found else space.read(text)
+            if value is not None:
+                written = None if self._is_reference else of_texts.get(text)
+                if datatype == WKT_LITERAL:
+                    value = value[0], *self._coordinates.keys_of(value[1], NumberKind.DOUBLE)
+                elif datatype == XSD_BOOLEAN:  # 1 is written true as well
+                    written = written or (None if self._is_reference else of_texts.get(value[1]))
+                    of_texts.setdefault(value[1], self._key_of_value(value, written))
+                found[text] = self._key_of_value(value, written)
+        known.update(found)
         if self._is_reference:
-            for text in space.known.keys() & set(texts):
-                space.texts.setdefault(text, space.known[text])
-
-    def _number_keys(
-        self, keys: _Numbers, numbers: Iterable[Number], kind: NumberKind, otherwise: Iterable[int | None] = ()
-    ) -> list[int]:
-        if self._is_reference:
-            return keys.of_reference(list(numbers), kind)
-        return keys.of_others(numbers, kind, chain(otherwise, repeat(None)))
+            for text, key in found.items():
+                of_texts.setdefault(text, key)
 
     def _keys_of(self, space: _Space, texts: Sequence[str]) -> list[int]:
         """Return the keys of texts, whose values have been learned."""
-        known, of_texts, joined = space.known, space.texts, "\n".join(texts)
-        is_normal = self._rules.strict or joined.isascii() or not self._rules.values.nfc
-        if is_normal and not (space.is_iri and "%" in joined) and (not known or known.keys().isdisjoint(texts)):
+        of_texts, known = space.texts, space.known
+        found = list(map(known.get, texts)) if known else []
+        if found and None not in found:
+            return found  # type: ignore[return-value]  # there is no None in it
+        joined = "\n".join(texts)
+        is_normal = joined.isascii() or self._rules.strict or not self._rules.values.nfc
+        has_escapes = space.is_iri and "%" in joined
+        if is_normal and not has_escapes and not any(found):
             return list(map(of_texts.setdefault, texts, self._new_key))
         for text in dict.fromkeys(texts):
             if text not in known:
                 normal = text if is_normal else normalize("NFC", text)
-                if space.is_iri:
-                    normal = _ESCAPE.sub(lambda found: found[0].upper(), normal)
-                key = of_texts.get(normal, of_texts.get(text))
-                known[text] = of_texts[normal] = next(self._new_key) if key is None else key
-                of_texts.setdefault(text, known[text])
+                if has_escapes:
+                    normal = _ESCAPE.sub(lambda escape: escape[0].upper(), normal)
+                key = of_texts.get(normal) or of_texts.get(text) or next(self._new_key)
+                known[text] = of_texts[normal] = key
+                of_texts.setdefault(text, key)
         return list(map(known.__getitem__, texts))
 
     def note(self, name: str, row: int, actual_name: str, actual_row: int) -> str | None:
@@ -400,8 +378,8 @@ class Keys:
         text, shape = column.texts[row], column.shape(row)
         other, other_shape = other_column.texts[actual_row], other_column.shape(actual_row)
         numbers = [
-            number_from(each, datatype) if is_untyped((kind, datatype, language)) or datatype in NUMBER_KINDS else None
-            for each, (kind, datatype, language) in ((text, shape), (other, other_shape))
+            number_from(each, of[1]) if is_untyped(of) or of[1] in NUMBER_KINDS else None
+            for each, of in ((text, shape), (other, other_shape))
         ]
         if numbers[0] is not None and numbers[1] is not None:
             share = relative_difference(numbers[0], numbers[1])
@@ -421,16 +399,14 @@ _NEAR: Final = 0.01
 """Numbers that differ by less than this share are worth a note."""
 
 
-def _by_shape(column: TermColumn) -> Iterator[tuple[Shape, Sequence[str], Sequence[int]]]:
-    """Yield the shapes of a column, each with its texts and rows."""
+def _by_shape(column: TermColumn) -> list[tuple[Shape, Sequence[str], Sequence[int]]]:
+    """Return the shapes of a column, each with its texts and rows."""
     if not isinstance(column.shapes, list):
-        yield column.shapes, column.texts, range(len(column.texts))
-        return
-    rows_of: defaultdict[Shape, list[int]] = defaultdict(list)
+        return [(column.shapes, column.texts, range(len(column.texts)))]
+    rows_of: dict[Shape, list[int]] = {}
     for row, shape in enumerate(column.shapes):
-        rows_of[shape].append(row)
-    for shape, rows in rows_of.items():
-        yield shape, [column.texts[row] for row in rows], rows
+        rows_of.setdefault(shape, []).append(row)
+    return [(shape, [column.texts[row] for row in rows], rows) for shape, rows in rows_of.items()]
 
 
 _MAY_BE_STRUCTURE: Final = re.compile(
@@ -444,22 +420,21 @@ def _structures_of(sides: Sequence[Mapping[str, TermColumn]], *, reads_texts: bo
 
     Texts are read if either side has values of property graphs, or ``reads_texts`` says so.
     """
-    reads_texts = reads_texts or any(
-        not isinstance(value, Triple)
-        for side in sides
-        for column in side.values()
-        for value in column.structures.values()
-    )
-    found: list[dict[str, dict[int, Any]]] = []
-    for side in sides:
-        found.append({name: dict(column.structures) for name, column in side.items() if column.structures})
+    columns = [column for side in sides for column in side.values()]
+    structures = [value for column in columns for value in column.structures.values()]
+    found: list[dict[str, dict[int, Any]]] = [{}, {}]
+    if not structures and not reads_texts:
+        return found
+    reads_texts = reads_texts or not all(isinstance(value, Triple) for value in structures)
+    for side, of_side in zip(sides, found, strict=True):
         reader = GraphReader()
-        for name, column in side.items() if reads_texts else ():
-            for shape, texts, rows in _by_shape(column):
+        for name, column in side.items():
+            cells: dict[int, Any] = {}
+            for shape, texts, rows in _by_shape(column) if reads_texts else ():
                 if (is_untyped(shape) or shape[1] == WKT_LITERAL) and _MAY_BE_STRUCTURE.search("\n".join(texts)):
                     values = {text: value_of_text(text, reader) for text in dict.fromkeys(texts)}
-                    pairs = zip(rows, map(values.__getitem__, texts), strict=True)
-                    written = {row: value for row, value in pairs if value is not None}
-                    found[-1][name] = {**written, **found[-1].get(name, {})}
+                    cells |= {row: values[text] for row, text in zip(rows, texts, strict=True)}
+            cells |= column.structures
+            of_side[name] = {row: value for row, value in cells.items() if value is not None}
         reader.join_ends()
     return found

@@ -156,7 +156,10 @@ def test_a_number_has_the_key_of_the_nearest_one_of_the_reference(
 
 def test_unbound_cells_and_blank_nodes() -> None:
     keys = Keys(
-        results(["_:a", "", "_:b", "<<( _:b <p> _:a )>>"], ["_:b", "_:b", "", ""]), results(["_:x"]), ["c0"], Rules()
+        results(["_:a", "", "_:b", "<<( _:b <p> _:a )>>"], ["_:b", "_:b", "", ""]),
+        results(["_:x"]),
+        ["c0", "c1"],
+        Rules(),
     )
     first, second = keys.reference("c0"), keys.reference("c1")
     assert first.keys[:3] == [1, 0, 1]

@@ -12,16 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.rows.numbers_and_times import (
-    DURATION_DATATYPES,
     MAX_NUMBER_LENGTH,
-    TIME_READERS,
+    VALUE_READERS,
     XSD,
     duration_from,
     geometry_from,
     number_from,
-    number_kind,
     numbers_are_equal,
-    numbers_from,
+    numbers_by_kind,
     relative_difference,
     time_from,
     untyped_time_from,
@@ -29,11 +27,12 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
 
 LINES = (Path(__file__).parent / "data" / "numbers_and_times.jsonl").read_text(encoding="utf-8").splitlines()
 READERS: dict[str, Callable[[str], Any]] = {
-    "untyped": untyped_time_from,
-    "duration": duration_from,
-    "geometry": geometry_from,
-    **{name: TIME_READERS[XSD + name] for name in ("dateTime", "dateTimeStamp", "date", "time")},
-}
+    (datatype or "untyped").removeprefix(XSD): read for datatype, (_, read) in VALUE_READERS.items()
+} | {"geometry": geometry_from}
+
+
+def numbers_in(texts: list[str], datatype: str | None) -> dict[str, Any]:
+    return {text: number for some in numbers_by_kind(texts, datatype).values() for text, number in some.items()}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +43,7 @@ def test_texts_of_the_table(line: dict[str, Any]) -> None:
         datatype = line["as"] and XSD + line["as"]
         assert {text: number_from(text, datatype) for text in line["values"]} == line["values"]
         texts = [*line["values"], *line["texts"]]
-        assert numbers_from(texts, datatype) == [number_from(text, datatype) for text in texts]
-        assert numbers_from([*line["values"]], datatype) == [*line["values"].values()]
+        assert numbers_in(texts, datatype) == numbers_in([*line["values"]], datatype) == line["values"]
         read: Callable[[str], Any] = lambda text: number_from(text, datatype)  # noqa: E731
     else:
         read = READERS[line["read"]]
@@ -60,9 +58,8 @@ def test_long_numbers_are_texts() -> None:
     assert duration_from(f"P{'1' * 5_000}D") is time_from("9" * 5_000 + "-01-01T00:00:00Z", "dateTime") is None
 
 
-@pytest.mark.parametrize(("text", "kind"), [("5", 0), ("-5", 0), ("5.0", 2), ("5e0", 2)])
-def test_untyped_numbers_are_integers_or_doubles(text: str, kind: int) -> None:
-    assert number_kind(text, None) == kind
+def test_untyped_numbers_are_integers_or_doubles() -> None:
+    assert numbers_by_kind(["5", "-5", "5.0", "5e0", "x"], None) == {0: {"5": 5, "-5": -5}, 2: {"5.0": 5, "5e0": 5}}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +102,8 @@ def test_many_numbers_are_read_as_one_by_one(whole: int, decimals: int, name: st
     texts = [str(whole), f"{whole}.{decimals}", f"{decimals}", f"0.{decimals:06}", f"{whole}.{decimals:020}"]
     datatype = name and XSD + name
     for some in (texts, texts[:1], texts[:2]):
-        assert numbers_from(some, datatype) == [number_from(text, datatype) for text in some]
+        expected = {text: number_from(text, datatype) for text in some}
+        assert numbers_in(some, datatype) == {text: number for text, number in expected.items() if number is not None}
     exact = number_from(texts[4], f"{XSD}decimal")
     assert exact is not None
     assert abs(Decimal(str(exact)) - Decimal(texts[4])) == 0
@@ -139,7 +137,7 @@ def test_a_sparql_store_agrees_on_which_values_are_equal(kind: str) -> None:
         "yearMonthDuration": ["P1Y", "P12M", "P0Y12M", "-P1Y"],
         **amounts,
     }[kind]
-    read = duration_from if XSD + kind in DURATION_DATATYPES else READERS[kind]
+    read = READERS[kind]
     rows = " ".join(f'"{text}"' for text in texts)
     query = f"""SELECT ?a ?b {{ VALUES ?a {{ {rows} }} VALUES ?b {{ {rows} }}
         FILTER(STRDT(?a, <{XSD}{kind}>) = STRDT(?b, <{XSD}{kind}>)) }}"""
