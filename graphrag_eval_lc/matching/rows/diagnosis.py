@@ -228,14 +228,10 @@ class Mismatch:
         columns = [self._keys.reference(name) for name in self._columns]
         other_columns = [self._keys.actual(found) for found in self._columns.values() if found is not None]
         try:
-            sides = BlankNodes(columns, other_columns, self._rows_as, Budget()).coloured_rows()
+            places = BlankNodes(columns, other_columns, self._rows_as, Budget()).rows_that_differ()
         except SearchCutOff:
             return text
-        places = [
-            next((at for at, row in enumerate(rows) if row not in known), None)
-            for rows, known in zip(sides, map(set, reversed(sides)), strict=True)
-        ]
-        if places[0] is None or places[1] is None:
+        if places is None:
             return text
         return f"{text}, such as those of {_in_brackets(mine, places[0])} and {_in_brackets(others, places[1])}"
 
