@@ -1,39 +1,19 @@
-"""Why two results match or not, in a sentence for people, and what they are worth if steps are graded.
+"""Why two results match or not, and what their grade consists of, in sentences for people."""
 
-The formula of the grade is in ``alignment``. A column is trusted as far as chance does not explain what it shares with
-the required one: a query that returns 300 numbers has the one that was asked for, and one that returns true and false
-has the right answer.
-
-- A value has as many bits as its kind has room for: a boolean or a blank node 1, a number 3.3 for each digit, a text 5
-  for each character up to 40, an IRI 40. A column has the bits of its different values; or, next to other columns,
-  those of how its values lie over the rows, if these are more.
-- Rivals are the actual columns with values of the same kind that stand for no required column and were not asked for,
-  less the required columns of this kind that no column stands for.
-- Chance explains the column to (rivals + 1) ÷ 2^bits, 1 at most; without rivals, or if the column has the name of the
-  required one, not at all. The rest is its trust.
-"""
-
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
-from math import log2
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.rows.alignment import Alignment
+from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
 from graphrag_eval_lc.matching.rows.columns import BlankNodes, Budget, SearchCutOff, bare_name, namesakes
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, Shape, SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 from graphrag_eval_lc.texts import listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
 """The texts of a row over the required columns; None if a cell is unbound."""
 
-SHOWN_ROWS: Final = 20
-"""So many of the rows that differ are listed."""
-
+_SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
@@ -42,37 +22,8 @@ _MATCHED_ROWS: Final = 200
 _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
 
-_NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
-_MOST_BITS: Final = 40.0
-_ENOUGH_BITS: Final = 100.0
-_NEGLIGIBLE: Final = 1e-6
-_SAMPLED: Final = 1_000
 
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """Why two results match or not; see ``SparqlComparison`` for the attributes."""
-
-    reason: str
-    columns: dict[str, str] = field(default_factory=dict)
-    missing_rows: tuple[ShownRow, ...] = ()
-    extra_rows: tuple[ShownRow, ...] = ()
-    missing_row_count: int = 0
-    extra_row_count: int = 0
-    row_precision: float = 0.0
-    row_recall: float = 0.0
-
-    @property
-    def row_f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        total = self.row_precision + self.row_recall
-        return 2 * self.row_precision * self.row_recall / total if total else 0.0
-
-
-def diagnosis_of_match(
-    reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys
-) -> Diagnosis:
+def reason_of_match(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys) -> str:
     """Describe two results that match under some columns."""
     renamed = [f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found]
     if len(renamed) > _SHOWN_COLUMNS:
@@ -80,25 +31,25 @@ def diagnosis_of_match(
     names = f" ({'; '.join(renamed)})" if renamed else ""
     rows = "The only row matches" if reference.row_count == 1 else f"All {reference.row_count} rows match"
     near = _near_number_of_match(reference, actual, columns, keys)
-    about = f"; {near}, which is within the tolerance" if near else ""
-    return Diagnosis(f"{rows}{names}{about}.", dict(columns), row_precision=1.0, row_recall=1.0)
+    return f"{rows}{names}{f'; {near}, which is within the tolerance' if near else ''}."
 
 
 def _near_number_of_match(
     reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys
 ) -> str | None:
     """Return what is to be said of the first number that is within the tolerance of the reference's."""
+    pairs = [(reference.columns[name].texts, actual.columns[found].texts) for name, found in columns.items()]
+    if all(set(found[:_MATCHED_ROWS]) <= set(texts) for texts, found in pairs):
+        return None
     row_of: dict[tuple[int, ...], int] = {}
     for at, row in enumerate(zip(*(keys.reference(name).keys for name in columns), strict=True)):
         row_of.setdefault(row, at)
     rows = zip(*(keys.actual(name).keys for name in columns.values()), strict=True)
     for other, row in enumerate(islice(rows, _MATCHED_ROWS)):
-        for name, found in columns.items():
-            at = row_of.get(row, -1)
-            if at >= 0 and reference.columns[name].texts[at] != actual.columns[found].texts[other]:
-                note = keys.note(name, at, found, other)
-                if note:
-                    return note
+        at = row_of.get(row, -1)
+        for (name, found), (texts, other_texts) in zip(columns.items(), pairs, strict=True):
+            if at >= 0 and texts[at] != other_texts[other] and (note := keys.note(name, at, found, other)):
+                return note
     return None
 
 
@@ -106,31 +57,18 @@ class Mismatch:
     """Two results that do not match, or of which that is not known, under the nearest columns.
 
     Args:
-        reference: The expected results.
-        actual: The actual ones.
-        columns: For each required column the nearest actual one, or None.
         aligned: The rows under these columns.
         keys: The keys of their cells.
         rows_as: How rows count.
         cut_off: Why the search ended before it could tell; None if they do not match.
     """
 
-    def __init__(
-        self,
-        reference: SparqlResults,
-        actual: SparqlResults,
-        columns: Mapping[str, str | None],
-        aligned: Alignment,
-        keys: Keys,
-        rows_as: RowsAs,
-        cut_off: str | None,
-    ) -> None:
-        self._actual, self._columns, self._aligned, self._keys = actual, columns, aligned, keys
-        self._rows_as, self._cut_off = rows_as, cut_off
-        self._mine = [reference.columns[name] for name in columns]
-        self._others = [None if found is None else actual.columns[found] for found in columns.values()]
+    def __init__(self, aligned: Alignment, keys: Keys, rows_as: RowsAs, cut_off: str | None) -> None:
+        self._aligned, self._keys, self._rows_as, self._cut_off = aligned, keys, rows_as, cut_off
+        self._columns, self._actual = aligned.columns, aligned.actual
+        self._mine, self._others = _columns_of(aligned)
 
-    def diagnosis(self) -> Diagnosis:
+    def reason(self) -> str:
         """Describe them."""
         aligned, missing, extra = self._aligned, self._aligned.missing, self._aligned.extra
         mapped = {name: found for name, found in self._columns.items() if found is not None}
@@ -146,9 +84,8 @@ class Mismatch:
             parts += self._about_near_rows()
         if not missing and not extra:
             parts.append(self._about_equal_rows())
-        precision, recall = 1 - len(extra) / aligned.actual_total, 1 - len(missing) / aligned.total
-        if (missing or extra) and precision + recall:
-            parts.append(f"row F1 {2 * precision * recall / (precision + recall):.2f}")
+        elif aligned.full:
+            parts.append(f"row F1 {2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total):.2f}")
         if mapped:
             names = [f"`{name}`" if name == found else f"`{name}` as `{found}`" for name, found in mapped.items()]
             parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
@@ -158,16 +95,7 @@ class Mismatch:
                 f"undecided: {self._cut_off}, before it could tell whether the actual results hold the required rows; "
                 f"under the columns that come nearest {text}"
             )
-        return Diagnosis(
-            f"{text[0].upper()}{text[1:]}.",
-            mapped,
-            tuple(_shown_row(self._mine, at) for at in missing[:SHOWN_ROWS]),
-            tuple(_shown_row(self._others, at) for at in extra[:SHOWN_ROWS]),
-            len(missing),
-            len(extra),
-            precision,
-            recall,
-        )
+        return f"{text[0].upper()}{text[1:]}."
 
     def _about_columns(self) -> Iterator[str]:
         absent = [name for name, found in self._columns.items() if found is None]
@@ -195,7 +123,8 @@ class Mismatch:
                 return
         for at in aligned.missing[:_NEAR_ROWS]:
             for other in aligned.extra[:_NEAR_ROWS]:
-                if all(found and self._keys.note(name, at, found, other) for name, found in self._unlike(at, other)):
+                unlike = self._unlike(at, other)
+                if all(found and self._keys.note(name, at, found, other) for name, found in unlike):
                     yield self._about_cells(at, other)
                     return
 
@@ -217,7 +146,7 @@ class Mismatch:
     def _about_equal_rows(self) -> str:
         """Say why rows that are the same but for their blank nodes do not match, or are in another order."""
         aligned, mine, others = self._aligned, self._mine, self._others
-        if self._rows_as == "list" and aligned.rows != aligned.actual_rows:
+        if not aligned.are_equal:
             rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
             first = next(at for at, (row, other) in rows if row != other)
             cells = f"{_in_brackets(others, first)} instead of {_in_brackets(mine, first)}"
@@ -236,21 +165,30 @@ class Mismatch:
         return f"{text}, such as those of {_in_brackets(mine, places[0])} and {_in_brackets(others, places[1])}"
 
 
+def _columns_of(aligned: Alignment) -> tuple[list[TermColumn | None], list[TermColumn | None]]:
+    names = aligned.columns.values()
+    others = [None if found is None else aligned.actual.columns[found] for found in names]
+    return [aligned.reference.columns[name] for name in aligned.columns], others
+
+
+def shown_rows(aligned: Alignment) -> tuple[list[ShownRow], list[ShownRow]]:
+    """Return the first few missing rows, and the first few that are too many."""
+    mine, others = (
+        [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
+        for columns, rows in zip(_columns_of(aligned), (aligned.missing, aligned.extra), strict=True)
+    )
+    return mine, others
+
+
 def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:
     cells = ("–" if column is None else _shown_text(column, at) or "unbound" for column in columns)
     return f"({', '.join(cells)})"
 
 
-def _shown_row(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
-    return tuple(_shown_text(column, at) for column in columns)
-
-
 def _shown_text(column: TermColumn | None, at: int) -> str | None:
     """Return the text of a cell on one line, without its middle if it is long; None if it is unbound."""
     text = None if column is None else column.readable(at)
-    if text is None:
-        return None
-    if len(text) <= _SHOWN_LENGTH and text.isprintable():
+    if text is None or (len(text) <= _SHOWN_LENGTH and text.isprintable()):
         return text
     line = " ".join(text[:1_000].split())
     if len(line) <= _SHOWN_LENGTH and len(text) <= 1_000:
@@ -258,7 +196,7 @@ def _shown_text(column: TermColumn | None, at: int) -> str | None:
     return f"{line[:20]}…{text[-(_SHOWN_LENGTH - 21) :]}"
 
 
-def notes_on(reference: SparqlResults, actual: SparqlResults, reason: str) -> str:
+def with_notes(reason: str, reference: SparqlResults, actual: SparqlResults) -> str:
     """Add to a reason from which form and with which allowances the results were read."""
     added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
     added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
@@ -280,51 +218,32 @@ class Grade(NamedTuple):
     reason: str
 
 
-def _shown(number: float) -> str:
-    text = f"{number:.2f}"
-    return "nearly 0" if text == "0.00" and number else "nearly 1" if text == "1.00" and number < 1 else text
-
-
-def grade_of_rows(
-    reference: SparqlResults,
-    actual: SparqlResults,
-    columns: Mapping[str, str | None],
-    aligned: Alignment,
-    *,
-    is_match: bool,
-) -> Grade:
-    """Return what two results are worth under some columns.
-
-    Args:
-        reference: The expected results.
-        actual: The actual ones.
-        columns: For each required column the actual one that stands for it, or None.
-        aligned: Their rows under these columns.
-        is_match: Whether they match. If not, the grade is below 1, even if it cannot be seen which cell differs.
-    """
-    surplus = _surplus(reference, actual, columns)
-    trusts = _trusts(reference, actual, columns, surplus, aligned) if surplus else [1.0] * len(columns)
-    shared = sum(map(float.__mul__, aligned.shared, trusts))
+def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
+    """Return what rows are worth; below 1 if they do not match, even if it cannot be seen which cell differs."""
+    value, shared = aligned.grade, aligned.trusted
     if not is_match and aligned.are_equal:
-        shared = max(0.0, shared - 0.5)
-    if not shared:
+        value, shared = value * (1 - 0.5 / aligned.required_cells), shared - 0.5
+    if not value:
         return Grade(0.0, "Worth 0: no cell of the required columns fits.")
-    absent = [name for name, found in columns.items() if found is None]
-    required = aligned.total * len(columns)
-    there = aligned.actual_total * (len(columns) - len(absent) + len(surplus))
-    value = min(1.0, 2 * shared / (required + there)) * aligned.order
-    about = [f"recall {_shown(shared / required)} and precision {_shown(shared / there)} of the cells"]
+    recall, precision = shared / aligned.required_cells, shared / aligned.actual_cells
+    about = [f"recall {_shown(recall)} and precision {_shown(precision)} of the cells"]
     if aligned.order < 1.0:
         about.append(f"{_shown(aligned.order)} of the pairs of rows are in the right order")
+    absent = [name for name, cells in zip(aligned.columns, aligned.shared, strict=True) if not cells]
     if absent:
         about.append(f"no value of {_listed(absent)} fits")
     about += _about_surplus(
-        [name for name in surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
+        [name for name in aligned.surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
     )
-    doubted = [name for name, trust in zip(columns, trusts, strict=True) if trust < 0.995]
+    doubted = [name for name, trust in zip(aligned.columns, aligned.trusts, strict=True) if trust < 0.995]
     if doubted:
         about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
     return Grade(value, f"Worth {_shown(value)}: {'; '.join(about)}.")
+
+
+def _shown(number: float) -> str:
+    text = f"{number:.2f}"
+    return "nearly 0" if text == "0.00" and number else "nearly 1" if text == "1.00" and number < 1 else text
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -337,125 +256,20 @@ def _about_surplus(surplus: Sequence[str]) -> list[str]:
     return [f"nobody asked for {len(surplus)} {plural(len(surplus), 'column')}: {names}"] if surplus else []
 
 
-def _surplus(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
-    """Return the actual columns that stand for no required one and that nobody asked for.
-
-    A column was asked for that has the name of a column of the reference, or of which at least half the different
-    values are those of one, each of which asks for one column.
-    """
-    taken = set(columns.values())
-    left = [name for name in actual.variables if name not in taken]
-    optional = [name for name in reference.variables if name not in columns]
-    same = namesakes(optional, left)
-    left = [name for name in left if name not in same.values()]
-    for name in optional if left else ():
-        if name in same or name not in reference.columns:
-            continue
-        mine = _plain_values(reference.columns[name])
-        shares = {
-            other: len(mine & found) / len(found)
-            for other in left
-            if other in actual.columns and (found := _plain_values(actual.columns[other]))
-        }
-        best = max(shares, key=shares.__getitem__, default=None)
-        if best is not None and shares[best] >= 0.5:
-            left.remove(best)
-    return left
-
-
-def _plain_values(column: TermColumn) -> frozenset[object]:
-    def value(text: str) -> object:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
-    return frozenset(map(value, set(column.texts)))
-
-
-def _trusts(
-    reference: SparqlResults,
-    actual: SparqlResults,
-    columns: Mapping[str, str | None],
-    surplus: Sequence[str],
-    aligned: Alignment,
-) -> list[float]:
-    """Return how far each column is trusted; 0 to 1."""
-    others = [_kinds(actual.columns[name]) for name in surplus if name in actual.columns]
-    absent = [_kinds(reference.columns[name]) for name, found in columns.items() if found is None]
-    bare_names = Counter(map(bare_name, actual.variables))
-    trusts = []
-    for at, (name, found) in enumerate(columns.items()):
-        trusts.append(1.0)
-        has_its_name = found is not None and bare_name(name) == bare_name(found)
-        if found is None or name == found.lstrip("?$") or (has_its_name and bare_names[bare_name(name)] == 1):
-            continue
-        column = reference.columns[name]
-        kinds = _kinds(column)
-        rivals = sum(not kinds.isdisjoint(each) for each in others) - sum(not kinds.isdisjoint(each) for each in absent)
-        if rivals > 0:
-            bits = _bits(column, aligned, at, is_alone=len(columns) == 1)
-            chance = (rivals + 1) * 2.0**-bits
-            trusts[-1] = 1.0 - min(1.0, chance) if chance > _NEGLIGIBLE else 1.0
-    return trusts
-
-
-def _kinds(column: TermColumn) -> frozenset[str]:
-    """Return the kinds of values in a column, of the first different ones."""
-    cells = {text: row for row, text in reversed(list(enumerate(column.texts[:_SAMPLED])))}
-    return frozenset(_kind_and_bits(text, column.shape(row))[0] for text, row in cells.items()) - {""}
-
-
-def _bits(column: TermColumn, aligned: Alignment, at: int, *, is_alone: bool) -> float:
-    """Return the bits of what is shared of a column; once they are enough, not all of them."""
-    shared = aligned.shared_keys(at)
-    row_of = {row[at]: place for place, row in enumerate(aligned.rows)}
-    rows = shared.total()
-    by_values = by_rows = 0.0
-    for key, times in shared.items():
-        by_values += _kind_and_bits(column.texts[row_of[key]], column.shape(row_of[key]))[1]
-        by_rows += times * log2(rows / times)
-        if by_values > _ENOUGH_BITS:
-            break
-    return min(_ENOUGH_BITS, by_values if is_alone else max(by_values, by_rows))
-
-
-def _kind_and_bits(text: str, shape: Shape) -> tuple[str, float]:
-    """Return the kind of value that a cell is, as a guess would have to be, and its bits."""
-    kind, datatype, _ = shape
-    if kind in ("", "bnode"):
-        return kind, 1.0
-    if datatype == XSD_BOOLEAN or text in ("true", "false"):
-        return "boolean", 1.0
-    match = _NUMBER.fullmatch(text)
-    if match is not None and (digits := match[1].strip(".")):
-        digits = (digits.rstrip("0") if "." in digits else digits).replace(".", "").lstrip("0")
-        return "number", min(_MOST_BITS, log2(10) * max(1, len(digits)))
-    if kind == "uri" or _IRI.fullmatch(text):
-        return "iri", _MOST_BITS
-    return "text", max(1.0, min(_MOST_BITS, 5.0 * len(text)))
-
-
-def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], score: float) -> Grade:
-    """Return the grade of results of which one has no rows, or of which no column is required.
-
-    If both are empty, what is left to compare is the names of the columns, or at least their number.
-    """
-    if reference.row_count or actual.row_count:
-        return Grade(score, f"Worth {score:.0f}: {'there are rows' if score else 'one side has no rows'}.")
+def grade_of_empty_results(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
+    """Return the grade of results without rows: what is left to compare is the names of the columns, or their number."""
     wanted = list(required) or list(reference.variables)
     found = namesakes(wanted, actual.variables)
-    sizes = (len(wanted), len(reference.variables))
-    about, value = ["with the names of the required columns"], 1.0
+    surplus = surplus_columns(reference, actual, found)
     if len(found) == len(wanted) and (wanted or not reference.is_headless or not actual.variables):
-        surplus = _surplus(reference, actual, found)
         value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
-        about += _about_surplus(surplus)
+        about = "; ".join(["with the names of the required columns", *_about_surplus(surplus)])
     elif actual.is_headless or reference.is_headless:
-        about, value = ["and nothing names the columns of one"], 0.5
-    elif len(actual.variables) in sizes or not required:
-        about, value = ["and the columns have other names"], 0.5
+        value, about = 0.5, "and nothing names the columns of one"
+    elif len(actual.variables) in (len(wanted), len(reference.variables)) or not required:
+        value, about = 0.5, "and the columns have other names"
     else:
-        about, value = ["and have other columns"], 0.0
-    text = "; ".join([" ".join(["both results are empty,", about[0]]), *about[1:]])
-    return Grade(value, f"Worth {value:.2f}: {text}; an empty reference tells little of a query.")
+        value, about = 0.0, "and have other columns"
+    return Grade(
+        value, f"Worth {value:.2f}: both results are empty, {about}; an empty reference tells little of a query."
+    )
