@@ -442,12 +442,11 @@ def nearest_alignment(
 
 
 def _overlap(count: Mapping[int, int], other: Mapping[int, int]) -> float:
-    """Return the share of different values that two columns have in common, and a little for how often these are."""
+    """Return the share of cells of equal values that two columns have in common."""
     if count.keys().isdisjoint(other):
         return 0.0
-    common = count.keys() & other.keys()
-    times = sum(min(count[key], other[key]) for key in common) if len(common) <= _SAMPLED else 0
-    return 1.9 * len(common) / (len(count) + len(other)) + 0.1 * times / max(sum(count.values()), sum(other.values()))
+    common = sum(min(times, other[key]) for key, times in count.items() if key in other)
+    return 2 * common / (sum(count.values()) + sum(other.values()))
 
 
 def _assigned(

@@ -27,8 +27,6 @@ _STEPS_OF_A_CHOICE: Final = 20
 _MOST_SELECTIONS: Final = 5_000
 """If there are more ways to leave out actual columns, they are not tried one by one."""
 
-_CHUNK: Final = 2_048
-
 
 class SearchCutOff(Exception):  # noqa: N818 - it is no error of the caller
     """The search ended at its bound before it could tell."""
@@ -182,7 +180,7 @@ def _choices(
             continue
         left = zip(*(cells[name] for name in some), strict=True)
         distinct: dict[tuple[Hashable, ...], None] = {}
-        while len(distinct) <= len(wanted) and (chunk := list(islice(left, _CHUNK + len(wanted)))):
+        while len(distinct) <= len(wanted) and (chunk := list(islice(left, 2 * len(wanted)))):
             budget.spend(_STEPS_OF_A_CHOICE + len(chunk))
             distinct.update(dict.fromkeys(chunk))
         if len(distinct) == len(wanted):
