@@ -7,16 +7,14 @@ order's share:
 
 - M: the cells that both sides share: those of equal rows, and of the rows left those that two of them share, as far
   as they tell which row of the reference is meant: shared by m of R different rows they count (1/m - 1/R) ÷ (1 - 1/R).
-  Those of a column count times its trust.
-- R x q: the cells that are required: R rows of the reference, q required columns. M ÷ (R x q) is the recall.
+- R x q: the cells that are required: R rows of the reference, q required columns.
 - A x (p + s): the cells of A actual rows over p columns that stand for required ones and s columns that nobody asked
-  for. M ÷ (A x (p + s)) is the precision. A column of the reference that is not required was asked for.
+  for. A column of the reference that is not required was asked for.
 - order: if order counts, the share of the pairs of rows that fit which are in the order of the reference; else 1.
-- The trust of a column is how far chance does not explain what it shares: a query that returns 300 numbers has the one
-  that was asked for. Its values have b bits (a boolean 1, a number 3.3 for each digit, a text 5 for each character, an
-  IRI 40; or, next to other columns, those of how its values lie over the rows). With n rivals, which are surplus
-  columns of such values less the required ones that no column stands for, it is 1 - (n + 1) ÷ 2^b. Without rivals,
-  or if the column has the name of the required one, it is 1.
+
+The cells of a column count times its trust, 1 - (n + 1) ÷ 2^b, as far as chance does not explain them: a query that
+returns 300 numbers has the one that was asked for. Its values have b bits, and n rivals are surplus columns of such
+values, less the required ones that no column stands for. A column with the name of the required one has none.
 
 For example two rows (Oslo, 1), (Bergen, 2) are required, and there are (Oslo, 1, x), (Bergen, 3, x), (Paris, 9, x): M
 is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9, and the grade 6 ÷ 13 = 0.46.
@@ -25,7 +23,7 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 import re
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from math import log2, prod
@@ -86,6 +84,8 @@ class Alignment:
         columns: For each required column, at least one, the actual one that stands for it, or None.
 
     Attributes:
+        terms, actual_terms: The columns of both sides; None if there is no actual one.
+        rows, actual_rows: The keys of their rows.
         full: How often each row is paired with one that is equal in full.
         total: The number of rows of the reference that count.
         actual_total: That of the actual rows.
@@ -94,7 +94,9 @@ class Alignment:
     def __init__(
         self, reference: SparqlResults, actual: SparqlResults, keys: Keys, rows_as: RowsAs, columns: Columns
     ) -> None:
-        self.reference, self.actual, self.columns, self._rows_as = reference, actual, columns, rows_as
+        self.reference, self.actual, self.keys, self.rows_as, self.columns = reference, actual, keys, rows_as, columns
+        self.terms = [reference.columns[name] for name in columns]
+        self.actual_terms = [None if name is None else actual.columns[name] for name in columns.values()]
         absent = [-1] * actual.row_count
         self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in columns), strict=True))
         found = (absent if name is None else keys.actual(name).keys for name in columns.values())
@@ -122,7 +124,7 @@ class Alignment:
     @property
     def are_equal(self) -> bool:
         """Whether all rows are paired in full, in the same order if it counts."""
-        is_other_order = self._rows_as == "list" and self.rows != self.actual_rows
+        is_other_order = self.rows_as == "list" and self.rows != self.actual_rows
         return not self._left and not self._actual_left and not is_other_order
 
     @cached_property
@@ -130,27 +132,15 @@ class Alignment:
         """The pairs of rows that share some of their cells, of those that are left; the best ones if these are few."""
         width = len(self.columns)
         common = [{row[at] for row in self._left} & {row[at] for row in self._actual_left} for at in range(width)]
-        if not any(common):
+        mine = _that_share(common, self._left, self.rows, self.terms)
+        if not mine:
             return []
-        mine, others = (
-            {row: left[row] for row in rows if any(map(set.__contains__, common, row))}
-            for left, rows in (
-                (self._left, _by_text(self._left, self.rows, self._columns_of(self.reference, self.columns))),
-                (
-                    self._actual_left,
-                    _by_text(self._actual_left, self.actual_rows, self._columns_of(self.actual, self.columns.values())),
-                ),
-            )
-        )
+        others = _that_share(common, self._actual_left, self.actual_rows, self.actual_terms)
         pairing = _Pairing(mine, others, list(self._distinct))
-        few = sum(mine.values()) * sum(others.values()) <= _MOST_ASSIGNED
-        if few and len(self._distinct) * width <= 20 * _MOST_ASSIGNED:
+        is_few = sum(mine.values()) * sum(others.values()) <= _MOST_ASSIGNED
+        if is_few and len(self._distinct) * width <= 20 * _MOST_ASSIGNED:
             return pairing.best()
         return pairing.one_after_the_other()
-
-    @staticmethod
-    def _columns_of(results: SparqlResults, names: Iterable[str | None]) -> list[TermColumn]:
-        return [results.columns[name] for name in names if name is not None]
 
     @cached_property
     def shared(self) -> list[float]:
@@ -167,7 +157,7 @@ class Alignment:
 
         Rows fit if they are equal, or share cells that tell which row is meant. Duplicates are paired in their order.
         """
-        if self._rows_as != "list":
+        if self.rows_as != "list":
             return 1.0
         positions: list[defaultdict[Row, deque[int]]] = [defaultdict(deque), defaultdict(deque)]
         for places, rows in zip(positions, (self.rows, self.actual_rows), strict=True):
@@ -196,37 +186,32 @@ class Alignment:
     @cached_property
     def trusts(self) -> list[float]:
         """How far each column is trusted, 0 to 1."""
+        trusts = [1.0] * len(self.columns)
         if not self.surplus:
-            return [1.0] * len(self.columns)
+            return trusts
         bare_names = Counter(map(bare_name, self.actual.variables))
         left = [_kinds(self.actual.columns[name]) for name in self.surplus if name in self.actual.columns]
         absent = [_kinds(self.reference.columns[name]) for name, found in self.columns.items() if found is None]
-        trusts = [1.0] * len(self.columns)
         for at, (name, found) in enumerate(self.columns.items()):
-            if found is None or name == found.lstrip("?$"):
-                continue
-            if bare_name(name) == bare_name(found) and bare_names[bare_name(name)] == 1:
+            is_named = found is not None and bare_name(name) == bare_name(found)
+            if found is None or name == found.lstrip("?$") or (is_named and bare_names[bare_name(name)] == 1):
                 continue
             kinds = _kinds(self.reference.columns[name])
             rivals = sum(bool(kinds & each) for each in left) - sum(bool(kinds & each) for each in absent)
-            if rivals > 0:
-                chance = (rivals + 1) * 2.0 ** -self._bits(at)
-                trusts[at] = max(0.0, 1.0 - chance) if chance > _NEGLIGIBLE else 1.0
+            chance = (rivals + 1) * 2.0 ** -self._bits(at) if rivals > 0 else 0.0
+            trusts[at] = max(0.0, 1.0 - chance) if chance > _NEGLIGIBLE else 1.0
         return trusts
 
     def _bits(self, at: int) -> float:
-        """Return how many bits there are in what is shared of a column, as far as they matter."""
+        """Return the bits of the values that a column shares, or of how they lie over the rows if these are more."""
         shared = Counter(map(itemgetter(at), self.full))
         shared.update(pair.reference[at] for pair in self.pairs if at in pair.columns)
-        column = self.reference.columns[list(self.columns)[at]]
+        column, rows = self.terms[at], shared.total()
         row_of = {row[at]: place for place, row in enumerate(self.rows)}
-        rows, by_values, by_rows = shared.total(), 0.0, 0.0
-        for key, times in shared.items():
-            by_values += _kind_and_bits(column, row_of[key])[1]
-            by_rows += times * log2(rows / times)
-            if by_values > 2 * _MOST_BITS:
-                break
-        return min(2 * _MOST_BITS, by_values if len(self.columns) == 1 else max(by_values, by_rows))
+        few = list(shared.items())[:_SAMPLED]
+        by_values = sum(_kind_and_bits(column, row_of[key])[1] for key, _ in few)
+        by_rows = sum(times * log2(rows / times) for _, times in few) if len(self.columns) > 1 else 0.0
+        return min(2 * _MOST_BITS, max(by_values, by_rows))
 
     @property
     def required_cells(self) -> int:
@@ -261,10 +246,14 @@ def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int
     return found
 
 
-def _by_text(left: Mapping[Row, int], rows: Sequence[Row], columns: Sequence[TermColumn]) -> list[Row]:
-    """Return rows in the order of their texts, so that it does not matter in which order they came."""
-    row_of = {row: at for at, row in enumerate(rows) if row in left}
-    return sorted(left, key=lambda row: [column.texts[row_of[row]] for column in columns])
+def _that_share(
+    common: Sequence[set[int]], left: Mapping[Row, int], rows: Sequence[Row], columns: Sequence[TermColumn | None]
+) -> dict[Row, int]:
+    """Return the rows with common cells, by their texts, so that it does not matter in which order they came."""
+    some = {row for row in left if any(map(set.__contains__, common, row))}
+    row_of = {row: at for at, row in enumerate(rows) if row in some}
+    by_text = sorted(row_of, key=lambda row: [column.texts[row_of[row]] for column in columns if column])
+    return {row: left[row] for row in by_text}
 
 
 class _Pairing:
@@ -341,23 +330,13 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
     left = [name for name in left if name not in same.values()]
     for name in optional if left else ():
         if name not in same and name in reference.columns:
-            mine = _plain_values(reference.columns[name])
-            found = {other: _plain_values(actual.columns[other]) for other in left if other in actual.columns}
-            shares = {other: len(mine & values) / len(values) for other, values in found.items() if values}
+            mine = set(reference.columns[name].texts)
+            found = {other: set(actual.columns[other].texts) for other in left if other in actual.columns}
+            shares = {other: len(mine & texts) / len(texts) for other, texts in found.items() if texts}
             best = max(shares, key=shares.__getitem__, default=None)
             if best is not None and shares[best] >= 0.5:
                 left.remove(best)
     return left
-
-
-def _plain_values(column: TermColumn) -> set[object]:
-    def value(text: str) -> object:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
-    return set(map(value, set(column.texts)))
 
 
 def _kinds(column: TermColumn) -> set[str]:
@@ -419,7 +398,10 @@ def nearest_alignment(
         ways: list[tuple[str | None, ...]] = [()]
         for found in weights:
             ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-        ways = [way for way in ways if all(each or found.keys() <= set(way) for each, found in zip(way, weights))]
+        # A way that leaves a column free which may stand for another is not the best.
+        ways = [
+            way for way in ways if all(name or found.keys() <= {*way} for name, found in zip(way, weights, strict=True))
+        ]
     else:
         ways = [_assigned(required, list(actual.columns), weights)]
     tried = [(aligned(way), way) for way in ways]

@@ -11,11 +11,11 @@ from graphrag_eval_lc.matching.rows.alignment import Alignment, nearest_alignmen
 from graphrag_eval_lc.matching.rows.columns import Budget, SearchCutOff, bare_name, find_columns
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Grade,
-    Mismatch,
     ShownRow,
     grade_of_empty_results,
     grade_of_rows,
     reason_of_match,
+    reason_of_mismatch,
     shown_rows,
     with_notes,
 )
@@ -75,7 +75,7 @@ class _Rows:
         """Describe the results."""
         if self.columns is not None:
             return reason_of_match(self.reference, self.actual, self.columns, self._keys)
-        return Mismatch(self.aligned, self._keys, self._rows_as, self.cut_off).reason()
+        return reason_of_mismatch(self.aligned, self.cut_off)
 
     def grade(self) -> Grade:
         """Return what they are worth."""
@@ -214,43 +214,32 @@ def compare_sparql_results(
 ) -> SparqlComparison:
     """Compare the results of a query with those that it should return.
 
-    Rows are tuples of cells. Cells are equal if their values are: numbers within a tolerance, booleans as booleans,
-    times by instant, durations by length, geometries by their words and numbers, IRIs but for the case of
-    percent-encoding, triple terms by their parts. All else is equal by its text in the Unicode normal form C, and so
-    are terms of different kinds, such as a number and a name. Unbound equals unbound, blank nodes equal up to one
-    renaming. The names of the columns do not matter: the required columns match if any actual columns hold their
-    rows, whatever is in the others.
-
-    Numbers are equal within 1e-8 or, if that is more, a share of the larger one: of xsd:float 1e-5, of xsd:double
-    1e-12, of two datatypes the larger share; decimals among themselves have none, nor has an integer with anything.
-    A number that equals several of the reference counts as the nearest of them. A text without a datatype that is
-    written as JSON writes numbers is an integer if it is whole, else a double.
-
-    Times without a zone never equal times with one. A text without a datatype that is a point in time with a zone
-    (2020-01-01 01:00:00+01), or a time of day with one, is such a time; a date is not.
+    Rows are tuples of cells. Cells are equal if their values are: numbers within 1e-8 or a share of the larger one
+    (xsd:float 1e-5, xsd:double 1e-12), booleans, times by instant, durations by length, geometries; all else by text.
+    Unbound equals unbound, blank nodes are equal up to one renaming. The names of the columns do not matter: the
+    required columns match if any actual columns hold their rows, whatever is in the others.
 
     Args:
-        reference: The expected results: SPARQL 1.1 JSON, or another form that ``read_sparql_results`` reads, or what
-            it returned.
+        reference: The expected results: SPARQL 1.1 JSON, another form that ``read_sparql_results`` reads, or what it
+            returned.
         actual: The results of the query, likewise.
         required_columns: The columns of the reference that must be there; None for all, empty for none of them
-            (then only whether there are rows counts). Actual columns beyond these are free.
+            (then only whether there are rows counts).
         ordered: Whether the rows must come in the same order; duplicates count then.
-        ignore_duplicates: Whether rows of the same values count once, however often they come.
-        strict: Whether RDF terms are compared: kind, datatype and language tag of texts count as well, a text without
-            a datatype is not a number, and numbers are equal within 1e-8 only, or within a tolerance given as a number.
-        tolerance: A number from 0 to below 1: the share for all numbers but integers, decimals too. Or the shares of
-            xsd:float and xsd:double if they differ from the defaults: ``{"float": 1e-4}``.
+        ignore_duplicates: Whether rows of the same values count once.
+        strict: Whether RDF terms are compared: kind, datatype and language tag count as well, a text without a
+            datatype is not a number, and numbers are equal within 1e-8, or a tolerance given as a number.
+        tolerance: The share, from 0 to below 1, for all numbers but integers, or those of xsd:float and xsd:double:
+            ``{"float": 1e-4}``.
         values: Which terms are compared by what they mean, all by default: ``{"times": False}``; see
             ``ValuesConfig``. It is not used if ``strict`` is.
-        node_keys: The properties by which the nodes and relationships of a property graph are compared, as far as they
-            have them; else all properties with the labels or the type are.
+        node_keys: The properties by which nodes and relationships are compared, as far as they have them.
         list_order: Whether the order of the elements of lists in cells counts; Cypher's ``collect()`` has none.
 
     Returns:
-        The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
-        made scores 0 and says why. Outputs of the same text match, even if nothing can read them. A search whose
-        steps reach its bound, after some seconds, scores 0, but is ``undecided``, not a mismatch.
+        The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be made
+        scores 0 and says why. If the search reaches its bound, after some seconds, the outcome is ``undecided``.
+        Outputs of the same text match, even if nothing can read them.
 
     Raises:
         ValueError: ``tolerance`` is not a tolerance, or ``values`` has an unknown name.

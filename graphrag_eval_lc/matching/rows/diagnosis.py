@@ -1,13 +1,13 @@
 """Why two results match or not, and what their grade consists of, in sentences for people."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
 from graphrag_eval_lc.matching.rows.columns import BlankNodes, Budget, SearchCutOff, bare_name, namesakes
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
+from graphrag_eval_lc.matching.rows.terms import Keys
 from graphrag_eval_lc.texts import listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
@@ -26,156 +26,129 @@ _NEAR_CELLS: Final = 2
 def reason_of_match(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys) -> str:
     """Describe two results that match under some columns."""
     renamed = [f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found]
-    if len(renamed) > _SHOWN_COLUMNS:
-        renamed[_SHOWN_COLUMNS:] = ["…"]
-    names = f" ({'; '.join(renamed)})" if renamed else ""
+    names = f" ({'; '.join([*renamed[:_SHOWN_COLUMNS], *['…'][: len(renamed) > _SHOWN_COLUMNS]])})" if renamed else ""
     rows = "The only row matches" if reference.row_count == 1 else f"All {reference.row_count} rows match"
-    near = _near_number_of_match(reference, actual, columns, keys)
-    return f"{rows}{names}{f'; {near}, which is within the tolerance' if near else ''}."
+    for name, found in columns.items():
+        texts, others = reference.columns[name].texts, actual.columns[found].texts[:_MATCHED_ROWS]
+        if set(others).difference(texts):  # such as a number within the tolerance, which has the same key
+            row_of = {key: at for at, key in enumerate(keys.reference(name).keys)}
+            pairs = ((row_of.get(key), other) for other, key in enumerate(keys.actual(found).keys[:_MATCHED_ROWS]))
+            notes = (keys.note(name, at, found, other) for at, other in pairs if at is not None)
+            if (near := next(filter(None, notes), None)) is not None:
+                return f"{rows}{names}; {near}, which is within the tolerance."
+    return f"{rows}{names}."
 
 
-def _near_number_of_match(
-    reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys
-) -> str | None:
-    """Return what is to be said of the first number that is within the tolerance of the reference's."""
-    pairs = [(reference.columns[name].texts, actual.columns[found].texts) for name, found in columns.items()]
-    if all(set(found[:_MATCHED_ROWS]) <= set(texts) for texts, found in pairs):
-        return None
-    row_of: dict[tuple[int, ...], int] = {}
-    for at, row in enumerate(zip(*(keys.reference(name).keys for name in columns), strict=True)):
-        row_of.setdefault(row, at)
-    rows = zip(*(keys.actual(name).keys for name in columns.values()), strict=True)
-    for other, row in enumerate(islice(rows, _MATCHED_ROWS)):
-        at = row_of.get(row, -1)
-        for (name, found), (texts, other_texts) in zip(columns.items(), pairs, strict=True):
-            if at >= 0 and texts[at] != other_texts[other] and (note := keys.note(name, at, found, other)):
-                return note
-    return None
-
-
-class Mismatch:
-    """Two results that do not match, or of which that is not known, under the nearest columns.
+def reason_of_mismatch(aligned: Alignment, cut_off: str | None) -> str:
+    """Describe two results that do not match, or of which that is not known, under the nearest columns.
 
     Args:
         aligned: The rows under these columns.
-        keys: The keys of their cells.
-        rows_as: How rows count.
         cut_off: Why the search ended before it could tell; None if they do not match.
     """
-
-    def __init__(self, aligned: Alignment, keys: Keys, rows_as: RowsAs, cut_off: str | None) -> None:
-        self._aligned, self._keys, self._rows_as, self._cut_off = aligned, keys, rows_as, cut_off
-        self._columns, self._actual = aligned.columns, aligned.actual
-        self._mine, self._others = _columns_of(aligned)
-
-    def reason(self) -> str:
-        """Describe them."""
-        aligned, missing, extra = self._aligned, self._aligned.missing, self._aligned.extra
-        mapped = {name: found for name, found in self._columns.items() if found is not None}
-        parts = [*self._about_columns(), *map(self._actual.fault_of, list(self._actual.faults)[:_SHOWN_FAULTS])]
-        if missing:
-            of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
-            are_missing = f"{plural(len(missing), 'is', 'are')} missing"
-            parts.append(f"{of_rows} {are_missing}, e.g. {_in_brackets(self._mine, missing[0])}")
-        if extra and mapped:
-            rows = f"{len(extra)} {plural(len(extra), 'row')} too many"
-            parts.append(f"{rows}, e.g. {_in_brackets(self._others, extra[0])}")
-        if missing and extra:
-            parts += self._about_near_rows()
-        if not missing and not extra:
-            parts.append(self._about_equal_rows())
-        elif aligned.full:
-            parts.append(f"row F1 {2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total):.2f}")
-        if mapped:
-            names = [f"`{name}`" if name == found else f"`{name}` as `{found}`" for name, found in mapped.items()]
-            parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
-        text = "; ".join(parts)
-        if self._cut_off is not None:
-            text = (
-                f"undecided: {self._cut_off}, before it could tell whether the actual results hold the required rows; "
-                f"under the columns that come nearest {text}"
-            )
-        return f"{text[0].upper()}{text[1:]}."
-
-    def _about_columns(self) -> Iterator[str]:
-        absent = [name for name, found in self._columns.items() if found is None]
-        count = len(self._actual.columns)
-        if count < len(self._columns):
-            readable = " that can be read" if self._actual.faults else ""
-            yield f"only {count} {plural(count, 'column')}{readable} for {len(self._columns)} required"
-        # The only column that has its values may be nearer to another required one.
-        known = {key for name in self._actual.columns if absent for key in self._keys.actual(name).keys}
-        taken = [name for name in absent if self._cut_off or not known.isdisjoint(self._keys.reference(name).keys)]
-        if len(taken) < len(absent):
-            yield f"no result column matches {', '.join(f'`{name}`' for name in absent if name not in taken)}"
-        if taken:
-            yield f"no column is left for {', '.join(f'`{name}`' for name in taken)}"
-
-    def _about_near_rows(self) -> Iterator[str]:
-        """Say which cells differ in the first missing row that has a near one among those too many."""
-        aligned = self._aligned
-        near = {pair.reference: pair for pair in reversed(aligned.pairs)}
-        place_of = {aligned.actual_rows[at]: at for at in reversed(aligned.extra)}
-        for at in aligned.missing:
-            pair = near.get(aligned.rows[at])
-            if pair is not None and len(self._mine) - len(pair.columns) <= _NEAR_CELLS:
-                yield self._about_cells(at, place_of[pair.actual])
-                return
-        for at in aligned.missing[:_NEAR_ROWS]:
-            for other in aligned.extra[:_NEAR_ROWS]:
-                unlike = self._unlike(at, other)
-                if all(found and self._keys.note(name, at, found, other) for name, found in unlike):
-                    yield self._about_cells(at, other)
-                    return
-
-    def _unlike(self, at: int, other: int) -> list[tuple[str, str | None]]:
-        """Return the columns in which two rows differ."""
-        cells = zip(self._columns.items(), self._aligned.rows[at], self._aligned.actual_rows[other], strict=True)
-        return [names for names, key, other_key in cells if key != other_key]
-
-    def _about_cells(self, at: int, other: int) -> str:
-        parts = []
-        columns = dict(zip(self._columns, zip(self._mine, self._others, strict=True), strict=True))
-        for name, found in self._unlike(at, other):
-            note = None if found is None else self._keys.note(name, at, found, other)
-            column, other_column = columns[name]
-            expected, actual = _shown_text(column, at) or "unbound", _shown_text(other_column, other) or "unbound"
-            parts.append(f"`{name}` {note or f'{actual} instead of {expected}'}")
-        return f"row {at + 1}: {', '.join(parts)}"
-
-    def _about_equal_rows(self) -> str:
-        """Say why rows that are the same but for their blank nodes do not match, or are in another order."""
-        aligned, mine, others = self._aligned, self._mine, self._others
-        if not aligned.are_equal:
-            rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
-            first = next(at for at, (row, other) in rows if row != other)
-            cells = f"{_in_brackets(others, first)} instead of {_in_brackets(mine, first)}"
-            return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
-        if self._cut_off:
-            return "the rows are the same but for their blank nodes; whether these can be renamed one to one is open"
-        text = "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
-        columns = [self._keys.reference(name) for name in self._columns]
-        other_columns = [self._keys.actual(found) for found in self._columns.values() if found is not None]
-        try:
-            places = BlankNodes(columns, other_columns, self._rows_as, Budget()).rows_that_differ()
-        except SearchCutOff:
-            return text
-        if places is None:
-            return text
-        return f"{text}, such as those of {_in_brackets(mine, places[0])} and {_in_brackets(others, places[1])}"
+    missing, extra, actual = aligned.missing, aligned.extra, aligned.actual
+    mapped = {name: found for name, found in aligned.columns.items() if found is not None}
+    parts = [*_about_columns(aligned, is_cut_off=bool(cut_off))]
+    parts += map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
+    if missing:
+        of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
+        are_missing = f"{plural(len(missing), 'is', 'are')} missing"
+        parts.append(f"{of_rows} {are_missing}, e.g. {_in_brackets(aligned.terms, missing[0])}")
+    if extra and mapped:
+        rows = f"{len(extra)} {plural(len(extra), 'row')} too many"
+        parts.append(f"{rows}, e.g. {_in_brackets(aligned.actual_terms, extra[0])}")
+    if not missing and not extra:
+        parts.append(_about_equal_rows(aligned, is_cut_off=bool(cut_off)))
+    if (near := _near_rows(aligned)) is not None:
+        parts.append(_about_cells(aligned, *near))
+    if aligned.full and (missing or extra):
+        parts.append(f"row F1 {2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total):.2f}")
+    if mapped:
+        names = [f"`{name}`" if name == found else f"`{name}` as `{found}`" for name, found in mapped.items()]
+        parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
+    text = "; ".join(parts)
+    if cut_off is not None:
+        text = (
+            f"undecided: {cut_off}, before it could tell whether the actual results hold the required rows; "
+            f"under the columns that come nearest {text}"
+        )
+    return f"{text[0].upper()}{text[1:]}."
 
 
-def _columns_of(aligned: Alignment) -> tuple[list[TermColumn | None], list[TermColumn | None]]:
-    names = aligned.columns.values()
-    others = [None if found is None else aligned.actual.columns[found] for found in names]
-    return [aligned.reference.columns[name] for name in aligned.columns], others
+def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
+    actual, keys = aligned.actual, aligned.keys
+    absent = [name for name, found in aligned.columns.items() if found is None]
+    if (count := len(actual.columns)) < len(aligned.columns):
+        readable = " that can be read" if actual.faults else ""
+        yield f"only {count} {plural(count, 'column')}{readable} for {len(aligned.columns)} required"
+    # The only column that has its values may be nearer to another required one.
+    known = {key for name in actual.columns if absent for key in keys.actual(name).keys}
+    taken = [name for name in absent if is_cut_off or not known.isdisjoint(keys.reference(name).keys)]
+    if len(taken) < len(absent):
+        yield f"no result column matches {', '.join(f'`{name}`' for name in absent if name not in taken)}"
+    if taken:
+        yield f"no column is left for {', '.join(f'`{name}`' for name in taken)}"
+
+
+def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
+    """Return the first missing row that has a near one among those too many, and that one."""
+    pairs = {pair.reference: pair for pair in reversed(aligned.pairs)}
+    place_of = {aligned.actual_rows[at]: at for at in reversed(aligned.extra)}
+    for at in aligned.missing:
+        pair = pairs.get(aligned.rows[at])
+        if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
+            return at, place_of[pair.actual]
+    for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
+        unlike = _unlike(aligned, at, other)
+        if all(found and aligned.keys.note(name, at, found, other) for name, found in unlike):
+            return at, other
+    return None
+
+
+def _unlike(aligned: Alignment, at: int, other: int) -> list[tuple[str, str | None]]:
+    """Return the columns in which two rows differ."""
+    cells = zip(aligned.columns.items(), aligned.rows[at], aligned.actual_rows[other], strict=True)
+    return [names for names, key, other_key in cells if key != other_key]
+
+
+def _about_cells(aligned: Alignment, at: int, other: int) -> str:
+    """Say which cells of two rows differ."""
+    parts = []
+    for name, found in _unlike(aligned, at, other):
+        expected = _shown_text(aligned.reference.columns[name], at) or "unbound"
+        actual = (_shown_text(aligned.actual.columns[found], other) if found else None) or "unbound"
+        note = aligned.keys.note(name, at, found, other) if found else None
+        parts.append(f"`{name}` {note or f'{actual} instead of {expected}'}")
+    return f"row {at + 1}: {', '.join(parts)}"
+
+
+def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
+    """Say why rows that are the same but for their blank nodes do not match, or are in another order."""
+    mine, others, columns, keys = aligned.terms, aligned.actual_terms, aligned.columns, aligned.keys
+    if not aligned.are_equal:
+        rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
+        first = next(at for at, (row, other) in rows if row != other)
+        cells = f"{_in_brackets(others, first)} instead of {_in_brackets(mine, first)}"
+        return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
+    if is_cut_off:
+        return "the rows are the same but for their blank nodes; whether these can be renamed one to one is open"
+    text = "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
+    found = [keys.actual(name) for name in columns.values() if name is not None]
+    try:
+        blank_nodes = BlankNodes([keys.reference(name) for name in columns], found, aligned.rows_as, Budget())
+        places = blank_nodes.rows_that_differ()
+    except SearchCutOff:
+        return text
+    if places is None:
+        return text
+    return f"{text}, such as those of {_in_brackets(mine, places[0])} and {_in_brackets(others, places[1])}"
 
 
 def shown_rows(aligned: Alignment) -> tuple[list[ShownRow], list[ShownRow]]:
     """Return the first few missing rows, and the first few that are too many."""
+    sides = (aligned.terms, aligned.missing), (aligned.actual_terms, aligned.extra)
     mine, others = (
-        [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
-        for columns, rows in zip(_columns_of(aligned), (aligned.missing, aligned.extra), strict=True)
+        [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]] for columns, rows in sides
     )
     return mine, others
 
@@ -252,24 +225,23 @@ def _listed(names: Sequence[str]) -> str:
 
 def _about_surplus(surplus: Sequence[str]) -> list[str]:
     more = ", …" if len(surplus) > _SHOWN_COLUMNS else ""
-    names = f"{_listed(surplus[:_SHOWN_COLUMNS])}{more}"
-    return [f"nobody asked for {len(surplus)} {plural(len(surplus), 'column')}: {names}"] if surplus else []
+    columns = f"{plural(len(surplus), 'column')}: {_listed(surplus[:_SHOWN_COLUMNS])}{more}"
+    return [f"nobody asked for {len(surplus)} {columns}"] if surplus else []
 
 
 def grade_of_empty_results(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
-    """Return the grade of results without rows: what is left to compare is the names of the columns, or their number."""
+    """Return the grade of results without rows, of which only the columns can be compared."""
     wanted = list(required) or list(reference.variables)
     found = namesakes(wanted, actual.variables)
-    surplus = surplus_columns(reference, actual, found)
+    value, about = 0.0, "and have other columns"
     if len(found) == len(wanted) and (wanted or not reference.is_headless or not actual.variables):
+        surplus = surplus_columns(reference, actual, found)
         value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
         about = "; ".join(["with the names of the required columns", *_about_surplus(surplus)])
     elif actual.is_headless or reference.is_headless:
         value, about = 0.5, "and nothing names the columns of one"
     elif len(actual.variables) in (len(wanted), len(reference.variables)) or not required:
         value, about = 0.5, "and the columns have other names"
-    else:
-        value, about = 0.0, "and have other columns"
     return Grade(
         value, f"Worth {value:.2f}: both results are empty, {about}; an empty reference tells little of a query."
     )
