@@ -23,10 +23,10 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 import re
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import chain
-from math import log2, prod
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from itertools import product
+from math import comb, log2, prod
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -56,21 +56,12 @@ _NEGLIGIBLE: Final = 1e-6
 
 
 class Pair(NamedTuple):
-    """Rows that share some of their cells.
-
-    Attributes:
-        reference: The row of the reference.
-        actual: The actual row.
-        columns: The positions of the cells that they share.
-        share: How far these tell which row is meant; above 0 to 1.
-        times: How many such pairs there are.
-    """
+    """Rows that share the cells of some columns, and how far these tell which row is meant: above 0 to 1."""
 
     reference: Row
     actual: Row
     columns: tuple[int, ...]
     share: float
-    times: int
 
 
 class Alignment:
@@ -129,18 +120,12 @@ class Alignment:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The pairs of rows that share some of their cells, of those that are left; the best ones if these are few."""
-        width = len(self.columns)
-        common = [{row[at] for row in self._left} & {row[at] for row in self._actual_left} for at in range(width)]
+        """The pairs of rows that share some of their cells, of those that are left."""
+        columns = range(len(self.columns))
+        common = [{row[at] for row in self._left} & {row[at] for row in self._actual_left} for at in columns]
         mine = _that_share(common, self._left, self.rows, self.terms)
-        if not mine:
-            return []
-        others = _that_share(common, self._actual_left, self.actual_rows, self.actual_terms)
-        pairing = _Pairing(mine, others, list(self._distinct))
-        is_few = sum(mine.values()) * sum(others.values()) <= _MOST_ASSIGNED
-        if is_few and len(self._distinct) * width <= 20 * _MOST_ASSIGNED:
-            return pairing.best()
-        return pairing.one_after_the_other()
+        others = _that_share(common, self._actual_left, self.actual_rows, self.actual_terms) if mine else []
+        return _paired(mine, others, list(self._distinct)) if mine else []
 
     @cached_property
     def shared(self) -> list[float]:
@@ -148,7 +133,7 @@ class Alignment:
         found = [float(sum(self.full.values()))] * len(self.columns)
         for pair in self.pairs:
             for at in pair.columns:
-                found[at] += pair.share * pair.times
+                found[at] += pair.share
         return found
 
     @cached_property
@@ -159,24 +144,18 @@ class Alignment:
         """
         if self.rows_as != "list":
             return 1.0
-        positions: list[defaultdict[Row, deque[int]]] = [defaultdict(deque), defaultdict(deque)]
-        for places, rows in zip(positions, (self.rows, self.actual_rows), strict=True):
+        places, other_places = (defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque))
+        for found, rows in ((places, self.rows), (other_places, self.actual_rows)):
             for at, row in enumerate(rows):
-                places[row].append(at)
-        equal = ((row, row, times) for row, times in self.full.items())
-        near = ((pair.reference, pair.actual, pair.times) for pair in self.pairs if pair.share == 1.0)
-        order = sorted(
-            (positions[1][other].popleft(), positions[0][row].popleft())
-            for row, other, times in chain(equal, near)
-            for _ in range(times)
-        )
+                found[row].append(at)
+        equal = [(row, row) for row, times in self.full.items() for _ in range(times)]
+        near = [(pair.reference, pair.actual) for pair in self.pairs if pair.share == 1.0]
         seen: list[int] = []
         falling = 0
-        for _, place in order:
+        for _, place in sorted((other_places[other].popleft(), places[row].popleft()) for row, other in equal + near):
             falling += len(seen) - bisect_left(seen, place)
             insort(seen, place)
-        count = len(order)
-        return 1.0 if count < 2 else 1.0 - falling / (count * (count - 1) // 2)
+        return 1.0 - falling / comb(len(seen), 2) if len(seen) > 1 else 1.0
 
     @cached_property
     def surplus(self) -> list[str]:
@@ -213,28 +192,18 @@ class Alignment:
         by_rows = sum(times * log2(rows / times) for _, times in few) if len(self.columns) > 1 else 0.0
         return min(2 * _MOST_BITS, max(by_values, by_rows))
 
-    @property
-    def required_cells(self) -> int:
-        """The number of cells that are required."""
-        return self.total * len(self.columns)
-
-    @property
-    def actual_cells(self) -> int:
-        """The number of cells in the columns that stand for required ones, and in those that nobody asked for."""
-        found = sum(name is not None for name in self.columns.values())
-        return self.actual_total * (found + len(self.surplus))
-
     @cached_property
-    def trusted(self) -> float:
-        """The number of shared cells, each by the trust in its column."""
-        return sum(map(float.__mul__, self.shared, self.trusts))
+    def cells(self) -> tuple[float, int, int]:
+        """The number of shared cells, each by the trust in its column; that of required, and that of actual cells."""
+        found = sum(name is not None for name in self.columns.values())
+        shared = sum(map(float.__mul__, self.shared, self.trusts))
+        return shared, self.total * len(self.columns), self.actual_total * (found + len(self.surplus))
 
     @cached_property
     def grade(self) -> float:
         """What the rows are worth, 0 to 1."""
-        if not self.trusted:
-            return 0.0
-        return min(1.0, 2 * self.trusted / (self.required_cells + self.actual_cells)) * self.order
+        shared, required, found = self.cells
+        return min(1.0, 2 * shared / (required + found)) * self.order if shared else 0.0
 
 
 def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int]:
@@ -248,73 +217,59 @@ def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int
 
 def _that_share(
     common: Sequence[set[int]], left: Mapping[Row, int], rows: Sequence[Row], columns: Sequence[TermColumn | None]
-) -> dict[Row, int]:
+) -> list[Row]:
     """Return the rows with common cells, by their texts, so that it does not matter in which order they came."""
     some = {row for row in left if any(map(set.__contains__, common, row))}
     row_of = {row: at for at, row in enumerate(rows) if row in some}
     by_text = sorted(row_of, key=lambda row: [column.texts[row_of[row]] for column in columns if column])
-    return {row: left[row] for row in by_text}
+    return [row for row in by_text for _ in range(left[row])]
 
 
-class _Pairing:
-    """Pairs off rows that differ: those of the reference and the actual ones, with how often each is."""
+def _paired(mine: Sequence[Row], others: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
+    """Pair off rows: in the best way if they are few, else one after the other.
 
-    def __init__(self, mine: dict[Row, int], others: dict[Row, int], distinct: Sequence[Row]) -> None:
-        self._mine, self._others, self._distinct = mine, others, distinct
-        self._counts: dict[tuple[int, ...], Counter[Row]] = {}
+    Args:
+        mine: Rows of the reference.
+        others: Actual rows.
+        distinct: All different rows of the reference.
+    """
 
-    def _share(self, columns: tuple[int, ...], row: Row) -> float:
-        """Return how far cells of a row tell, beyond chance, which of all rows of the reference is meant; 0 to 1."""
-        if columns not in self._counts:
-            self._counts[columns] = Counter(tuple(each[at] for at in columns) for each in self._distinct)
-        alike, rows = self._counts[columns][tuple(row[at] for at in columns)], len(self._distinct)
+    @cache
+    def counts(columns: tuple[int, ...]) -> Counter[Row]:
+        return Counter(tuple(row[at] for at in columns) for row in distinct)
+
+    def share(columns: tuple[int, ...], row: Row) -> float:
+        """Return how far cells of a row tell, beyond chance, which row of the reference is meant; 0 to 1."""
+        alike, rows = counts(columns)[tuple(row[at] for at in columns)], len(distinct)
         return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
 
-    def best(self) -> list[Pair]:
-        """Return the pairs that share most."""
-        rows, others = (
-            [row for row, times in left.items() for _ in range(times)] for left in (self._mine, self._others)
-        )
-        shared = [{at: columns for at, other in enumerate(others) if (columns := _shared(row, other))} for row in rows]
+    def shared(row: Row, other: Row) -> tuple[int, ...]:
+        return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
+
+    width = len(mine[0])
+    if len(mine) * len(others) <= _MOST_ASSIGNED and len(distinct) * width <= 20 * _MOST_ASSIGNED:
+        found = [{at: same for at, other in enumerate(others) if (same := shared(row, other))} for row in mine]
         scores = [
-            {at: len(columns) * self._share(columns, row) for at, columns in found.items()}
-            for row, found in zip(rows, shared, strict=True)
+            {at: len(same) * share(same, row) for at, same in of_row.items()}
+            for row, of_row in zip(mine, found, strict=True)
         ]
-        return [
-            Pair(rows[index], others[at], shared[index][at], self._share(shared[index][at], rows[index]), 1)
-            for index, at in enumerate(best_assignment(scores))
-            if at is not None and scores[index].get(at)
-        ]
-
-    def one_after_the_other(self) -> list[Pair]:
-        """Pair rows that share all cells but one, then those that share one; at first only where the row is clear."""
-        columns = range(len(next(iter(self._distinct))))
-        subsets = [tuple(at for at in columns if at != absent) for absent in columns if len(columns) > 1]
-        subsets += [(at,) for at in columns if len(columns) != 2]
-        return [pair for least in (1.0, 0.0) for subset in subsets for pair in self._paired_by(subset, least)]
-
-    def _paired_by(self, columns: tuple[int, ...], least: float) -> Iterator[Pair]:
-        """Pair off rows that share these columns, if these tell at least so far which row is meant."""
-        cells = itemgetter(*columns)
-        by_cells: defaultdict[object, deque[Row]] = defaultdict(deque)
-        for other in self._others:
-            by_cells[cells(other)].append(other)
-        for row in [row for row in self._mine if cells(row) in by_cells]:
-            share, waiting = self._share(columns, row), by_cells[cells(row)]
-            while waiting and self._mine.get(row) and share and share >= least:
-                other = waiting[0]
-                times = min(self._mine[row], self._others[other])
-                yield Pair(row, other, _shared(row, other), share, times)
-                for left, each in ((self._mine, row), (self._others, other)):
-                    left[each] -= times
-                    if not left[each]:
-                        del left[each]
-                if other not in self._others:
-                    waiting.popleft()
-
-
-def _shared(row: Row, other: Row) -> tuple[int, ...]:
-    return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
+        best = zip(mine, found, best_assignment(scores), strict=True)
+        pairs = [Pair(row, others[at], same[at], share(same[at], row)) for row, same, at in best if at is not None]
+        return [pair for pair in pairs if pair.share]
+    # Rows that share all cells but one, then those that share one; first those of which it is clear which row is meant.
+    subsets = [tuple(at for at in range(width) if at != absent) for absent in range(width) if width > 1]
+    subsets += [(at,) for at in range(width) if width != 2]
+    pairs, left, free = [], dict(enumerate(mine)), dict(enumerate(others))
+    for least, subset in product((1.0, _NEGLIGIBLE), subsets):
+        waiting = defaultdict[object, deque[int]](deque)
+        cells = itemgetter(*subset)
+        for at, other in free.items():
+            waiting[cells(other)].append(at)
+        for at, row in list(left.items()):
+            if (alike := waiting.get(cells(row))) and (of_row := share(subset, row)) >= least:
+                other = free.pop(alike.popleft())
+                pairs.append(Pair(left.pop(at), other, shared(row, other), of_row))
+    return pairs
 
 
 def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
@@ -418,7 +373,7 @@ def nearest_alignment(
     chosen |= namesakes(absent, [other for other in actual.columns if other not in chosen.values()])
     if chosen != best.columns:
         best = aligned(list(chosen.values()))
-    rows = 2 * sum(best.shared) / (best.required_cells + best.actual_total * len(required))
+    rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
     values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
     return best, 0.9 * rows + 0.09 * values / len(required)
 

@@ -276,8 +276,7 @@ class BlankNodes:
         for (keys, nodes), times in Counter(row for rows in self._sides for row in rows).items():
             for node in dict.fromkeys(nodes):
                 self._rows_of[node].append(len(self._rows))
-            same = tuple(map(nodes.index, nodes))
-            self._rows.append(((keys, same, 1 if rows_as == "set" else times), nodes))
+            self._rows.append(((keys, 1 if rows_as == "set" else times), nodes))
 
     def can_be_renamed(self) -> bool:
         """Return whether one renaming makes all rows equal.

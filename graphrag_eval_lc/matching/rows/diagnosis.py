@@ -193,13 +193,12 @@ class Grade(NamedTuple):
 
 def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
     """Return what rows are worth; below 1 if they do not match, even if it cannot be seen which cell differs."""
-    value, shared = aligned.grade, aligned.trusted
+    value, (shared, required, found) = aligned.grade, aligned.cells
     if not is_match and aligned.are_equal:
-        value, shared = value * (1 - 0.5 / aligned.required_cells), shared - 0.5
+        value, shared = value * (1 - 0.5 / required), shared - 0.5
     if not value:
         return Grade(0.0, "Worth 0: no cell of the required columns fits.")
-    recall, precision = shared / aligned.required_cells, shared / aligned.actual_cells
-    about = [f"recall {_shown(recall)} and precision {_shown(precision)} of the cells"]
+    about = [f"recall {_shown(shared / required)} and precision {_shown(shared / found)} of the cells"]
     if aligned.order < 1.0:
         about.append(f"{_shown(aligned.order)} of the pairs of rows are in the right order")
     absent = [name for name, cells in zip(aligned.columns, aligned.shared, strict=True) if not cells]
