@@ -67,19 +67,12 @@ class Pair(NamedTuple):
 class Alignment:
     """Which rows of two results belong together under some columns, and what that is worth.
 
-    Args:
-        reference: The expected results.
-        actual: The actual ones.
-        keys: The keys of their cells.
-        rows_as: How rows count.
-        columns: For each required column, at least one, the actual one that stands for it, or None.
-
     Attributes:
-        terms, actual_terms: The columns of both sides; None if there is no actual one.
-        rows, actual_rows: The keys of their rows.
+        columns: For each required column, at least one, the actual one that stands for it, or None.
+        terms, actual_terms: The columns of both sides.
+        rows, actual_rows: The keys of their rows, as ``rows_as`` counts them.
+        total, actual_total: How many of these there are.
         full: How often each row is paired with one that is equal in full.
-        total: The number of rows of the reference that count.
-        actual_total: That of the actual rows.
     """
 
     def __init__(
@@ -226,13 +219,7 @@ def _that_share(
 
 
 def _paired(mine: Sequence[Row], others: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
-    """Pair off rows: in the best way if they are few, else one after the other.
-
-    Args:
-        mine: Rows of the reference.
-        others: Actual rows.
-        distinct: All different rows of the reference.
-    """
+    """Pair off rows of the reference, of which ``distinct`` are all different ones, and actual rows."""
 
     @cache
     def counts(columns: tuple[int, ...]) -> Counter[Row]:

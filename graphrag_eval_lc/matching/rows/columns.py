@@ -82,16 +82,8 @@ def find_columns(
 ) -> dict[str, str] | None:
     """Return for each required column an actual one, so that the rows are equal; None if there are none.
 
-    Args:
-        reference: The required columns, at least one.
-        actual: Returns the actual column of a name; columns that are not needed are never asked for.
-        names: The names of the actual columns.
-        rows_as: How rows count.
-        budget: Counts the steps.
-        by_name_only: Whether only columns of the same name stand for each other, as in a graph.
-
-    Raises:
-        SearchCutOff: The search ended before it could tell.
+    Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
+    graph, only columns of the same name stand for each other. Raises ``SearchCutOff`` if the budget ends before.
     """
     required, mine = list(reference), list(reference.values())
     same = namesakes(required, names)
@@ -167,7 +159,7 @@ def _choices(
         yield from _depth_first(columns, cells, candidates, before, budget, is_exact=True)
         return
     wanted, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (columns, cells.values()))
-    columns, cells = _as_columns(wanted), dict(zip(kept, _as_columns(rows), strict=True))
+    columns, cells = list(zip(*wanted, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
     classes = Counter(map(tuple, map(sorted, candidates)))
     selections = prod(comb(len(names), times) for names, times in classes.items())
     if len(rows) == len(wanted) or selections > _MOST_SELECTIONS:
@@ -185,12 +177,8 @@ def _choices(
             distinct.update(dict.fromkeys(chunk))
         if len(distinct) == len(wanted):
             few = [[name for name in names if name in some] for names in candidates]
-            of_name = dict(zip(some, _as_columns(list(distinct)), strict=True))
+            of_name = dict(zip(some, zip(*distinct, strict=True), strict=True))
             yield from _depth_first(columns, of_name, few, before, budget, is_exact=True)
-
-
-def _as_columns(rows: Sequence[tuple[Hashable, ...]]) -> list[_Cells]:
-    return list(zip(*rows, strict=True))
 
 
 def _depth_first(
@@ -258,14 +246,7 @@ def _without_labels(cells: _Cells, *, is_exact: bool) -> _Cells:
 
 
 class BlankNodes:
-    """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in.
-
-    Args:
-        mine: The required columns.
-        others: The actual columns that stand for them.
-        rows_as: How rows count.
-        budget: Counts the steps.
-    """
+    """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in."""
 
     def __init__(self, mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget) -> None:
         self._rows_as, self._budget = rows_as, budget
@@ -279,11 +260,7 @@ class BlankNodes:
             self._rows.append(((keys, 1 if rows_as == "set" else times), nodes))
 
     def can_be_renamed(self) -> bool:
-        """Return whether one renaming makes all rows equal.
-
-        Raises:
-            SearchCutOff: The search ended before it could tell.
-        """
+        """Return whether one renaming makes all rows equal, unless the budget ends before that is known."""
         if self._rows_as == "list":
             rows = zip(*self._sides, strict=True)
             pairs = {pair for (_, nodes), (_, others) in rows for pair in zip(nodes, others, strict=True)}

@@ -1,6 +1,7 @@
 """Comparing the results of two queries."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -32,60 +33,40 @@ _AT_FAULT: Final = "The reference output in the dataset is at fault"
 
 
 class _Rows:
-    """Two results of at least one row and one required column, and whether they match; the rest when it is asked for.
-
-    Attributes:
-        columns: The actual columns that hold the required rows; None if there are none.
-        cut_off: Why the search for them ended before it could tell; None if it did not.
-        steps: The steps of the search.
-    """
+    """Two results of at least one row and one required column, with the columns that match; None if none do."""
 
     def __init__(self, reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> None:
         self.reference, self.actual, self._required, self._rows_as = reference, actual, required, rules.rows_as
-        self._keys = Keys(reference, actual, required, rules)
+        self.keys = Keys(reference, actual, required, rules)
         self._by_name_only = reference.is_graph and actual.is_graph
         self.columns: dict[str, str] | None = None
         self.cut_off: str | None = None
-        mine, budget = {name: self._keys.reference(name) for name in required}, Budget()
+        mine, names, budget = {name: self.keys.reference(name) for name in required}, list(actual.columns), Budget()
         try:
             self.columns = find_columns(
-                mine, self._keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=self._by_name_only
+                mine, self.keys.actual, names, rules.rows_as, budget, by_name_only=self._by_name_only
             )
         except SearchCutOff as problem:
             self.cut_off = str(problem)
-            if self._nearest[0].are_equal and not any(column.blanks for column in mine.values()):
-                self.columns = {name: found for name, found in self._nearest[0].columns.items() if found is not None}
+            if self.nearest[0].are_equal and not any(column.blanks for column in mine.values()):
+                self.columns = {name: found for name, found in self.nearest[0].columns.items() if found is not None}
         self.steps = budget.spent
 
     @cached_property
-    def _nearest(self) -> tuple[Alignment, float]:
-        by_name_only = self._by_name_only
-        return nearest_alignment(
-            self.reference, self.actual, self._keys, self._rows_as, self._required, by_name_only=by_name_only
-        )
+    def nearest(self) -> tuple[Alignment, float]:
+        """The rows under the nearest columns, if none match, and the closeness."""
+        sides = self.reference, self.actual, self.keys
+        return nearest_alignment(*sides, self._rows_as, self._required, by_name_only=self._by_name_only)
 
     @cached_property
     def aligned(self) -> Alignment:
         """The rows under the columns that match, or under the nearest ones."""
         if self.columns is None:
-            return self._nearest[0]
-        return Alignment(self.reference, self.actual, self._keys, self._rows_as, dict(self.columns))
-
-    def reason(self) -> str:
-        """Describe the results."""
-        if self.columns is not None:
-            return reason_of_match(self.reference, self.actual, self.columns, self._keys)
-        return reason_of_mismatch(self.aligned, self.cut_off)
-
-    def grade(self) -> Grade:
-        """Return what they are worth."""
-        return grade_of_rows(self.aligned, is_match=self.columns is not None)
-
-    def closeness(self) -> float:
-        """Return how near they come, 0 to 1, and 1 only for a match."""
-        return 1.0 if self.columns is not None else self._nearest[1]
+            return self.nearest[0]
+        return Alignment(self.reference, self.actual, self.keys, self._rows_as, dict(self.columns))
 
 
+@dataclass(eq=False, repr=False)
 class SparqlComparison:
     """How two SPARQL results compare. All but the score is worked out when it is first asked for.
 
@@ -95,26 +76,15 @@ class SparqlComparison:
             be read.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
         cut: Where the actual output ends before its end; None if it is whole.
-        steps: How many steps the search took; 0 if none was needed. It is the same in every run.
     """
 
-    def __init__(
-        self,
-        score: float,
-        reason: str,
-        *,
-        rows: _Rows | None = None,
-        grade: Grade | None = None,
-        unreadable: str | None = None,
-        is_undecided: bool = False,
-        cut: str | None = None,
-    ) -> None:
-        self.score = score
-        self.steps = 0 if rows is None else rows.steps
-        self.unreadable = unreadable
-        self.is_undecided = is_undecided
-        self.cut = cut
-        self._reason, self._rows, self._settled_grade = reason, rows, grade
+    score: float
+    _reason: str = ""
+    _settled_grade: Grade | None = None
+    _rows: _Rows | None = None
+    unreadable: str | None = None
+    is_undecided: bool = False
+    cut: str | None = None
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
@@ -124,15 +94,28 @@ class SparqlComparison:
         """``match``, ``mismatch`` or, if the search or the output ended too early to tell, ``undecided``."""
         return "match" if self.score else "undecided" if self.is_undecided else "mismatch"
 
+    @property
+    def steps(self) -> int:
+        """How many steps the search took; 0 if none was needed. It is the same in every run."""
+        return self._rows.steps if self._rows else 0
+
     @cached_property
     def reason(self) -> str:
         """A sentence or two for people."""
         rows = self._rows
-        return self._reason if rows is None else with_notes(rows.reason(), rows.reference, rows.actual)
+        if rows is None:
+            return self._reason
+        if rows.columns is None:
+            reason = reason_of_mismatch(rows.aligned, rows.cut_off)
+        else:
+            reason = reason_of_match(rows.reference, rows.actual, rows.columns, rows.keys)
+        return with_notes(reason, rows.reference, rows.actual)
 
     @cached_property
     def _grade(self) -> Grade:
-        return self._rows.grade() if self._rows else self._settled_grade or Grade(self.score, self.reason)
+        if self._rows is None:
+            return self._settled_grade or Grade(self.score, self.reason)
+        return grade_of_rows(self._rows.aligned, is_match=self.score == 1.0)
 
     @property
     def grade(self) -> float:
@@ -147,20 +130,17 @@ class SparqlComparison:
     @property
     def closeness(self) -> float:
         """How near the results come: 1 for a match, below 1 for all else; for ranking steps."""
-        return self.score if self._rows is None else self._rows.closeness()
+        return self.score if self._rows is None or self.score else self._rows.nearest[1]
 
     @property
     def columns(self) -> dict[str, str]:
-        """For each required column the actual one that stands for it.
-
-        On a mismatch these are the nearest ones; a column without one is absent. Empty for ASK results.
-        """
-        columns = {} if self._rows is None else self._rows.columns or self._rows.aligned.columns
+        """For each required column the actual one that stands for it, or comes nearest; empty for ASK results."""
+        columns = (self._rows.columns or self._rows.aligned.columns) if self._rows else {}
         return {name: found for name, found in columns.items() if found is not None}
 
     @cached_property
     def _shown_rows(self) -> tuple[list[ShownRow], list[ShownRow]]:
-        return ([], []) if self._rows is None else shown_rows(self._rows.aligned)
+        return shown_rows(self._rows.aligned) if self._rows else ([], [])
 
     @property
     def missing_rows(self) -> list[ShownRow]:
@@ -175,12 +155,12 @@ class SparqlComparison:
     @property
     def missing_row_count(self) -> int:
         """The number of all missing rows, without duplicates if these are ignored."""
-        return 0 if self._rows is None else len(self._rows.aligned.missing)
+        return len(self._rows.aligned.missing) if self._rows else 0
 
     @property
     def extra_row_count(self) -> int:
         """The number of all extra rows, without duplicates if these are ignored."""
-        return 0 if self._rows is None else len(self._rows.aligned.extra)
+        return len(self._rows.aligned.extra) if self._rows else 0
 
     @property
     def row_precision(self) -> float:
@@ -284,23 +264,24 @@ def _compared(
     reference: SparqlResults, actual: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
 ) -> SparqlComparison:
     def settled(score: float, reason: str, grade: Grade | None = None) -> SparqlComparison:
-        return SparqlComparison(score, with_notes(reason, reference, actual), grade=grade)
+        return SparqlComparison(score, with_notes(reason, reference, actual), grade)
 
     if _is_answer(reference) or _is_answer(actual):
         return settled(*_outcome_of_answers(_answer(reference), _answer(actual)))
-    fault = _fault_of_columns(reference.variables if required_columns is None else required_columns, reference)
-    if fault is not None:
+    wanted = reference.variables if required_columns is None else required_columns
+    if (fault := _fault_of_columns(wanted, reference)) is not None:
         return settled(0.0, f"{_AT_FAULT}: {fault}.")
-    required = tuple(dict.fromkeys(reference.variables if required_columns is None else required_columns))
-    if required and reference.row_count and actual.row_count:
+    required = tuple(dict.fromkeys(wanted))
+    if reference.row_count and actual.row_count:
+        if not required:
+            grade = Grade(1.0, "Worth 1: there are rows.")
+            return settled(1.0, "Both results have rows; no column is required.", grade)
         rows = _Rows(reference, actual, required, rules)
         if rows.columns is not None:
-            return SparqlComparison(1.0, "", rows=rows)
+            return SparqlComparison(1.0, _rows=rows)
         has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
         unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
-        return SparqlComparison(0.0, "", rows=rows, unreadable=unreadable, is_undecided=rows.cut_off is not None)
-    if reference.row_count and actual.row_count:
-        return settled(1.0, "Both results have rows; no column is required.", Grade(1.0, "Worth 1: there are rows."))
+        return SparqlComparison(0.0, _rows=rows, unreadable=unreadable, is_undecided=rows.cut_off is not None)
     if reference.row_count or actual.row_count:
         reason = f"The actual results have no rows, the reference has {reference.row_count}."
         if actual.row_count:

@@ -50,27 +50,30 @@ def reason_of_mismatch(aligned: Alignment, cut_off: str | None) -> str:
     mapped = {name: found for name, found in aligned.columns.items() if found is not None}
     parts = [*_about_columns(aligned, is_cut_off=bool(cut_off))]
     parts += map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
+    renamed = [f"`{name}` as `{found}`" for name, found in mapped.items() if name != found]
+    names = [*renamed, *(f"`{name}`" for name, found in mapped.items() if name == found)]
+    if names:
+        parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
+    near = _near_rows(aligned)
     if missing:
         of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
         are_missing = f"{plural(len(missing), 'is', 'are')} missing"
         parts.append(f"{of_rows} {are_missing}, e.g. {_in_brackets(aligned.terms, missing[0])}")
     if extra and mapped:
+        example = near[1] if near and near[0] == missing[0] else extra[0]
         rows = f"{len(extra)} {plural(len(extra), 'row')} too many"
-        parts.append(f"{rows}, e.g. {_in_brackets(aligned.actual_terms, extra[0])}")
+        parts.append(f"{rows}, e.g. {_in_brackets(aligned.actual_terms, example)}")
     if not missing and not extra:
         parts.append(_about_equal_rows(aligned, is_cut_off=bool(cut_off)))
-    if (near := _near_rows(aligned)) is not None:
+    if near:
         parts.append(_about_cells(aligned, *near))
     if aligned.full and (missing or extra):
         parts.append(f"row F1 {2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total):.2f}")
-    if mapped:
-        names = [f"`{name}`" if name == found else f"`{name}` as `{found}`" for name, found in mapped.items()]
-        parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
     text = "; ".join(parts)
     if cut_off is not None:
         text = (
             f"undecided: {cut_off}, before it could tell whether the actual results hold the required rows; "
-            f"under the columns that come nearest {text}"
+            f"nearest: {text}"
         )
     return f"{text[0].upper()}{text[1:]}."
 
@@ -91,13 +94,14 @@ def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
-    """Return the first missing row that has a near one among those too many, and that one."""
+    """Return the first missing row that has a near one among those too many, and the first such one."""
     pairs = {pair.reference: pair for pair in reversed(aligned.pairs)}
     place_of = {aligned.actual_rows[at]: at for at in reversed(aligned.extra)}
     for at in aligned.missing:
         pair = pairs.get(aligned.rows[at])
-        if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
-            return at, place_of[pair.actual]
+        if pair is not None and (least := len(aligned.columns) - len(pair.columns)) <= _NEAR_CELLS:
+            as_near = (other for other in aligned.extra[:_NEAR_ROWS] if len(_unlike(aligned, at, other)) <= least)
+            return at, next(as_near, place_of[pair.actual])
     for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
         unlike = _unlike(aligned, at, other)
         if all(found and aligned.keys.note(name, at, found, other) for name, found in unlike):
