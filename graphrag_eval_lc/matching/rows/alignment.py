@@ -39,6 +39,8 @@ from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 Columns: TypeAlias = dict[str, str | None]
 """For each required column the actual one that stands for it, or None."""
 
+_Way: TypeAlias = tuple[str | None, ...]
+
 _MOST_ASSIGNED: Final = 1_600
 """So many pairs of rows that differ are assigned in the best way; more are paired one after the other."""
 
@@ -47,7 +49,7 @@ _MOST_CELLS_TRIED: Final = 200_000
 _MOST_WEIGHTS: Final = 5_000
 """If more pairs of columns have values in common, only the best few of each column are looked at."""
 
-_COMPARED_ROWS: Final = 20
+_COMPARED_ROWS: Final = 10
 _SAMPLED: Final = 1_000
 _NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
 _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
@@ -318,64 +320,63 @@ def nearest_alignment(
     values; if these are many, those that have most values in common. Then what is left is assigned by values that are
     nearly the same, and by names. The closeness, 0 to below 1, counts shared cells first, then the values in common.
     """
-    counts, other_counts = (
-        {name: Counter(of_name(name).keys) for name in names}
-        for of_name, names in ((keys.reference, required), (keys.actual, actual.columns))
-    )
+    counts = {name: Counter(keys.reference(name).keys) for name in required}
+    other_counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
     weights: list[dict[str, float]] = []
     for name, count in counts.items():
         likely = [other for other in other_counts if not by_name_only or other == name]
-        weights.append({other: _overlap(count, other_counts[other]) for other in likely})
-        weights[-1] = {other: weight for other, weight in weights[-1].items() if weight}
+        overlaps = {other: _overlap(count, other_counts[other]) for other in likely}
+        weights.append({other: overlap for other, overlap in overlaps.items() if overlap})
 
-    def likeness(way: Sequence[str | None]) -> float:
-        found = [(at, name) for at, name in enumerate(way) if name is not None]
-        return sum(weights[at][name] + 2 * (bare_name(required[at]) == bare_name(name)) for at, name in found)
-
-    def aligned(way: Sequence[str | None]) -> Alignment:
+    def aligned(way: _Way) -> Alignment:
         return Alignment(reference, actual, keys, rows_as, dict(zip(required, way, strict=True)))
+
+    def worth(way: _Way) -> tuple[float, float]:
+        found = [(at, name) for at, name in enumerate(way) if name is not None]
+        likeness = sum(weights[at][name] + 2 * (bare_name(required[at]) == bare_name(name)) for at, name in found)
+        return round(tried[way].grade, 9), likeness
 
     cells = reference.row_count * len(required) + actual.row_count * len(actual.columns)
     if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // cells):
-        ways: list[tuple[str | None, ...]] = [()]
-        for found in weights:
-            ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-        # A way that leaves a column free which may stand for another is not the best.
-        ways = [
-            way for way in ways if all(name or found.keys() <= {*way} for name, found in zip(way, weights, strict=True))
-        ]
+        ways = _all_ways(weights)
     else:
-        ways = [_assigned(required, list(actual.columns), weights)]
-    tried = [(aligned(way), way) for way in ways]
-    best, way = (
-        max(tried, key=lambda each: (round(each[0].grade, 9), likeness(each[1]))) if len(tried) > 1 else tried[0]
-    )
+        ways = [_likely_way(required, list(actual.columns), weights)]
+    tried = {way: aligned(way) for way in ways}
+    way = max(ways, key=worth) if len(ways) > 1 else ways[0]
+    best = tried[way]
     chosen, near = dict(best.columns), 0
-    for name in required if None in way else ():
-        free = [other for other in actual.columns if other not in chosen.values()]
-        if chosen[name] is None and not by_name_only:
+    for name in required if None in way and not by_name_only else ():
+        if chosen[name] is None:
+            free = (other for other in actual.columns if other not in chosen.values())
             chosen[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
             near += chosen[name] is not None
     absent = [name for name, found in chosen.items() if found is None]
     chosen |= namesakes(absent, [other for other in actual.columns if other not in chosen.values()])
     if chosen != best.columns:
-        best = aligned(list(chosen.values()))
+        best = aligned(tuple(chosen.values()))
     rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
     values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
     return best, 0.9 * rows + 0.09 * values / len(required)
 
 
-def _overlap(count: Mapping[int, int], other: Mapping[int, int]) -> float:
+def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:
+    """Return the ways to choose columns, but those that leave one free which may stand for a required one."""
+    ways: list[_Way] = [()]
+    for found in weights:
+        ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
+    return [way for way in ways if all(name or {*found} <= {*way} for name, found in zip(way, weights, strict=True))]
+
+
+def _overlap(count: Counter[int], other: Counter[int]) -> float:
     """Return the share of cells of equal values that two columns have in common."""
-    if count.keys().isdisjoint(other):
-        return 0.0
-    common = sum(min(times, other[key]) for key, times in count.items() if key in other)
-    return 2 * common / (sum(count.values()) + sum(other.values()))
+    common = count.keys() & other.keys()
+    cells, other_cells = count.total(), other.total()
+    if len(count) == cells or len(other) == other_cells:  # each value is there once
+        return 2 * len(common) / (cells + other_cells)
+    return 2 * sum(min(count[key], other[key]) for key in common) / (cells + other_cells)
 
 
-def _assigned(
-    required: Sequence[str], names: Sequence[str], weights: Sequence[Mapping[str, float]]
-) -> tuple[str | None, ...]:
+def _likely_way(required: Sequence[str], names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
     """Assign columns by their names and by what they have in common."""
     most, scores = max(1, _MOST_WEIGHTS // len(required)), []
     for name, found in zip(required, weights, strict=True):
