@@ -1,7 +1,7 @@
 """Comparing the results of two queries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.alignment import Alignment, nearest_alignment
-from graphrag_eval_lc.matching.rows.columns import Budget, SearchCutOff, bare_name, find_columns
+from graphrag_eval_lc.matching.rows.columns import Budget, SearchCutOff, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Grade,
     ShownRow,
@@ -22,13 +22,20 @@ from graphrag_eval_lc.matching.rows.diagnosis import (
 )
 from graphrag_eval_lc.matching.rows.graph_keys import GraphRules
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
-from graphrag_eval_lc.matching.rows.results import SparqlResults
+from graphrag_eval_lc.matching.rows.results import UNBOUND_SHAPE, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances, ValueRules
+from graphrag_eval_lc.texts import counted
 
 _ASK_COLUMNS: Final = (["__ask_retval"], ["_askresult"])
 """The only column of Virtuoso's and Jena's answers of ASK queries, of which 1 is true; no row or 0 is false."""
 
 _TRUTH_VALUES: Final = {"true": True, "1": True, "false": False, "0": False}
+_NAME_VALUES_ONLY: Final = (
+    *("an array of row objects", "an object as one row", "JSON lines"),
+    *("a list of bindings", "bindings without a head"),
+)
+"""In these forms rows do not name their unbound cells, nor the columns that have none but such."""
+
 _AT_FAULT: Final = "The reference output in the dataset is at fault"
 
 
@@ -276,7 +283,7 @@ def _compared(
         if not required:
             grade = Grade(1.0, "Worth 1: there are rows.")
             return settled(1.0, "Both results have rows; no column is required.", grade)
-        rows = _Rows(reference, actual, required, rules)
+        rows = _Rows(reference, _with_unbound_columns(actual, reference, required), required, rules)
         if rows.columns is not None:
             return SparqlComparison(1.0, _rows=rows)
         has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
@@ -285,13 +292,25 @@ def _compared(
     if reference.row_count or actual.row_count:
         reason = f"The actual results have no rows, the reference has {reference.row_count}."
         if actual.row_count:
-            reason = f"The actual results have {actual.row_count} rows, the reference has none."
+            reason = f"The actual results have {counted(actual.row_count, 'row')}, the reference has none."
         return settled(0.0, reason, Grade(0.0, "Worth 0: one side has no rows."))
     grade = grade_of_empty_results(reference, actual, required)
     if len(actual.variables) < len(required) and not actual.is_headless:
-        found = f"only {len(actual.variables)} columns for {len(required)} required"
+        found = f"only {counted(len(actual.variables), 'column')} for {len(required)} required"
         return settled(0.0, f"Both results have no rows, but the actual ones have {found}.", grade)
     return settled(1.0, "Both results have no rows.", grade)
+
+
+def _with_unbound_columns(actual: SparqlResults, reference: SparqlResults, required: Sequence[str]) -> SparqlResults:
+    """Return actual results with the columns that their form cannot name and that have no value in the reference."""
+    if not actual.form.startswith(_NAME_VALUES_ONLY):
+        return actual
+    without = [
+        name for name in required if all(not reference.columns[name].kind(row) for row in range(reference.row_count))
+    ]
+    new = [name for name in without if name not in namesakes(required, list(actual.columns))]
+    unbound = TermColumn([""] * actual.row_count, UNBOUND_SHAPE)
+    return replace(actual, columns={**actual.columns, **dict.fromkeys(new, unbound)}) if new else actual
 
 
 def _is_answer(results: SparqlResults) -> bool:

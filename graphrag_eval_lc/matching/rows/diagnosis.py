@@ -68,7 +68,7 @@ def reason_of_mismatch(aligned: Alignment, cut_off: str | None) -> str:
     if near:
         parts.append(_about_cells(aligned, *near))
     if aligned.full and (missing or extra):
-        parts.append(f"row F1 {2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total):.2f}")
+        parts.append(f"row F1 {_shown(2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total))}")
     text = "; ".join(parts)
     if cut_off is not None:
         text = (
@@ -120,7 +120,7 @@ def _about_cells(aligned: Alignment, at: int, other: int) -> str:
     parts = []
     for name, found in _unlike(aligned, at, other):
         expected = _shown_text(aligned.reference.columns[name], at) or "unbound"
-        actual = (_shown_text(aligned.actual.columns[found], other) if found else None) or "unbound"
+        actual = "no column" if found is None else _shown_text(aligned.actual.columns[found], other) or "unbound"
         note = aligned.keys.note(name, at, found, other) if found else None
         parts.append(f"`{name}` {note or f'{actual} instead of {expected}'}")
     return f"row {at + 1}: {', '.join(parts)}"
