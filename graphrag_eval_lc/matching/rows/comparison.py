@@ -243,17 +243,18 @@ def compare_sparql_results(
     rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
     tolerances = Tolerances.of(tolerance, strict=strict)
     rules = Rules(rows_as, strict, tolerances, ValueRules.of(values), GraphRules(tuple(node_keys), list_order))
-    same_text = isinstance(reference, str) and isinstance(actual, str) and reference.strip() == actual.strip() != ""
+    same_text = SparqlComparison(1.0, "Both outputs have the same text.")
+    is_same = isinstance(reference, str) and isinstance(actual, str) and reference.strip() == actual.strip() != ""
     try:
         expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
     except UnreadableOutput as problem:
-        return _same_text() if same_text else SparqlComparison(0.0, f"{_AT_FAULT}: it is {problem}.")
+        return same_text if is_same else SparqlComparison(0.0, f"{_AT_FAULT}: it is {problem}.")
     try:
         found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
     except UnreadableOutput as problem:
-        return _same_text() if same_text else comparison_without_results(problem)
+        return same_text if is_same else comparison_without_results(problem)
     compared = _compared(expected, found, required_columns, rules)
-    return _same_text() if same_text and compared.is_undecided else compared
+    return same_text if is_same and compared.is_undecided else compared
 
 
 def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
@@ -261,10 +262,6 @@ def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
     if isinstance(problem, CutOutput):
         return SparqlComparison(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem))
     return SparqlComparison(0.0, f"The actual output is {problem}.", unreadable=str(problem))
-
-
-def _same_text() -> SparqlComparison:
-    return SparqlComparison(1.0, "Both outputs have the same text.")
 
 
 def _compared(
