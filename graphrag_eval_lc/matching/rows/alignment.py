@@ -7,94 +7,86 @@ order's share:
 
 - M: the cells that both sides share: those of equal rows, and of the rows left those that two of them share, as far
   as they tell which row of the reference is meant: shared by m of R different rows they count (1/m - 1/R) ÷ (1 - 1/R).
-  Those of a column count times its trust (see ``_trusts``).
-- R x q: the cells that are required: R rows of the reference, q required columns. M ÷ (R x q) is the recall.
+- R x q: the cells that are required: R rows of the reference, q required columns.
 - A x (p + s): the cells of A actual rows over p columns that stand for required ones and s columns that nobody asked
-  for. M ÷ (A x (p + s)) is the precision. A column of the reference that is not required was asked for.
+  for. A column of the reference that is not required was asked for.
 - order: if order counts, the share of the pairs of rows that fit which are in the order of the reference; else 1.
+
+The cells of a column count times its trust, 1 - (n + 1) ÷ 2^b, as far as chance does not explain them: a query that
+returns 300 numbers has the one that was asked for. Its values have b bits, and n rivals are surplus columns of such
+values, less the required ones that no column stands for. A column with the name of the required one has none.
 
 For example two rows (Oslo, 1), (Bergen, 2) are required, and there are (Oslo, 1, x), (Bergen, 3, x), (Paris, 9, x): M
 is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9, and the grade 6 ÷ 13 = 0.46.
 """
 
+import re
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import chain
-from math import prod
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from itertools import product
+from math import comb, log2, prod
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.rows.columns import Row, bare_name
-from graphrag_eval_lc.matching.rows.terms import RowsAs
+from graphrag_eval_lc.matching.rows.columns import Row, bare_name, namesakes
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 
-Way: TypeAlias = tuple[str | None, ...]
-"""For each required column the actual one that is taken for it, or None."""
+Columns: TypeAlias = dict[str, str | None]
+"""For each required column the actual one that stands for it, or None."""
 
-_MOST_TRIED: Final = 200
-_MOST_CELLS_TRIED: Final = 200_000
-_TRIES_OF_A_CHANGE: Final = 4
-_MOST_WEIGHTS: Final = 5_000
-"""If more pairs of columns have values in common, only the best few of each column are looked at."""
+_Way: TypeAlias = tuple[str | None, ...]
 
-_MOST_AGREEMENTS: Final = 500_000
-_FEW_VALUES: Final = 100
 _MOST_ASSIGNED: Final = 1_600
 """So many pairs of rows that differ are assigned in the best way; more are paired one after the other."""
 
+_MOST_TRIED: Final = 200
+_MOST_CELLS_TRIED: Final = 200_000
+_MOST_WEIGHTS: Final = 5_000
+"""If more pairs of columns have values in common, only the best few of each column are looked at."""
+
+_COMPARED_ROWS: Final = 10
+_SAMPLED: Final = 1_000
+_NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
+_MOST_BITS: Final = 40.0
+_NEGLIGIBLE: Final = 1e-6
+
 
 class Pair(NamedTuple):
-    """Rows that share some of their cells.
-
-    Attributes:
-        reference: The row of the reference.
-        actual: The actual row.
-        columns: The positions of the cells that they share.
-        share: How far these tell which row is meant; above 0 to 1.
-        times: How many such pairs there are.
-    """
+    """Rows that share the cells of some columns, and how far these tell which row is meant: above 0 to 1."""
 
     reference: Row
     actual: Row
     columns: tuple[int, ...]
     share: float
-    times: int
 
 
 class Alignment:
-    """Which rows of two results belong together.
-
-    Args:
-        reference: The keys of the required columns, at least one.
-        actual: For each of them those of the actual column; None if there is none.
-        texts: The texts of the required columns, by which ties are decided.
-        actual_texts: Likewise.
-        rows_as: How rows count.
-        actual_count: The number of actual rows.
+    """Which rows of two results belong together under some columns, and what that is worth.
 
     Attributes:
+        columns: For each required column, at least one, the actual one that stands for it, or None.
+        terms, actual_terms: The columns of both sides.
+        rows, actual_rows: The keys of their rows, as ``rows_as`` counts them.
+        total, actual_total: How many of these there are.
         full: How often each row is paired with one that is equal in full.
-        total: The number of rows of the reference that count.
-        actual_total: That of the actual rows.
     """
 
     def __init__(
-        self,
-        reference: Sequence[Sequence[int]],
-        actual: Sequence[Sequence[int] | None],
-        texts: Sequence[Sequence[str]],
-        actual_texts: Sequence[Sequence[str] | None],
-        rows_as: RowsAs,
-        actual_count: int,
+        self, reference: SparqlResults, actual: SparqlResults, keys: Keys, rows_as: RowsAs, columns: Columns
     ) -> None:
-        absent = [-1] * actual_count
-        self.rows: list[Row] = list(zip(*reference, strict=True))
-        self.actual_rows: list[Row] = list(zip(*(absent if each is None else each for each in actual), strict=True))
-        self._texts, self._actual_texts = texts, actual_texts
-        self._is_ordered = rows_as == "list"
-        self._width = len(reference)
+        self.reference, self.actual, self.keys, self.rows_as, self.columns = reference, actual, keys, rows_as, columns
+        self.terms = [reference.columns[name] for name in columns]
+        self.actual_terms = [None if name is None else actual.columns[name] for name in columns.values()]
+        absent = [-1] * actual.row_count
+        self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in columns), strict=True))
+        found = (absent if name is None else keys.actual(name).keys for name in columns.values())
+        self.actual_rows: list[Row] = list(zip(*found, strict=True))
         mine, others = (
             dict.fromkeys(rows, 1) if rows_as == "set" else dict(Counter(rows))
             for rows in (self.rows, self.actual_rows)
@@ -118,38 +110,25 @@ class Alignment:
     @property
     def are_equal(self) -> bool:
         """Whether all rows are paired in full, in the same order if it counts."""
-        return not self._left and not self._actual_left and (not self._is_ordered or self.rows == self.actual_rows)
+        is_other_order = self.rows_as == "list" and self.rows != self.actual_rows
+        return not self._left and not self._actual_left and not is_other_order
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """The pairs of rows that share some of their cells, of those that are left."""
-        columns = range(self._width)
-        common = [set(map(itemgetter(at), self._left)) & set(map(itemgetter(at), self._actual_left)) for at in columns]
-        mine, others = (
-            [row for row in _sorted(left, rows, texts) if any(map(set.__contains__, common, row))]
-            for left, rows, texts in (
-                (self._left, self.rows, self._texts),
-                (self._actual_left, self.actual_rows, self._actual_texts),
-            )
-        )
-        if not mine:
-            return []
-        left, actual_left = {row: self._left[row] for row in mine}, {row: self._actual_left[row] for row in others}
-        return _Pairing(left, actual_left, list(self._distinct), self._width).pairs()
+        columns = range(len(self.columns))
+        common = [{row[at] for row in self._left} & {row[at] for row in self._actual_left} for at in columns]
+        mine = _that_share(common, self._left, self.rows, self.terms)
+        others = _that_share(common, self._actual_left, self.actual_rows, self.actual_terms) if mine else []
+        return _paired(mine, others, list(self._distinct)) if mine else []
 
     @cached_property
     def shared(self) -> list[float]:
         """For each column how many of its cells are shared."""
-        found = [float(sum(self.full.values()))] * self._width
+        found = [float(sum(self.full.values()))] * len(self.columns)
         for pair in self.pairs:
             for at in pair.columns:
-                found[at] += pair.share * pair.times
-        return found
-
-    def shared_keys(self, at: int) -> Counter[int]:
-        """Return the keys that are shared in a column, each with the number of different rows that have it."""
-        found = Counter(map(itemgetter(at), self.full))
-        found.update(pair.reference[at] for pair in self.pairs if at in pair.columns)
+                found[at] += pair.share
         return found
 
     @cached_property
@@ -158,27 +137,68 @@ class Alignment:
 
         Rows fit if they are equal, or share cells that tell which row is meant. Duplicates are paired in their order.
         """
-        if not self._is_ordered:
+        if self.rows_as != "list":
             return 1.0
-        positions: list[defaultdict[Row, deque[int]]] = []
-        for rows in (self.rows, self.actual_rows):
-            positions.append(defaultdict(deque))
+        places, other_places = (defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque))
+        for found, rows in ((places, self.rows), (other_places, self.actual_rows)):
             for at, row in enumerate(rows):
-                positions[-1][row].append(at)
-        equal = ((row, row, times) for row, times in self.full.items())
-        near = ((pair.reference, pair.actual, pair.times) for pair in self.pairs if pair.share == 1.0)
-        places = sorted(
-            (positions[1][other].popleft(), positions[0][row].popleft())
-            for row, other, times in chain(equal, near)
-            for _ in range(times)
-        )
+                found[row].append(at)
+        equal = [(row, row) for row, times in self.full.items() for _ in range(times)]
+        near = [(pair.reference, pair.actual) for pair in self.pairs if pair.share == 1.0]
         seen: list[int] = []
         falling = 0
-        for _, place in places:
+        for _, place in sorted((other_places[other].popleft(), places[row].popleft()) for row, other in equal + near):
             falling += len(seen) - bisect_left(seen, place)
             insort(seen, place)
-        count = len(places)
-        return 1.0 if count < 2 else 1.0 - falling / (count * (count - 1) // 2)
+        return 1.0 - falling / comb(len(seen), 2) if len(seen) > 1 else 1.0
+
+    @cached_property
+    def surplus(self) -> list[str]:
+        """The actual columns that stand for no required one and that nobody asked for."""
+        return surplus_columns(self.reference, self.actual, self.columns)
+
+    @cached_property
+    def trusts(self) -> list[float]:
+        """How far each column is trusted, 0 to 1."""
+        trusts = [1.0] * len(self.columns)
+        if not self.surplus:
+            return trusts
+        bare_names = Counter(map(bare_name, self.actual.variables))
+        left = [_kinds(self.actual.columns[name]) for name in self.surplus if name in self.actual.columns]
+        absent = [_kinds(self.reference.columns[name]) for name, found in self.columns.items() if found is None]
+        for at, (name, found) in enumerate(self.columns.items()):
+            is_named = found is not None and bare_name(name) == bare_name(found)
+            if found is None or name == found.lstrip("?$") or (is_named and bare_names[bare_name(name)] == 1):
+                continue
+            kinds = _kinds(self.reference.columns[name])
+            rivals = sum(bool(kinds & each) for each in left) - sum(bool(kinds & each) for each in absent)
+            chance = (rivals + 1) * 2.0 ** -self._bits(at) if rivals > 0 else 0.0
+            trusts[at] = max(0.0, 1.0 - chance) if chance > _NEGLIGIBLE else 1.0
+        return trusts
+
+    def _bits(self, at: int) -> float:
+        """Return the bits of the values that a column shares, or of how they lie over the rows if these are more."""
+        shared = Counter(map(itemgetter(at), self.full))
+        shared.update(pair.reference[at] for pair in self.pairs if at in pair.columns)
+        column, rows = self.terms[at], shared.total()
+        row_of = {row[at]: place for place, row in enumerate(self.rows)}
+        few = list(shared.items())[:_SAMPLED]
+        by_values = sum(_kind_and_bits(column, row_of[key])[1] for key, _ in few)
+        by_rows = sum(times * log2(rows / times) for _, times in few) if len(self.columns) > 1 else 0.0
+        return min(2 * _MOST_BITS, max(by_values, by_rows))
+
+    @cached_property
+    def cells(self) -> tuple[float, int, int]:
+        """The number of shared cells, each by the trust in its column; that of required, and that of actual cells."""
+        found = sum(name is not None for name in self.columns.values())
+        shared = sum(map(float.__mul__, self.shared, self.trusts))
+        return shared, self.total * len(self.columns), self.actual_total * (found + len(self.surplus))
+
+    @cached_property
+    def grade(self) -> float:
+        """What the rows are worth, 0 to 1."""
+        shared, required, found = self.cells
+        return min(1.0, 2 * shared / (required + found)) * self.order if shared else 0.0
 
 
 def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int]:
@@ -190,226 +210,183 @@ def _first_positions(rows: Sequence[Row], wanted: Mapping[Row, int]) -> list[int
     return found
 
 
-def _sorted(left: Mapping[Row, int], rows: Sequence[Row], texts: Sequence[Sequence[str] | None]) -> list[Row]:
-    """Return rows in the order of their texts, so that it does not matter in which order they came."""
-    row_of = {row: at for at, row in enumerate(rows) if row in left}
-    columns = [column for column in texts if column is not None]
-    return sorted(left, key=lambda row: [column[row_of[row]] for column in columns])
+def _that_share(
+    common: Sequence[set[int]], left: Mapping[Row, int], rows: Sequence[Row], columns: Sequence[TermColumn | None]
+) -> list[Row]:
+    """Return the rows with common cells, by their texts, so that it does not matter in which order they came."""
+    some = {row for row in left if any(map(set.__contains__, common, row))}
+    row_of = {row: at for at, row in enumerate(rows) if row in some}
+    by_text = sorted(row_of, key=lambda row: [column.texts[row_of[row]] for column in columns if column])
+    return [row for row in by_text for _ in range(left[row])]
 
 
-class _Pairing:
-    """Pairs off rows that differ.
+def _paired(mine: Sequence[Row], others: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
+    """Pair off rows of the reference, of which ``distinct`` are all different ones, and actual rows."""
 
-    Args:
-        mine: The rows of the reference that are left, with how often each is.
-        others: The actual rows, likewise.
-        distinct: All different rows of the reference.
-        width: The number of columns.
-    """
+    @cache
+    def counts(columns: tuple[int, ...]) -> Counter[Row]:
+        return Counter(tuple(row[at] for at in columns) for row in distinct)
 
-    def __init__(self, mine: dict[Row, int], others: dict[Row, int], distinct: Sequence[Row], width: int) -> None:
-        self._mine, self._others, self._distinct, self._width = mine, others, distinct, width
-        self._counts: dict[tuple[int, ...], Counter[Row]] = {}
+    def share(columns: tuple[int, ...], row: Row) -> float:
+        """Return how far cells of a row tell, beyond chance, which row of the reference is meant; 0 to 1."""
+        alike, rows = counts(columns)[tuple(row[at] for at in columns)], len(distinct)
+        return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
 
-    def pairs(self) -> list[Pair]:
-        """Return the pairs: the best ones if the rows are few."""
-        sizes = sum(self._mine.values()) * sum(self._others.values())
-        if sizes <= _MOST_ASSIGNED and len(self._distinct) * self._width <= 20 * _MOST_ASSIGNED:
-            return self._assigned()
-        columns = range(self._width)
-        subsets = [tuple(at for at in columns if at != absent) for absent in columns if self._width > 1]
-        subsets += [(at,) for at in columns if self._width != 2]
-        subsets += [(at, at + 1) for at in columns[:-1] if self._width > 3]
-        found = []
-        for least in (1.0, 0.0):  # what tells for sure which row is meant goes before what may tell
-            for subset in subsets:
-                found += self._paired_by(subset, least) if self._mine and self._others else []
-        return found
+    def shared(row: Row, other: Row) -> tuple[int, ...]:
+        return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
 
-    def _share(self, columns: tuple[int, ...], row: Row) -> float:
-        """Return how far the cells of a row in some columns tell which row of the reference is meant."""
-        if columns not in self._counts:
-            self._counts[columns] = Counter(tuple(each[at] for at in columns) for each in self._distinct)
-        return identification(self._counts[columns][tuple(row[at] for at in columns)], len(self._distinct))
-
-    def _assigned(self) -> list[Pair]:
-        rows, others = (
-            [row for row, times in left.items() for _ in range(times)] for left in (self._mine, self._others)
-        )
-        shared = [{at: columns for at, other in enumerate(others) if (columns := _shared(row, other))} for row in rows]
+    width = len(mine[0])
+    if len(mine) * len(others) <= _MOST_ASSIGNED and len(distinct) * width <= 20 * _MOST_ASSIGNED:
+        found = [{at: same for at, other in enumerate(others) if (same := shared(row, other))} for row in mine]
         scores = [
-            {at: len(columns) * self._share(columns, row) for at, columns in found.items()}
-            for row, found in zip(rows, shared, strict=True)
+            {at: len(same) * share(same, row) for at, same in of_row.items()}
+            for row, of_row in zip(mine, found, strict=True)
         ]
-        return [
-            Pair(row, others[at], shared[index][at], self._share(shared[index][at], row), 1)
-            for index, (row, at) in enumerate(zip(rows, best_assignment(scores), strict=True))
-            if at is not None and scores[index].get(at)
-        ]
-
-    def _paired_by(self, columns: tuple[int, ...], least: float) -> list[Pair]:
-        """Pair off rows that share these columns, if these tell at least so far which row is meant."""
-        cells = itemgetter(*columns)
-        by_cells: defaultdict[object, deque[Row]] = defaultdict(deque)
-        for other in self._others:
-            by_cells[cells(other)].append(other)
-        rows = [row for row in self._mine if cells(row) in by_cells]
-        alike = Counter(map(cells, self._distinct)) if rows else Counter[object]()
-        found = []
-        for row in rows:
-            share = identification(alike[cells(row)], len(self._distinct))
-            waiting = by_cells[cells(row)] if share and share >= least else deque[Row]()
-            while waiting and row in self._mine:
-                other = waiting[0]
-                times = min(self._mine[row], self._others[other])
-                found.append(Pair(row, other, _shared(row, other), share, times))
-                for left, each in ((self._mine, row), (self._others, other)):
-                    left[each] -= times
-                    if not left[each]:
-                        del left[each]
-                if other not in self._others:
-                    waiting.popleft()
-        return found
+        best = zip(mine, found, best_assignment(scores), strict=True)
+        pairs = [Pair(row, others[at], same[at], share(same[at], row)) for row, same, at in best if at is not None]
+        return [pair for pair in pairs if pair.share]
+    # Rows that share all cells but one, then those that share one; first those of which it is clear which row is meant.
+    subsets = [tuple(at for at in range(width) if at != absent) for absent in range(width) if width > 1]
+    subsets += [(at,) for at in range(width) if width != 2]
+    pairs, left, free = [], dict(enumerate(mine)), dict(enumerate(others))
+    for least, subset in product((1.0, _NEGLIGIBLE), subsets):
+        waiting = defaultdict[object, deque[int]](deque)
+        cells = itemgetter(*subset)
+        for at, other in free.items():
+            waiting[cells(other)].append(at)
+        for at, row in list(left.items()):
+            if (alike := waiting.get(cells(row))) and (of_row := share(subset, row)) >= least:
+                other = free.pop(alike.popleft())
+                pairs.append(Pair(left.pop(at), other, shared(row, other), of_row))
+    return pairs
 
 
-def _shared(row: Row, other: Row) -> tuple[int, ...]:
-    return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
+def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str | None]) -> list[str]:
+    """Return the actual columns that stand for no required one and that nobody asked for.
 
-
-def identification(alike: int, rows: int) -> float:
-    """Return how far cells that some different rows share tell which of all of them is meant, beyond chance; 0 to 1.
-
-    Example:
-        >>> identification(1, 9), identification(3, 9), identification(9, 9), identification(1, 1)
-        (1.0, 0.25, 0.0, 1.0)
+    A column was asked for that has the name of a column of the reference, or of which at least half the different
+    values are those of one, each of which asks for one column.
     """
-    return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
+    taken = set(columns.values())
+    left = [name for name in actual.variables if name not in taken]
+    optional = [name for name in reference.variables if name not in columns]
+    same = namesakes(optional, left)
+    left = [name for name in left if name not in same.values()]
+    for name in optional if left else ():
+        if name not in same and name in reference.columns:
+            mine = set(reference.columns[name].texts)
+            found = {other: set(actual.columns[other].texts) for other in left if other in actual.columns}
+            shares = {other: len(mine & texts) / len(texts) for other, texts in found.items() if texts}
+            best = max(shares, key=shares.__getitem__, default=None)
+            if best is not None and shares[best] >= 0.5:
+                left.remove(best)
+    return left
 
 
-def shares_of_values(
-    required: Mapping[str, Sequence[int]], others: Mapping[str, Sequence[int]]
-) -> list[dict[str, float]]:
-    """Return for each required column the share of values that it has in common with each actual one that has some."""
-    contents, other_contents = ({name: set(cells) for name, cells in each.items()} for each in (required, others))
-    return [
-        {
-            other: 2 * len(common) / (len(content) + len(found))
-            for other, found in other_contents.items()
-            if (common := content & found)
-        }
-        for content in contents.values()
-    ]
+def _kinds(column: TermColumn) -> set[str]:
+    """Return the kinds of values in a column, of the first different ones."""
+    cells = {text: row for row, text in reversed(list(enumerate(column.texts[:_SAMPLED])))}
+    return {_kind_and_bits(column, row)[0] for row in cells.values()} - {""}
 
 
-def best_columns(
-    required: Mapping[str, Sequence[int]],
-    others: Mapping[str, Sequence[int]],
-    weights: Sequence[Mapping[str, float]],
-    worth: Callable[[Way], tuple[float, ...]],
-) -> Way:
-    """Return the way to choose actual columns for the required ones that is worth most, if the results do not match.
+def _kind_and_bits(column: TermColumn, row: int) -> tuple[str, float]:
+    """Return the kind of value that a cell is, as a guess would have to be, and its bits."""
+    text, (kind, datatype, _) = column.texts[row], column.shape(row)
+    if kind in ("", "bnode"):
+        return kind, 1.0
+    if datatype == XSD_BOOLEAN or text in ("true", "false"):
+        return "boolean", 1.0
+    match = _NUMBER.fullmatch(text)
+    if match is not None and (digits := match[1].strip(".")):
+        digits = (digits.rstrip("0") if "." in digits else digits).replace(".", "").lstrip("0")
+        return "number", min(_MOST_BITS, log2(10) * max(1, len(digits)))
+    if kind == "uri" or _IRI.fullmatch(text):
+        return "iri", _MOST_BITS
+    return "text", max(1.0, min(_MOST_BITS, 5.0 * len(text)))
 
-    All ways to choose among columns with common values are tried if these are few; else the likeliest ones: by names,
-    by values, and by the cells of rows that have the same key; and then ways that change one column of the best.
 
-    Args:
-        required: The keys of the required columns.
-        others: Those of the actual ones.
-        weights: Their ``shares_of_values``.
-        worth: What a way is worth.
+def nearest_alignment(
+    reference: SparqlResults,
+    actual: SparqlResults,
+    keys: Keys,
+    rows_as: RowsAs,
+    required: Sequence[str],
+    *,
+    by_name_only: bool,
+) -> tuple[Alignment, float]:
+    """Return the rows of results that do not match under the columns that come nearest, and their closeness.
+
+    The nearest columns are those under which the rows are worth most, of all ways to choose among columns with common
+    values; if these are many, those that have most values in common. Then what is left is assigned by values that are
+    nearly the same, and by names. The closeness, 0 to below 1, counts shared cells first, then the values in common.
     """
-    cells = sum(map(len, required.values())) + sum(map(len, others.values()))
-    most = min(_MOST_TRIED, _MOST_CELLS_TRIED // max(1, cells))
-    ways: list[Way] = [()]
-    if prod(len(found) + 1 for found in weights) <= most:
-        for found in weights:
-            ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
-        return max(ways, key=worth)
-    counts, other_counts = ({name: Counter(cells) for name, cells in each.items()} for each in (required, others))
-    finer: list[dict[str, float]] = []
+    counts = {name: Counter(keys.reference(name).keys) for name in required}
+    other_counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
+    weights: list[dict[str, float]] = []
+    for name, count in counts.items():
+        likely = [other for other in other_counts if not by_name_only or other == name]
+        overlaps = {other: _overlap(count, other_counts[other]) for other in likely}
+        weights.append({other: overlap for other, overlap in overlaps.items() if overlap})
+
+    def aligned(way: _Way) -> Alignment:
+        return Alignment(reference, actual, keys, rows_as, dict(zip(required, way, strict=True)))
+
+    def worth(way: _Way) -> tuple[float, float]:
+        found = [(at, name) for at, name in enumerate(way) if name is not None]
+        likeness = sum(weights[at][name] + 2 * (bare_name(required[at]) == bare_name(name)) for at, name in found)
+        return round(tried[way].grade, 9), likeness
+
+    cells = reference.row_count * len(required) + actual.row_count * len(actual.columns)
+    if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // cells):
+        ways = _all_ways(weights)
+    else:
+        ways = [_likely_way(required, list(actual.columns), weights)]
+    tried = {way: aligned(way) for way in ways}
+    way = max(ways, key=worth) if len(ways) > 1 else ways[0]
+    best = tried[way]
+    chosen, near = dict(best.columns), 0
+    for name in required if None in way and not by_name_only else ():
+        if chosen[name] is None:
+            free = (other for other in actual.columns if other not in chosen.values())
+            chosen[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
+            near += chosen[name] is not None
+    absent = [name for name, found in chosen.items() if found is None]
+    chosen |= namesakes(absent, [other for other in actual.columns if other not in chosen.values()])
+    if chosen != best.columns:
+        best = aligned(tuple(chosen.values()))
+    rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
+    values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
+    return best, 0.9 * rows + 0.09 * values / len(required)
+
+
+def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:
+    """Return the ways to choose columns, but those that leave one free which may stand for a required one."""
+    ways: list[_Way] = [()]
+    for found in weights:
+        ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
+    return [way for way in ways if all(name or {*found} <= {*way} for name, found in zip(way, weights, strict=True))]
+
+
+def _overlap(count: Counter[int], other: Counter[int]) -> float:
+    """Return the share of cells of equal values that two columns have in common."""
+    common = count.keys() & other.keys()
+    cells, other_cells = count.total(), other.total()
+    if len(count) == cells or len(other) == other_cells:  # each value is there once
+        return 2 * len(common) / (cells + other_cells)
+    return 2 * sum(min(count[key], other[key]) for key in common) / (cells + other_cells)
+
+
+def _likely_way(required: Sequence[str], names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
+    """Assign columns by their names and by what they have in common."""
+    most, scores = max(1, _MOST_WEIGHTS // len(required)), []
     for name, found in zip(required, weights, strict=True):
-        mine, rows = counts[name], len(required[name])
-        finer.append({})
-        for other, weight in found.items():
-            few = len(mine) <= _FEW_VALUES  # how often few values come tells columns of the same values apart
-            common = sum(min(times, other_counts[other][key]) for key, times in mine.items()) if few else 0
-            finer[-1][other] = weight + common / (rows + len(others[other]))
-    ways = [assigned_by_name(list(required), list(others), finer), _assigned(finer, list(others))]
-    by_rows = [_by_rows(list(required.values()), others, way, finer) for way in ways]
-    ways = list(dict.fromkeys([*filter(None, by_rows), *ways]))
-    if not most and len(ways) == 1:
-        return ways[0]
-    best = max(ways, key=worth)
-    changed = iter(_changed(best, weights))
-    for _ in range(most // _TRIES_OF_A_CHANGE):
-        way = next(changed, None)
-        if way is None:
-            break
-        if worth(way) > worth(best):
-            best, changed = way, iter(_changed(way, weights))
-    return best
-
-
-def _changed(way: Way, weights: Sequence[Mapping[str, float]]) -> Iterator[Way]:
-    """Yield ways with one other column, of those with most in common first; if need be two change places."""
-    likely = sorted((-weight, at, name) for at, found in enumerate(weights) for name, weight in found.items())
-    for _, at, name in likely:
-        if way[at] != name:
-            changed = list(way)
-            if name in way:
-                place = way.index(name)
-                changed[place] = way[at] if way[at] in weights[place] else None
-            changed[at] = name
-            yield tuple(changed)
-
-
-def assigned_by_name(required: Sequence[str], others: Sequence[str], weights: Sequence[Mapping[str, float]]) -> Way:
-    """Assign columns by their names, then by what they have in common."""
-    by_name = [
-        {other: weight + 2.0 * (bare_name(name) == bare_name(other)) for other, weight in found.items()}
-        for name, found in zip(required, weights, strict=True)
-    ]
-    return _assigned(by_name, others)
-
-
-def _assigned(weights: Sequence[Mapping[str, float]], names: Sequence[str]) -> Way:
-    """Assign columns so that they have most in common."""
-    place_of = {name: at for at, name in enumerate(names)}
-    most = max(1, _MOST_WEIGHTS // len(weights))
-    scores = [
-        {place_of[name]: each[name] for name in sorted(each, key=each.__getitem__, reverse=True)[:most]}
-        for each in weights
-    ]
+        by_name = {other: weight + 2 * (bare_name(name) == bare_name(other)) for other, weight in found.items()}
+        likely = sorted(by_name, key=by_name.__getitem__, reverse=True)[:most]
+        scores.append({names.index(other): by_name[other] for other in likely})
     return tuple(None if at is None else names[at] for at in best_assignment(scores))
 
 
-def _by_rows(
-    mine: Sequence[Sequence[int]],
-    others: Mapping[str, Sequence[int]],
-    way: Way,
-    weights: Sequence[Mapping[str, float]],
-) -> Way | None:
-    """Assign columns by the cells that are equal in rows of the same key: a value that each side has once."""
-    best: tuple[list[int], dict[int, int], dict[int, int]] = [], {}, {}
-    for cells, name in zip(mine, way, strict=True):
-        if name is not None:
-            row_of, other_row_of = (
-                {key: at for at, key in enumerate(column) if times[key] == 1}
-                for column, times in ((cells, Counter(cells)), (others[name], Counter(others[name])))
-            )
-            common = sorted(row_of.keys() & other_row_of.keys())
-            best = max(best, (common, row_of, other_row_of), key=lambda each: len(each[0]))
-    common, row_of, other_row_of = best
-    if not common:
-        return None
-    common = common[:: max(1, len(common) * sum(map(len, weights)) // _MOST_AGREEMENTS)]
-    rows, other_rows = [row_of[key] for key in common], [other_row_of[key] for key in common]
-    agreements: list[dict[str, float]] = []
-    for cells, found in zip(mine, weights, strict=True):
-        wanted = [cells[row] for row in rows]
-        agreements.append({})
-        for name, weight in found.items():
-            column = others[name]
-            equal = sum(key == column[row] for key, row in zip(wanted, other_rows, strict=True))
-            agreements[-1][name] = equal / len(common) + 0.01 * weight
-    return _assigned(agreements, list(others))
+def _are_near(keys: Keys, aligned: Alignment, name: str, other: str) -> bool:
+    """Return whether some of the first values of two columns are nearly the same."""
+    rows, found = range(min(_COMPARED_ROWS, len(aligned.rows))), range(min(_COMPARED_ROWS, len(aligned.actual_rows)))
+    return any(keys.note(name, row, other, at) for row in rows for at in found)

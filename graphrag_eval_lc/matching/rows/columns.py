@@ -15,10 +15,10 @@ from typing import Final, TypeAlias
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, RowsAs
 
 Row: TypeAlias = tuple[int, ...]
-Candidates: TypeAlias = list[list[str]]
-"""For each required column the actual ones that may stand for it, namesakes first."""
 
+_Cells: TypeAlias = Sequence[Hashable]
 _Node: TypeAlias = tuple[int, int]
+"""A blank node: its side and its label."""
 
 MAX_STEPS: Final = 20_000_000
 """So many cells are looked at, which takes some seconds."""
@@ -27,19 +27,13 @@ _STEPS_OF_A_CHOICE: Final = 20
 _MOST_SELECTIONS: Final = 5_000
 """If there are more ways to leave out actual columns, they are not tried one by one."""
 
-_CHUNK: Final = 2_048
-
 
 class SearchCutOff(Exception):  # noqa: N818 - it is no error of the caller
     """The search ended at its bound before it could tell."""
 
 
 class Budget:
-    """Counts the steps of a search.
-
-    Raises:
-        SearchCutOff: More than ``MAX_STEPS`` were spent.
-    """
+    """Counts the steps of a search; raises ``SearchCutOff`` after ``MAX_STEPS``."""
 
     def __init__(self) -> None:
         self.spent = 0
@@ -88,16 +82,8 @@ def find_columns(
 ) -> dict[str, str] | None:
     """Return for each required column an actual one, so that the rows are equal; None if there are none.
 
-    Args:
-        reference: The required columns, at least one.
-        actual: Returns the actual column of a name; columns that are not needed are never asked for.
-        names: The names of the actual columns.
-        rows_as: How rows count.
-        budget: Counts the steps.
-        by_name_only: Whether only columns of the same name stand for each other, as in a graph.
-
-    Raises:
-        SearchCutOff: The search ended before it could tell.
+    Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
+    graph, only columns of the same name stand for each other. Raises ``SearchCutOff`` if the budget ends before.
     """
     required, mine = list(reference), list(reference.values())
     same = namesakes(required, names)
@@ -106,12 +92,23 @@ def find_columns(
     if by_name_only or len(names) < len(required):
         return None
     others = {name: actual(name) for name in names}
-    candidates = _candidates(required, mine, others, rows_as)
+    by_content: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for name, column in others.items():
+        by_content[_content(column, rows_as)].append(name)
+    candidates = []
+    for name, column in reference.items():
+        alike = by_content.get(_content(column, rows_as), [])
+        candidates.append(list(dict.fromkeys([*namesakes([name], alike).values(), *alike])))
     if not all(candidates):
         return None
-    for chosen in _choices(mine, others, candidates, rows_as, budget):
+    if all(len(alike) == 1 for alike in candidates):
+        choices = iter([[name for [name] in candidates]])
+    else:
+        choices = _choices(mine, others, candidates, rows_as, budget)
+    for chosen in choices:
         budget.spend(_STEPS_OF_A_CHOICE + len(mine) * len(mine[0].keys) // 4)
-        if _rows_are_equal(mine, [others[name] for name in chosen], rows_as, budget):
+        is_choice = len(set(chosen)) == len(chosen)
+        if is_choice and _rows_are_equal(mine, [others[name] for name in chosen], rows_as, budget):
             return dict(zip(required, chosen, strict=True))
     return None
 
@@ -119,33 +116,16 @@ def find_columns(
 def _rows_are_equal(mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget) -> bool:
     if rows_as != "set" and len(mine[0].keys) != len(others[0].keys):
         return False
+    rows, other_rows = (zip(*(column.keys for column in side), strict=True) for side in (mine, others))
     if rows_as == "list":
         are_equal = all(one.keys == other.keys for one, other in zip(mine, others, strict=True))
     elif rows_as == "set":
-        are_equal = set(_rows(mine)) == set(_rows(others))
+        are_equal = set(rows) == set(other_rows)
     else:
-        are_equal = dict(Counter(_rows(mine))) == dict(Counter(_rows(others)))
+        are_equal = dict(Counter(rows)) == dict(Counter(other_rows))  # Counter's own == is slow
     if not are_equal or not any(column.blanks for column in (*mine, *others)):
         return are_equal
     return BlankNodes(mine, others, rows_as, budget).can_be_renamed()
-
-
-def _rows(columns: Sequence[KeyColumn]) -> Iterator[Row]:
-    return zip(*(column.keys for column in columns), strict=True)
-
-
-def _candidates(
-    required: Sequence[str], mine: Sequence[KeyColumn], others: Mapping[str, KeyColumn], rows_as: RowsAs
-) -> Candidates:
-    by_content: defaultdict[Hashable, list[str]] = defaultdict(list)
-    for name, column in others.items():
-        by_content[_content(column, rows_as)].append(name)
-    found = []
-    for name, column in zip(required, mine, strict=True):
-        alike = by_content.get(_content(column, rows_as), [])
-        same = namesakes([name], alike).values() if len(alike) > 1 else ()
-        found.append(list(dict.fromkeys([*same, *alike])))
-    return found
 
 
 def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
@@ -153,199 +133,138 @@ def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
     blanks = Counter(label for labels in column.blanks.values() for label in labels)
     if rows_as == "set":
         return frozenset(column.keys), len(blanks)
-    about_blanks = tuple(sorted(blanks.values()))
-    if rows_as == "list":
-        return tuple(column.keys), about_blanks
-    return frozenset(Counter(column.keys).items()), about_blanks
+    cells = tuple(column.keys) if rows_as == "list" else frozenset(Counter(column.keys).items())
+    return cells, tuple(sorted(blanks.values()))
 
 
 def _choices(
     mine: Sequence[KeyColumn],
     others: Mapping[str, KeyColumn],
-    candidates: Candidates,
+    candidates: list[list[str]],
     rows_as: RowsAs,
     budget: Budget,
-) -> Iterator[Sequence[str]]:
-    """Yield ways to choose columns under which the rows may be equal; the rows of the last step are yet to be seen."""
+) -> Iterator[list[str]]:
+    """Yield ways to choose a column for each required one under which the groups of equal rows are the same."""
     kept = list(dict.fromkeys(name for names in candidates for name in names))
-    if all(len(names) == 1 for names in candidates):
-        if len(kept) == len(candidates):
-            yield kept
-        return
-    columns: list[Sequence[Hashable]] = list(map(_labelled_cells, mine))
-    cells: dict[str, Sequence[Hashable]] = {name: _labelled_cells(others[name]) for name in kept}
-    same = _duplicates(cells)
+    columns = [_labelled_cells(column) for column in mine]
+    cells = {name: _labelled_cells(others[name]) for name in kept}
+    # Columns of the same cells are interchangeable: one is tried only after the one before it.
+    known: dict[Hashable, str] = {}
+    before = {}
+    for name in kept:
+        content = tuple(cells[name])
+        before[name] = known.get(content)
+        known[content] = name
     if rows_as != "set":
-        yield from _depth_first(columns, cells, candidates, same, budget)
+        yield from _depth_first(columns, cells, candidates, before, budget, is_exact=True)
         return
-    wanted, rows = list(set(zip(*columns, strict=True))), list(set(zip(*cells.values(), strict=True)))
-    columns = list(zip(*wanted, strict=True))
-    cells = dict(zip(kept, zip(*rows, strict=True), strict=True))
-    if len(rows) == len(wanted):
-        yield from _depth_first(columns, cells, candidates, same, budget)
-        return
+    wanted, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (columns, cells.values()))
+    columns, cells = list(zip(*wanted, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
     classes = Counter(map(tuple, map(sorted, candidates)))
-    if prod(comb(len(names), times) for names, times in classes.items()) > _MOST_SELECTIONS:
-        yield from _depth_first(columns, cells, candidates, same, budget, is_exact=False)
+    selections = prod(comb(len(names), times) for names, times in classes.items())
+    if len(rows) == len(wanted) or selections > _MOST_SELECTIONS:
+        yield from _depth_first(columns, cells, candidates, before, budget, is_exact=len(rows) == len(wanted))
         return
     # With some columns left out there are as many different rows as in the reference, of which each stands for one.
     for parts in product(*(combinations(names, times) for names, times in classes.items())):
-        selection = {name for part in parts for name in part}
-        if any(other not in selection for name, other in same.items() if name in selection):
+        some = list(dict.fromkeys(name for part in parts for name in part))
+        if any(before[name] is not None and before[name] not in some for name in some):
             continue
-        some = [name for name in kept if name in selection]
-        distinct = _distinct_rows([cells[name] for name in some], len(wanted), budget)
+        left = zip(*(cells[name] for name in some), strict=True)
+        distinct: dict[tuple[Hashable, ...], None] = {}
+        while len(distinct) <= len(wanted) and (chunk := list(islice(left, 2 * len(wanted)))):
+            budget.spend(_STEPS_OF_A_CHOICE + len(chunk))
+            distinct.update(dict.fromkeys(chunk))
         if len(distinct) == len(wanted):
-            left = [[name for name in names if name in selection] for names in candidates]
-            few = dict(zip(some, zip(*distinct, strict=True), strict=True))
-            yield from _depth_first(columns, few, left, same, budget)
-
-
-def _labelled_cells(column: KeyColumn) -> Sequence[Hashable]:
-    """Return the keys of a column; of cells with blank nodes with these."""
-    if not column.blanks:
-        return column.keys
-    return [(key, column.blanks[at]) if at in column.blanks else key for at, key in enumerate(column.keys)]
-
-
-def _without_labels(cells: Sequence[Hashable], *, is_exact: bool) -> Sequence[Hashable]:
-    """Return cells with how often their blank nodes are in the column, if that counts, in place of these."""
-    times = {cell: count if is_exact else 0 for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
-    return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
-
-
-def _duplicates(columns: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
-    """Return for a column the one before it with the same cells, so that it is tried only after that one."""
-    known: dict[Hashable, str] = {}
-    found = {}
-    for name, cells in columns.items():
-        content = tuple(cells)
-        if content in known:
-            found[name] = known[content]
-        known[content] = name
-    return found
-
-
-def _distinct_rows(columns: Sequence[Sequence[Hashable]], most: int, budget: Budget) -> set[tuple[Hashable, ...]]:
-    """Return the different rows; if they are more than ``most``, not all of them."""
-    rows = zip(*columns, strict=True)
-    found: set[tuple[Hashable, ...]] = set()
-    size = max(_CHUNK, most)
-    for start in range(0, len(columns[0]), size):
-        budget.spend(_STEPS_OF_A_CHOICE + min(size, len(columns[0]) - start))
-        found.update(islice(rows, size))
-        if len(found) > most:
-            break
-    return found
+            few = [[name for name in names if name in some] for names in candidates]
+            of_name = dict(zip(some, zip(*distinct, strict=True), strict=True))
+            yield from _depth_first(columns, of_name, few, before, budget, is_exact=True)
 
 
 def _depth_first(
-    mine: Sequence[Sequence[Hashable]],
-    others: Mapping[str, Sequence[Hashable]],
-    candidates: Candidates,
-    same: Mapping[str, str],
+    mine: Sequence[_Cells],
+    others: Mapping[str, _Cells],
+    candidates: list[list[str]],
+    before: Mapping[str, str | None],
     budget: Budget,
     *,
-    is_exact: bool = True,
+    is_exact: bool,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose a column for each required one, under which the groups of rows are the same.
-
-    Args:
-        mine: The required columns.
-        others: The actual ones.
-        candidates: Which may stand for which.
-        same: For a column the one before it that is the same.
-        budget: Counts the steps.
-        is_exact: Whether groups have the same sizes too.
-    """
-    mine = [_without_labels(cells, is_exact=is_exact) for cells in mine]
-    others = {name: _without_labels(cells, is_exact=is_exact) for name, cells in others.items()}
+    """Yield ways to choose columns; if ``is_exact``, groups have the same sizes too."""
+    wanted = [_without_labels(cells, is_exact=is_exact) for cells in mine]
+    cells_of = {name: _without_labels(cells, is_exact=is_exact) for name, cells in others.items()}
     if is_exact:
-        counts = {name: dict(Counter(cells)) for name, cells in others.items()}
-        wanted = [dict(Counter(cells)) for cells in mine]
-        candidates = [
-            [name for name in names if counts[name] == count] for names, count in zip(candidates, wanted, strict=True)
-        ]
-        budget.spend(len(others) * len(mine[0]))
+        counts = {name: dict(Counter(cells)) for name, cells in cells_of.items()}
+        found = [(names, dict(Counter(cells))) for names, cells in zip(candidates, wanted, strict=True)]
+        candidates = [[name for name in names if counts[name] == count] for names, count in found]
+        budget.spend(len(others) * len(wanted[0]))
         if not all(candidates):
             return
-    order = sorted(range(len(mine)), key=lambda at: (len(candidates[at]), -len(set(mine[at]))))
-    levels: list[tuple[dict[tuple[int, Hashable], int], dict[int, int]]] = []
-    numbers: Sequence[int] = [0] * len(mine[0])
+    order = sorted(range(len(mine)), key=lambda at: (len(candidates[at]), -len(set(wanted[at]))))
+    levels: list[tuple[dict[tuple[int, Hashable], int], dict[int | None, int]]] = []
+    groups: Sequence[int | None] = [0] * len(wanted[0])
     for at in order:
-        number_of: dict[tuple[int, Hashable], int] = {}
-        numbers = [number_of.setdefault(pair, len(number_of)) for pair in zip(numbers, mine[at], strict=True)]
-        levels.append((number_of, dict(Counter(numbers))))
-
-    def extended(level: int, groups: Sequence[int], name: str) -> Sequence[int] | None:
-        number_of, sizes = levels[level]
-        budget.spend(_STEPS_OF_A_CHOICE + len(groups))
-        found = list(map(number_of.get, zip(groups, others[name], strict=True)))
-        found_sizes = dict(Counter(found))
-        if None in found_sizes or len(found_sizes) < len(sizes) or (is_exact and found_sizes != sizes):
-            return None
-        return found  # type: ignore[return-value]  # there is no None in it
-
-    chosen: dict[str, None] = {}
-    states: list[Sequence[int]] = [[0] * len(next(iter(others.values())))]
+        number_of: dict[tuple[int | None, Hashable], int] = {}
+        groups = [number_of.setdefault(pair, len(number_of)) for pair in zip(groups, wanted[at], strict=True)]
+        levels.append((number_of, dict(Counter(groups))))  # type: ignore[arg-type]
+    chosen: list[str] = []
+    states: list[Sequence[int | None]] = [[0] * len(next(iter(others.values())))]
     waiting = [iter(candidates[order[0]])]
     while waiting:
         name = next(waiting[-1], None)
         if name is None:
             waiting.pop()
             states.pop()
-            if chosen:
-                chosen.popitem()
-            continue
-        if name in chosen or same.get(name, name) not in (name, *chosen):
-            continue
-        groups = extended(len(chosen), states[-1], name)
-        if groups is None:
-            continue
-        chosen[name] = None
-        if len(chosen) == len(order):
-            name_of = dict(zip(order, chosen, strict=True))
-            yield [name_of[at] for at in range(len(order))]
-            chosen.popitem()
-            continue
-        states.append(groups)
-        waiting.append(iter(candidates[order[len(chosen)]]))
+            del chosen[-1:]
+        elif name not in chosen and before[name] in (None, *chosen):
+            number_of, sizes = levels[len(chosen)]  # type: ignore[assignment]
+            budget.spend(_STEPS_OF_A_CHOICE + len(states[-1]))
+            groups = list(map(number_of.get, zip(states[-1], cells_of[name], strict=True)))
+            found_sizes = dict(Counter(groups))
+            if None in found_sizes or (found_sizes != sizes if is_exact else len(found_sizes) < len(sizes)):
+                continue
+            if len(chosen) + 1 == len(order):
+                name_of = dict(zip(order, [*chosen, name], strict=True))
+                yield [name_of[at] for at in range(len(order))]
+                continue
+            chosen.append(name)
+            states.append(groups)
+            waiting.append(iter(candidates[order[len(chosen)]]))
+
+
+def _labelled_cells(column: KeyColumn) -> _Cells:
+    """Return the keys of a column; of cells with blank nodes with these."""
+    if not column.blanks:
+        return column.keys
+    return [(key, column.blanks[at]) if at in column.blanks else key for at, key in enumerate(column.keys)]
+
+
+def _without_labels(cells: _Cells, *, is_exact: bool) -> _Cells:
+    """Return cells with how often their blank nodes are in the column, if that counts, in place of these."""
+    times = {cell: count * is_exact for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
+    return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
 
 
 class BlankNodes:
-    """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in.
-
-    Args:
-        mine: The required columns.
-        others: The actual columns that stand for them.
-        rows_as: How rows count.
-        budget: Counts the steps.
-    """
+    """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in."""
 
     def __init__(self, mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget) -> None:
         self._rows_as, self._budget = rows_as, budget
-        self._labelled = [_with_labels(columns) for columns in (mine, others)]
-        # Each different row is what it has next to its nodes, how often it counts, and its nodes: a side and a label.
-        self._rows: list[tuple[Hashable, list[_Node]]] = []
+        self._sides = [_with_nodes(columns, side) for side, columns in enumerate((mine, others))]
+        # Each different row is what it has next to its nodes, how often it counts, and its nodes.
+        self._rows: list[tuple[Hashable, tuple[_Node, ...]]] = []
         self._rows_of: defaultdict[_Node, list[int]] = defaultdict(list)
-        for side, rows in enumerate(self._labelled):
-            for (keys, labels), times in Counter(rows).items():
-                nodes = [(side, label) for label in labels]
-                for node in dict.fromkeys(nodes):
-                    self._rows_of[node].append(len(self._rows))
-                same = tuple(map(labels.index, labels))
-                self._rows.append(((keys, same, 1 if rows_as == "set" else times), nodes))
+        for (keys, nodes), times in Counter(row for rows in self._sides for row in rows).items():
+            for node in dict.fromkeys(nodes):
+                self._rows_of[node].append(len(self._rows))
+            self._rows.append(((keys, 1 if rows_as == "set" else times), nodes))
 
     def can_be_renamed(self) -> bool:
-        """Return whether one renaming makes all rows equal.
-
-        Raises:
-            SearchCutOff: The search ended before it could tell.
-        """
+        """Return whether one renaming makes all rows equal, unless the budget ends before that is known."""
         if self._rows_as == "list":
-            rows = zip(*self._labelled, strict=True)
-            pairs = {pair for (_, one), (_, other) in rows for pair in zip(one, other, strict=True)}
-            return len(dict(pairs)) == len({other: one for one, other in pairs}) == len(pairs)
+            rows = zip(*self._sides, strict=True)
+            pairs = {pair for (_, nodes), (_, others) in rows for pair in zip(nodes, others, strict=True)}
+            return len(dict(pairs)) == len({other: node for node, other in pairs}) == len(pairs)
         waiting = [iter([self._refined(dict.fromkeys(self._rows_of, 0))])]
         while waiting:
             colours = next(waiting[-1], None)
@@ -362,14 +281,12 @@ class BlankNodes:
             waiting.append(self._with_one_more_partner(colours, min(several, key=sides[0].__getitem__)))
         return False
 
-    def coloured_rows(self) -> tuple[list[Hashable], list[Hashable]]:
-        """Return the rows of both sides with the colours of their blank nodes in place of labels."""
-        colours = self._refined(dict.fromkeys(self._rows_of, 0), rounds=1)
-        mine, others = (
-            [(keys, *(colours[side, label] for label in labels)) for keys, labels in rows]
-            for side, rows in enumerate(self._labelled)
-        )
-        return list(mine), list(others)
+    def _with_one_more_partner(self, colours: Mapping[_Node, int], colour: int) -> Iterator[dict[_Node, int]]:
+        """Yield the colours after a node of a colour and each one that may be its partner have one of their own."""
+        first, *nodes = (node for node, each in colours.items() if each == colour)
+        for other in nodes:
+            if other[0] != first[0]:
+                yield self._refined({**colours, first: -1, other: -1})
 
     def _refined(self, colours: dict[_Node, int], rounds: int | None = None) -> dict[_Node, int]:
         """Split colours until nodes of one colour are in rows of the same colours."""
@@ -377,33 +294,34 @@ class BlankNodes:
         for _ in range(len(colours) if rounds is None else rounds):
             self._budget.spend(_STEPS_OF_A_CHOICE * len(self._rows))
             numbers: dict[Hashable, int] = {}
-            colours = {
-                node: numbers.setdefault((colours[node], self._surroundings(node, colours)), len(numbers))
-                for node in colours
-            }
+            refined = {}
+            for node in colours:
+                rows = Counter(
+                    (about, *((colours[other], other == node) for other in nodes))
+                    for about, nodes in map(self._rows.__getitem__, self._rows_of[node])
+                )
+                surroundings = colours[node], frozenset(rows.items())
+                refined[node] = numbers.setdefault(surroundings, len(numbers))
+            colours = refined
             if len(numbers) == count:
                 break
             count = len(numbers)
         return colours
 
-    def _surroundings(self, node: _Node, colours: Mapping[_Node, int]) -> Hashable:
-        rows = (self._rows[row] for row in self._rows_of[node])
-        return frozenset(
-            Counter((about, *((colours[other], other == node) for other in nodes)) for about, nodes in rows).items()
-        )
-
-    def _with_one_more_partner(self, colours: Mapping[_Node, int], colour: int) -> Iterator[dict[_Node, int]]:
-        """Yield the colours after a node of a colour and each one that may be its partner have one of their own."""
-        nodes = [node for node, each in colours.items() if each == colour]
-        for other in nodes:
-            if other[0] != nodes[0][0]:
-                yield self._refined({**colours, nodes[0]: -1, other: -1})
+    def rows_that_differ(self) -> tuple[int, int] | None:
+        """Return the first row of each side whose blank nodes are in other rows than any of the other side."""
+        colours = self._refined(dict.fromkeys(self._rows_of, 0), rounds=1)
+        mine, others = ([(keys, *map(colours.__getitem__, nodes)) for keys, nodes in rows] for rows in self._sides)
+        sides = (mine, set(others)), (others, set(mine))
+        first, second = (next((at for at, row in enumerate(rows) if row not in known), None) for rows, known in sides)
+        return None if first is None or second is None else (first, second)
 
 
-def _with_labels(columns: Sequence[KeyColumn]) -> list[tuple[Row, tuple[int, ...]]]:
+def _with_nodes(columns: Sequence[KeyColumn], side: int) -> list[tuple[Row, tuple[_Node, ...]]]:
     """Return each row with the blank nodes in it, in their order."""
-    labelled = [column.blanks for column in columns if column.blanks]
+    blanks = [column.blanks for column in columns if column.blanks]
+    rows = zip(*(column.keys for column in columns), strict=True)
     return [
-        (keys, tuple(label for blanks in labelled for label in blanks.get(at, ())))
-        for at, keys in enumerate(_rows(columns))
+        (keys, tuple((side, label) for labels in blanks for label in labels.get(at, ())))
+        for at, keys in enumerate(rows)
     ]
