@@ -320,8 +320,10 @@ def _answer(results: SparqlResults) -> bool | None:
         return results.boolean
     if not results.row_count:
         return False if _is_answer(results) else None
-    [column] = results.columns.values()
+    [(name, column)] = results.columns.items()
     text = column.texts[0].strip().casefold()
+    if name.strip().casefold() in ("true", "false"):  # one answer as the header of the other
+        return None
     is_truth_value = column.kind(0) in ("literal", "typed-literal") and (
         _is_answer(results) or text in ("true", "false")
     )
