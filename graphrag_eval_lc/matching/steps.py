@@ -1,7 +1,7 @@
 """Matching the reference steps of one question with the agent's steps: the best assignment in each group."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -332,7 +332,7 @@ def _walk(
     return (fsum(totals) / len(groups) if groups else None), actual_of, before_of
 
 
-def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:
+def scored_groups(groups: Sequence[Collection[Any]], scoring: Scoring) -> list[int]:
     """Return the indices of the groups that count for the score; a group without steps never does.
 
     Example:
