@@ -55,34 +55,24 @@ def id_text(identifier: Id) -> str:
 
 
 class WantedIds:
-    """The relevant ids of a reference step.
+    """The relevant ids of a reference step as texts, as ids compare.
 
-    Ids compare as texts: the keys of a JSON object, such as gains, are always texts, and so are cells of SPARQL
-    results; and tools may write a number as a text.
-
-    Attributes:
-        given: The ids as they are given.
-        ids: The same as texts.
-        known: All that are relevant.
+    The keys of a JSON object, such as gains, are always texts, and so are cells of SPARQL results; and tools may write
+    a number as a text.
     """
 
     def __init__(self, given: RelevantIds) -> None:
-        self.given = given
-        self.ids = _as_texts(given)
-        groups = alternatives(self.ids)
-        self.known = frozenset(chain.from_iterable(groups))
-        is_grouped = any(len(group) > 1 for group in groups) or len(groups) != len(self.known)
-        self._groups = [frozenset(group) for group in groups] if is_grouped else None
-
-    def recall_at_k(self, found: "FoundIds", k: int | None) -> float:
-        """Return what ``metrics.recall_at_k`` does, from sets that are made once."""
-        top, groups = found.top(k), self._groups
-        if groups is None:
-            number, held = len(self.known), len(self.known & top)
+        self.ids: RelevantIds
+        if isinstance(given, dict):  # of an id that is there as a number and as a text, the higher gain counts
+            self.ids = {id_text(each): gain for each, gain in sorted(given.items(), key=itemgetter(1))}
         else:
-            number, held = len(groups), sum(not top.isdisjoint(group) for group in groups)
-        most = number if k is None else min(k, number)
-        return min(held, most) / most
+            texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in given]
+            self.ids = cast("RelevantIds", texts)
+        self.groups = [frozenset(map(str, group)) for group in alternatives(self.ids)]
+
+    def held(self, found: frozenset[str]) -> int:
+        """Return of how many groups one id is found."""
+        return sum(not found.isdisjoint(group) for group in self.groups)
 
 
 class FoundIds:
@@ -99,20 +89,13 @@ class FoundIds:
         return self._tops[k]
 
 
-def _as_texts(relevant: RelevantIds) -> RelevantIds:
-    if isinstance(relevant, dict):  # of an id that is there as a number and as a text, the higher gain counts
-        return {id_text(each): gain for each, gain in sorted(relevant.items(), key=itemgetter(1))}
-    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
-    return cast("RelevantIds", texts)
-
-
 def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score recall@k of the retrieved ids; k is the reference step's ``args.k``, else the actual step's, else all."""
     try:
         wanted = reference.once(_wanted)
     except UnreadableOutput as problem:
         return explained(0.0, f"the reference cannot be compared: {problem}")
-    if not wanted.ids:
+    if not wanted.groups:
         return explained(0.0, "the reference step names no relevant documents")
     try:
         found = _found(actual, wanted)
@@ -125,7 +108,9 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = reference.once(_cut_off)
     k = actual.once(_cut_off) if k is None else k
-    score = wanted.recall_at_k(found, k)
+    # As metrics.recall_at_k, from sets that are made once.
+    most = len(wanted.groups) if k is None else min(k, len(wanted.groups))
+    score = min(wanted.held(found.top(k)), most) / most
     # Of many steps there are hundreds of thousands of pairs, so that these two are small.
     return StepScore(score, partial(_reason, wanted, found, k), partial(float, score))
 
@@ -153,15 +138,12 @@ def _cut_off(step: StepView) -> int | None:
 
 
 def _reason(wanted: WantedIds, found: FoundIds, k: int | None) -> str:
-    top, groups = found.top(k), alternatives(wanted.ids)
+    groups, top = alternatives(wanted.ids), found.top(k)
     missing = [group for group in groups if top.isdisjoint(group)]
     where = f"the top {k}" if k is not None else f"the {len(top)} retrieved"
     kind = "documents" if all(len(group) == 1 for group in groups) else "groups of documents"
     text = f"{len(groups) - len(missing)} of {len(groups)} relevant {kind} in {where}"
-    if not missing:
-        return text
-    as_given = {id_text(each): str(each) for group in alternatives(wanted.given) for each in group}
-    return f"{text}; missing, e.g. {' or '.join(as_given[str(each)] for each in missing[0])}"
+    return f"{text}; missing, e.g. {' or '.join(map(str, missing[0]))}" if missing else text
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
@@ -203,7 +185,7 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         >>> parse_relevant_ids([["doc-1", "doc-1b"], ["doc-2"]])
         [['doc-1', 'doc-1b'], ['doc-2']]
     """
-    if not _is_collection(value) and not isinstance(value, Mapping):
+    if not isinstance(value, Collection) or isinstance(value, str | bytes):
         raise UnreadableOutput(f"relevant_ids is {value!r:.40}, no list and no mapping")
     groups = [entry for entry in value if _is_collection(entry)]
     if groups and len(groups) < len(value):
@@ -241,13 +223,9 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     column = reference.id_column
     if column is None:
         return cast("RelevantIds", reference.parsed(parse_document_ids))
-    results = reference.parsed(read_sparql_results)
-    if column in results.faults:
-        raise UnreadableOutput(results.fault_of(column))
-    if column not in results.columns:
-        raise UnreadableOutput(f"the output has no column {column}")
     # The label of a blank node names nothing outside its own results.
-    return list[Id](identifier for identifier in _column_ids(results, column) if not identifier.startswith("_:"))
+    ids = _column_ids(reference.parsed(read_sparql_results), column)
+    return list[Id](identifier for identifier in ids if not identifier.startswith("_:"))
 
 
 def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[str]]:
@@ -265,33 +243,24 @@ def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, lis
 
 def _column_ids(results: SparqlResults, name: str) -> list[str]:
     """Return the texts of a column in row order, without the cells that are unbound."""
+    if name in results.faults:
+        raise UnreadableOutput(results.fault_of(name))
+    if name not in results.columns:
+        raise UnreadableOutput(f"the output has no column {name}")
     column = results.columns[name]
     return [text for row in range(results.row_count) if (text := column.readable(row)) is not None]
 
 
-class _FoundInColumns:
-    """The ids in each column of an actual step's SPARQL results."""
-
-    def __init__(self, actual: StepView) -> None:
-        self._results = step_results(actual)
-        if self._results.boolean is not None:
-            raise UnreadableOutput("the answer of an ASK query has no ids")
-        self._found: dict[str, FoundIds] = {}
-
-    def of(self, column: str, wanted: WantedIds) -> FoundIds:
-        """Return those of a column; if none has that name, of the one that holds most of the wanted ids."""
-        results = self._results
-        if column in results.faults:
-            raise UnreadableOutput(results.fault_of(column))
-        if not results.columns:
-            why = "".join(f"; {results.fault_of(name)}" for name in results.faults)
-            raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
-        for name in [column] if column in results.columns else results.columns:
-            if name not in self._found:
-                self._found[name] = FoundIds(_column_ids(results, name))
-        if column not in results.columns:
-            column = max(results.columns, key=lambda name: len(wanted.known & self._found[name].top(None)))
-        return self._found[column]
+def _found_in_columns(actual: StepView) -> list[FoundIds]:
+    """Return the ids of the id column or, where SPARQL results have none of that name, of each column."""
+    results, column = step_results(actual), str(actual.id_column)
+    if results.boolean is not None:
+        raise UnreadableOutput("the answer of an ASK query has no ids")
+    if not results.columns and column not in results.faults:
+        why = "".join(f"; {results.fault_of(name)}" for name in results.faults)
+        raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
+    is_there = column in results.columns or column in results.faults
+    return [FoundIds(_column_ids(results, name)) for name in ([column] if is_there else results.columns)]
 
 
 def _wanted(reference: StepView) -> WantedIds:
@@ -303,19 +272,13 @@ def _found_documents(actual: StepView) -> FoundIds:
 
 
 def _found(actual: StepView, wanted: WantedIds) -> FoundIds:
-    if actual.id_column is not None:
-        return actual.once(_FoundInColumns).of(actual.id_column, wanted)
-    return actual.once(_found_documents)
+    if actual.id_column is None:
+        return actual.once(_found_documents)
+    return max(actual.once(_found_in_columns), key=lambda found: wanted.held(found.top(None)))
 
 
 class RetrievalPair(NamedTuple):
-    """A reference step of retrieval and the actual step that fulfils it.
-
-    Attributes:
-        reference: The reference step.
-        actual: The actual step; None where none fulfils it.
-        position: Its index among the actual steps.
-    """
+    """A reference step of retrieval, the actual step that fulfils it, if any, and the index of that step."""
 
     reference: StepView
     actual: StepView | None = None
