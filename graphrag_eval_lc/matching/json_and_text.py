@@ -1,9 +1,7 @@
 """Comparing outputs as JSON values of any depth, or as texts where no media type says more."""
 
-import json
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
@@ -38,48 +36,25 @@ def parse_json_output(output: Any) -> Any:
         raise UnreadableOutput(f"the output is not JSON: {_short_text(output)}") from problem
 
 
-class ComparableJson:
-    """A JSON value that may be compared with many others.
+def are_equal(found: Any, expected: Any) -> bool:
+    """Return whether two JSON values are equal as in graphrag-eval: numbers by value, true as 1, NaN equal to NaN.
 
-    Values are equal as in graphrag-eval: numbers by value, true as 1, and NaN equal to NaN.
-
-    Args:
-        value: See the attribute.
-
-    Attributes:
-        value: The JSON value.
+    Example:
+        >>> are_equal([1, float("nan")], [1.0, float("nan")]), are_equal([1, 2], [2, 1])
+        (True, False)
     """
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def equals(self, other: "ComparableJson") -> bool:
-        """Return whether the values are equal."""
-        if self._is_plain and other._is_plain:
-            try:
-                return bool(self.value == other.value)
-            except RecursionError:
-                pass
-        return first_difference(self.value, other.value) is None
-
-    @cached_property
-    def _is_plain(self) -> bool:
-        """Whether Python compares the value as it should, and fast: no NaN, not too deep, nothing that is not JSON."""
-        try:
-            json.dumps(self.value, allow_nan=False)
-        except (ValueError, TypeError, RecursionError):
-            return False
-        return True
+    try:
+        if found == expected:  # much faster than the walk, which settles NaN and deep values
+            return True
+    except RecursionError:
+        pass
+    return first_difference(found, expected) is None
 
 
 def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
     """Return where two JSON values first differ, and what stands there: "nothing" where a part is missing.
 
-    The walk has a stack of its own, as deep values would exhaust the interpreter's. Of a place with a long name, as in
-    deep values, the middle is left out.
-
-    Returns:
-        The place and both parts; None where the values are equal.
+    Returns None if the values are equal. The walk has its own stack, as deep values would exhaust the interpreter's.
 
     Example:
         >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
@@ -152,24 +127,20 @@ def _whole_text(step: StepView) -> str | None:
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 if both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
-        expected = reference.once(_comparable)
+        expected = reference.parsed(parse_json_output)
     except UnreadableOutput as problem:
         if have_same_text(reference, actual):
             return explained(1.0, "the same text, although it is not JSON")
         return explained(0.0, f"the reference cannot be compared: {problem}")
     try:
-        found = actual.once(_comparable)
+        found = actual.parsed(parse_json_output)
     except CutOutput:
         raise
     except UnreadableOutput as problem:
         return explained(0.0, str(problem), unreadable=str(problem))
-    if expected.equals(found):
+    if are_equal(found, expected):
         return explained(1.0, "the same JSON value")
-    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), float)  # not near at all
-
-
-def _comparable(step: StepView) -> ComparableJson:
-    return ComparableJson(step.parsed(parse_json_output))
+    return StepScore(0.0, lambda: _json_difference(found, expected), float)  # not near at all
 
 
 def _json_difference(found: Any, expected: Any) -> str:
