@@ -94,12 +94,7 @@ def iris_in_text(text: str) -> list[str]:
 
 
 def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
-    """Yield the text and the kind of a cell, and of a triple term those of its parts, as they are written.
-
-    Args:
-        column: A column of results.
-        row: The index of the row.
-    """
+    """Yield the text and the kind of a cell, and of a triple term those of its parts, as they are written."""
     yield column.texts[row], column.kind(row)
     waiting: list[Any] = [column.structures.get(row)]
     while waiting:
@@ -114,10 +109,6 @@ def rank_in_results(results: SparqlResults, iri: str) -> int | None:
     """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1.
 
     A literal counts where it is written as an IRI, so that STR() hides none. None where no cell is the IRI.
-
-    Args:
-        results: The results.
-        iri: The IRI.
     """
     columns = results.columns.values()
     if not any(iri in column.texts or column.structures for column in columns):

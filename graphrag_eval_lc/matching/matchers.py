@@ -83,19 +83,14 @@ class StepView(Mapping[str, Any]):
         return self._step.get(key, default)
 
     def once(self, compute: Callable[["StepView"], Parsed]) -> Parsed:
-        """Return ``compute(step)``, computed once for each ``compute``, however many steps this one is compared with.
-
-        Raises:
-            UnreadableOutput: As ``compute`` raised it, again at each call.
-        """
+        """Return ``compute(step)``, computed once for each ``compute``; an UnreadableOutput is raised at each call."""
         kept: Parsed = self._kept(("step", compute), compute, self)
         return kept
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
         """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``.
 
-        Args:
-            parse: A function of the output; None is given where the step has no output.
+        ``parse`` is given None if the step has no output.
 
         Raises:
             UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing where the config says.
@@ -138,7 +133,7 @@ class StepView(Mapping[str, Any]):
 
     @property
     def cut_by_capture(self) -> str | None:
-        """Where the capture cut the output (``max_output_chars``); None where it kept all of what is read."""
+        """Where the capture cut the output (``max_output_chars``); None if it kept all of what is read."""
         full_length = self._step.get("full_length")
         if full_length is None or (self.declared is not None and self.declared.artifact):
             return None

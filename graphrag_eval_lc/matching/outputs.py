@@ -108,7 +108,7 @@ def cut_json(text: str) -> str | None:
         before, said = text[: mark.start()], repr(printable(shortened(mark[0].strip(), _SHORT)))
         if _is_json_beginning(before):
             return f"the JSON breaks off{_json_place(before)}, at {said}"
-        if cut_mark(text) and _is_json(before):
+        if cut_mark(text) and _is_json_beginning(before, or_whole=True):
             return f"after the JSON stands {said}"
     if (ellipsis := _ELLIPSIS.search(text, max(0, len(text) - 30))) and _is_json_beginning(text[: ellipsis.start()]):
         return f"the JSON breaks off{_json_place(text[: ellipsis.start()])}, at an ellipsis"
@@ -118,8 +118,8 @@ def cut_json(text: str) -> str | None:
 _SPLIT_TOKEN: Final = re.compile(r"-|\.|[eE][+-]?|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?")
 
 
-def _is_json_beginning(text: str) -> bool:
-    """Return whether a text begins a JSON value that has not ended where the text ends."""
+def _is_json_beginning(text: str, *, or_whole: bool = False) -> bool:
+    """Return whether a text begins a JSON value that has not ended where the text ends, or is a whole one."""
     text = text.lstrip("\ufeff \t\r\n").rstrip()
     try:
         json.loads(text)
@@ -132,15 +132,7 @@ def _is_json_beginning(text: str) -> bool:
         return is_at_end and bool(text)
     except (ValueError, RecursionError):  # a number of too many digits, or nested too deeply
         return False
-    return False
-
-
-def _is_json(text: str) -> bool:
-    try:
-        parse_json(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return or_whole
 
 
 def _json_place(text: str) -> str:
