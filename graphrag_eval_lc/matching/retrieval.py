@@ -256,10 +256,10 @@ def _found_in_columns(actual: StepView) -> list[FoundIds]:
     results, column = step_results(actual), str(actual.id_column)
     if results.boolean is not None:
         raise UnreadableOutput("the answer of an ASK query has no ids")
-    if not results.columns and column not in results.faults:
+    is_there = column in results.columns or column in results.faults
+    if not is_there and not results.columns:
         why = "".join(f"; {results.fault_of(name)}" for name in results.faults)
         raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
-    is_there = column in results.columns or column in results.faults
     return [FoundIds(_column_ids(results, name)) for name in ([column] if is_there else results.columns)]
 
 

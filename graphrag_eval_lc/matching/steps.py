@@ -1,6 +1,5 @@
 """Matching the reference steps of one question with the agent's steps: the best assignment in each group."""
 
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -280,19 +279,17 @@ def custom_matchers_for(
 
 def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the indices of the steps that call the same tool with the same arguments as an earlier one."""
-    names = Counter(str(step.get("name")) for step in actual_steps)
     seen: set[tuple[str, str]] = set()
     repeated = []
     for index, step in enumerate(actual_steps):
-        name, args = str(step.get("name")), step.get("args")
-        if names[name] > 1:
-            try:
-                call = (name, repr(sorted(args.items()) if isinstance(args, Mapping) else args))
-            except (TypeError, ValueError, RecursionError):  # keys without an order, or what cannot be written
-                continue
-            if call in seen:
-                repeated.append(index)
-            seen.add(call)
+        args = step.get("args")
+        try:
+            call = (str(step.get("name")), repr(sorted(args.items()) if isinstance(args, Mapping) else args))
+        except (TypeError, ValueError, RecursionError):  # keys without an order, or what cannot be written
+            continue
+        if call in seen:
+            repeated.append(index)
+        seen.add(call)
     return repeated
 
 
@@ -314,11 +311,7 @@ def _walk(
         group = candidates[at]
         compared = [each.latest_best(before) if len(group) == 1 else each.compared(before) for each in group]
         scores = [
-            {
-                index: score
-                for index, pair in row.items()
-                if (score := of_undecided if pair.is_undecided else pair.score)
-            }
+            {index: of_undecided if pair.is_undecided else pair.score for index, pair in row.items()}
             for row in compared
         ]
         assigned = {place: index for place, index in enumerate(best_assignment(scores)) if index is not None}

@@ -99,7 +99,7 @@ def _difference(key: str, expected: Arguments, found: Arguments) -> str:
 # So much time may pass between a relative time, such as "now", and the clock time that an agent writes for it.
 TOLERANCE = timedelta(seconds=60)
 
-_RELATIVE = re.compile(r"(\d+)([smhdw])-(ago|ahead)")
+_RELATIVE = re.compile(r"(\d{1,8})([smhdw])-(ago|ahead)")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _GRANULARITY = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
 _GRANULARITY_UNITS = {"mo": "month", "q": "quarter", "y": "year"} | {
@@ -143,16 +143,12 @@ def relative_offset(time: Any) -> timedelta | None:
     """Return the offset of a relative time from its anchor; None for every other value."""
     if not isinstance(time, str):
         return None
-    time = time.strip()
-    if time == "now":
+    if time.strip() == "now":
         return timedelta(0)
-    match = _RELATIVE.fullmatch(time)
+    match = _RELATIVE.fullmatch(time.strip())
     if match is None:
         return None
-    try:
-        offset = timedelta(**{_UNITS[match[2]]: int(match[1])})
-    except (OverflowError, ValueError):
-        return None
+    offset = timedelta(**{_UNITS[match[2]]: int(match[1])})
     return offset if match[3] == "ahead" else -offset
 
 

@@ -202,9 +202,8 @@ class UnknownTools:
             f"none of {counted(self._responses, 'response')} calls {' or '.join(map(_short, needed))}, as "
             f"{max(self._asking[name] for name in missed):,} should; called, but in no reference step: {called}"
         )
-        return UnknownTool(
-            tuple(tools), None, what, "if they are the same, say so with `steps: {names: …}` in the config"
-        )
+        hint = "if they are the same, say so with `steps: {names: …}` in the config"
+        return UnknownTool(tuple(tools), None, what, hint)
 
 
 def _form(step: StepView) -> str | None:
