@@ -20,8 +20,8 @@ class StepDiagnosis:
         score: How well that step fulfils it, 0 to 1, even where that does not count; its grade where steps are graded.
         matched: Whether that step counts as its match.
         reason: Why, for people.
-        is_undecided: Whether that step may fulfil it in full although it cannot be told.
-        compared: What comparing it with that step found, which a grade does not tell; None: the score tells.
+        outcome: What comparing it with that step found; ``mismatch`` if it was compared with none. A graded step may be
+            matched although it is a mismatch: it is worth something, but less than the whole.
     """
 
     nearest: int | None
@@ -29,18 +29,7 @@ class StepDiagnosis:
     score: float
     matched: bool
     reason: str
-    is_undecided: bool = False
-    compared: ComparisonOutcome | None = None
-
-    @property
-    def outcome(self) -> ComparisonOutcome:
-        """What comparing it with that step found; ``mismatch`` where it was compared with none.
-
-        A graded step may be matched although it is a mismatch: it is worth something, but less than the whole.
-        """
-        if self.compared is not None:
-            return self.compared
-        return "match" if self.score > 0 else "undecided" if self.is_undecided else "mismatch"
+    outcome: ComparisonOutcome = "mismatch"
 
 
 def diagnosis_of(
@@ -121,16 +110,8 @@ def _hint_on_name(candidates: Candidates) -> str:
 
 
 def _compared_with(candidates: Candidates, index: int, reason: str, *, matched: bool) -> StepDiagnosis:
-    comparison = candidates[index]
-    return StepDiagnosis(
-        index,
-        _id_of(candidates.actual_steps[index]),
-        candidates.worth(index),
-        matched,
-        reason,
-        is_undecided=comparison.is_undecided,
-        compared=comparison.outcome,
-    )
+    worth, outcome = candidates.worth(index), candidates[index].outcome
+    return StepDiagnosis(index, _id_of(candidates.actual_steps[index]), worth, matched, reason, outcome)
 
 
 def _id_of(step: StepView) -> str | None:
