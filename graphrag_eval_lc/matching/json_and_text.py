@@ -1,5 +1,6 @@
 """Comparing outputs as JSON values of any depth, or as texts where no media type says more."""
 
+import json
 import math
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -34,21 +35,6 @@ def parse_json_output(output: Any) -> Any:
         if where is not None:
             raise CutOutput(where) from problem
         raise UnreadableOutput(f"the output is not JSON: {_short_text(output)}") from problem
-
-
-def are_equal(found: Any, expected: Any) -> bool:
-    """Return whether two JSON values are equal as in graphrag-eval: numbers by value, true as 1, NaN equal to NaN.
-
-    Example:
-        >>> are_equal([1, float("nan")], [1.0, float("nan")]), are_equal([1, 2], [2, 1])
-        (True, False)
-    """
-    try:
-        if found == expected:  # much faster than the walk, which settles NaN and deep values
-            return True
-    except RecursionError:
-        pass
-    return first_difference(found, expected) is None
 
 
 def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
@@ -125,7 +111,10 @@ def _whole_text(step: StepView) -> str | None:
 
 
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 if both outputs are the same JSON value; the order of keys and the white space do not matter."""
+    """Score 1 if both outputs are the same JSON value; the order of keys and the white space do not matter.
+
+    Values are equal as in graphrag-eval: numbers by value, true as 1, and NaN equal to NaN.
+    """
     try:
         expected = reference.parsed(parse_json_output)
     except UnreadableOutput as problem:
@@ -138,9 +127,19 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
         raise
     except UnreadableOutput as problem:
         return explained(0.0, str(problem), unreadable=str(problem))
-    if are_equal(found, expected):
+    is_plain = reference.once(_is_plain) and actual.once(_is_plain)
+    if found == expected if is_plain else first_difference(found, expected) is None:
         return explained(1.0, "the same JSON value")
     return StepScore(0.0, lambda: _json_difference(found, expected), float)  # not near at all
+
+
+def _is_plain(step: StepView) -> bool:
+    """Return whether Python compares a JSON value as it should, and fast: it has no NaN, and is not too deep."""
+    try:
+        json.dumps(step.parsed(parse_json_output), allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _json_difference(found: Any, expected: Any) -> str:
