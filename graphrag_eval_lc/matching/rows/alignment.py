@@ -36,9 +36,6 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 
-Columns: TypeAlias = dict[str, str | None]
-"""For each required column the actual one that stands for it, or None."""
-
 _Way: TypeAlias = tuple[str | None, ...]
 
 _MOST_ASSIGNED: Final = 1_600
@@ -75,12 +72,21 @@ class Alignment:
         rows, actual_rows: The keys of their rows, as ``rows_as`` counts them.
         total, actual_total: How many of these there are.
         full: How often each row is paired with one that is equal in full.
+        closeness: How near the results come, if they do not match, for ranking steps.
     """
 
     def __init__(
-        self, reference: SparqlResults, actual: SparqlResults, keys: Keys, rows_as: RowsAs, columns: Columns
+        self,
+        reference: SparqlResults,
+        actual: SparqlResults,
+        keys: Keys,
+        rows_as: RowsAs,
+        columns: Mapping[str, str | None],
+        closeness: float = 1.0,
     ) -> None:
-        self.reference, self.actual, self.keys, self.rows_as, self.columns = reference, actual, keys, rows_as, columns
+        self.reference, self.actual, self.keys, self.rows_as = reference, actual, keys, rows_as
+        self.columns, self.closeness = columns, closeness
+        self.found = {name: found for name, found in columns.items() if found is not None}
         self.terms = [reference.columns[name] for name in columns]
         self.actual_terms = [None if name is None else actual.columns[name] for name in columns.values()]
         absent = [-1] * actual.row_count
@@ -313,8 +319,8 @@ def nearest_alignment(
     required: Sequence[str],
     *,
     by_name_only: bool,
-) -> tuple[Alignment, float]:
-    """Return the rows of results that do not match under the columns that come nearest, and their closeness.
+) -> Alignment:
+    """Return the rows of results that do not match under the columns that come nearest.
 
     The nearest columns are those under which the rows are worth most, of all ways to choose among columns with common
     values; if these are many, those that have most values in common. Then what is left is assigned by values that are
@@ -356,7 +362,8 @@ def nearest_alignment(
         best = aligned(tuple(chosen.values()))
     rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
     values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
-    return best, 0.9 * rows + 0.09 * values / len(required)
+    best.closeness = 0.9 * rows + 0.09 * values / len(required)
+    return best
 
 
 def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:

@@ -93,8 +93,7 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("a b", ("_:1", "x"), ("_:1", "y")),
         table("a b", ("_:1", "x"), ("_:2", "y")),
         {},
-        "Columns: `a`, `b`; the rows differ in their blank nodes only: no one-to-one renaming makes them equal, such "
-        "as those of (_:1, x) and (_:1, x).",
+        "Columns: `a`, `b`; the rows differ in their blank nodes only: no one-to-one renaming makes them equal.",
     ),
     "a long text": (
         table("a", (LONG,)),
