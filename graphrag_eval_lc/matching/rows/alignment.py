@@ -21,18 +21,16 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 """
 
 import re
-from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from itertools import product
-from math import comb, log2, prod
+from math import log2, prod
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.assignment import best_assignment
+from graphrag_eval_lc.matching.assignment import best_assignment, order_share
 from graphrag_eval_lc.matching.rows.columns import Row, bare_name, namesakes
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 
@@ -48,9 +46,8 @@ _MOST_WEIGHTS: Final = 5_000
 
 _COMPARED_ROWS: Final = 10
 _SAMPLED: Final = 1_000
-_NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
-_MOST_BITS: Final = 40.0
+_NUMBER: Final = re.compile(r"\s*[+-]?([0-9.]+)(?:[eE][+-]?[0-9]+)?\s*")
+_MOST_BITS: Final = 80.0
 _NEGLIGIBLE: Final = 1e-6
 
 
@@ -145,18 +142,13 @@ class Alignment:
         """
         if self.rows_as != "list":
             return 1.0
-        places, other_places = (defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque))
-        for found, rows in ((places, self.rows), (other_places, self.actual_rows)):
+        mine, others = defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque)
+        for places, rows in ((mine, self.rows), (others, self.actual_rows)):
             for at, row in enumerate(rows):
-                found[row].append(at)
+                places[row].append(at)
         equal = [(row, row) for row, times in self.full.items() for _ in range(times)]
         near = [(pair.reference, pair.actual) for pair in self.pairs if pair.share == 1.0]
-        seen: list[int] = []
-        falling = 0
-        for _, place in sorted((other_places[other].popleft(), places[row].popleft()) for row, other in equal + near):
-            falling += len(seen) - bisect_left(seen, place)
-            insort(seen, place)
-        return 1.0 - falling / comb(len(seen), 2) if len(seen) > 1 else 1.0
+        return order_share([(mine[row].popleft(), others[other].popleft()) for row, other in equal + near])
 
     @cached_property
     def surplus(self) -> list[str]:
@@ -169,29 +161,26 @@ class Alignment:
         trusts = [1.0] * len(self.columns)
         if not self.surplus:
             return trusts
-        bare_names = Counter(map(bare_name, self.actual.variables))
+        names = Counter(map(bare_name, self.actual.variables))
         left = [_kinds(self.actual.columns[name]) for name in self.surplus if name in self.actual.columns]
-        absent = [_kinds(self.reference.columns[name]) for name, found in self.columns.items() if found is None]
+        absent = [_kinds(self.reference.columns[name]) for name in self.columns if name not in self.found]
         for at, (name, found) in enumerate(self.columns.items()):
-            is_named = found is not None and bare_name(name) == bare_name(found)
-            if found is None or name == found.lstrip("?$") or (is_named and bare_names[bare_name(name)] == 1):
-                continue
+            is_named = found is not None and bare_name(name) == bare_name(found) and names[bare_name(name)] == 1
             kinds = _kinds(self.reference.columns[name])
             rivals = sum(bool(kinds & each) for each in left) - sum(bool(kinds & each) for each in absent)
-            chance = (rivals + 1) * 2.0 ** -self._bits(at) if rivals > 0 else 0.0
-            trusts[at] = max(0.0, 1.0 - chance) if chance > _NEGLIGIBLE else 1.0
+            if found is not None and not is_named and rivals > 0:
+                trusts[at] = max(0.0, 1.0 - (rivals + 1) * 2.0 ** -self._bits(at))
         return trusts
 
     def _bits(self, at: int) -> float:
         """Return the bits of the values that a column shares, or of how they lie over the rows if these are more."""
         shared = Counter(map(itemgetter(at), self.full))
         shared.update(pair.reference[at] for pair in self.pairs if at in pair.columns)
-        column, rows = self.terms[at], shared.total()
-        row_of = {row[at]: place for place, row in enumerate(self.rows)}
+        column, row_of = self.terms[at], {row[at]: place for place, row in enumerate(self.rows)}
         few = list(shared.items())[:_SAMPLED]
         by_values = sum(_kind_and_bits(column, row_of[key])[1] for key, _ in few)
-        by_rows = sum(times * log2(rows / times) for _, times in few) if len(self.columns) > 1 else 0.0
-        return min(2 * _MOST_BITS, max(by_values, by_rows))
+        by_rows = sum(times * log2(shared.total() / times) for _, times in few) if len(self.columns) > 1 else 0.0
+        return min(_MOST_BITS, max(by_values, by_rows))
 
     @cached_property
     def cells(self) -> tuple[float, int, int]:
@@ -273,16 +262,15 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
     A column was asked for that has the name of a column of the reference, or of which at least half the different
     values are those of one, each of which asks for one column.
     """
-    taken = set(columns.values())
-    left = [name for name in actual.variables if name not in taken]
     optional = [name for name in reference.variables if name not in columns]
+    left = [name for name in actual.variables if name not in columns.values()]
     same = namesakes(optional, left)
     left = [name for name in left if name not in same.values()]
-    for name in optional if left else ():
+    for name in optional:
         if name not in same and name in reference.columns:
             mine = set(reference.columns[name].texts)
-            found = {other: set(actual.columns[other].texts) for other in left if other in actual.columns}
-            shares = {other: len(mine & texts) / len(texts) for other, texts in found.items() if texts}
+            texts = {other: set(actual.columns[other].texts) for other in left if other in actual.columns}
+            shares = {other: len(mine & found) / len(found) for other, found in texts.items() if found}
             best = max(shares, key=shares.__getitem__, default=None)
             if best is not None and shares[best] >= 0.5:
                 left.remove(best)
@@ -291,24 +279,19 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
 
 def _kinds(column: TermColumn) -> set[str]:
     """Return the kinds of values in a column, of the first different ones."""
-    cells = {text: row for row, text in reversed(list(enumerate(column.texts[:_SAMPLED])))}
+    cells = {text: row for row, text in enumerate(column.texts[:_SAMPLED])}
     return {_kind_and_bits(column, row)[0] for row in cells.values()} - {""}
 
 
 def _kind_and_bits(column: TermColumn, row: int) -> tuple[str, float]:
-    """Return the kind of value that a cell is, as a guess would have to be, and its bits."""
-    text, (kind, datatype, _) = column.texts[row], column.shape(row)
-    if kind in ("", "bnode"):
-        return kind, 1.0
-    if datatype == XSD_BOOLEAN or text in ("true", "false"):
-        return "boolean", 1.0
-    match = _NUMBER.fullmatch(text)
-    if match is not None and (digits := match[1].strip(".")):
-        digits = (digits.rstrip("0") if "." in digits else digits).replace(".", "").lstrip("0")
-        return "number", min(_MOST_BITS, log2(10) * max(1, len(digits)))
-    if kind == "uri" or _IRI.fullmatch(text):
-        return "iri", _MOST_BITS
-    return "text", max(1.0, min(_MOST_BITS, 5.0 * len(text)))
+    """Return the kind of value of a cell, and how many bits a guess would have to hit."""
+    text, kind = column.texts[row], column.kind(row)
+    if kind in ("", "bnode") or text in ("true", "false"):
+        return kind if kind in ("", "bnode") else "boolean", 1.0
+    if (number := _NUMBER.fullmatch(text)) is not None:
+        digits = number[1].replace(".", "").strip("0")
+        return "number", log2(10) * max(1, len(digits))
+    return "text", 5.0 * max(1, len(text))
 
 
 def nearest_alignment(

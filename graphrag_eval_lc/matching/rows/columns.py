@@ -168,10 +168,10 @@ def _choices(
         few = [[name for name in names if name in some] for names in candidates]
         if not all(few) or any(before[name] not in (None, *some) for name in some):
             continue
-        selected, first = [cells[name] for name in some], 2 * len(wanted)
+        selected, first = [cells[name] for name in some], min(2 * len(wanted), len(rows))
         budget.spend(_STEPS_OF_A_CHOICE + first)
         if len(set(zip(*(column[:first] for column in selected), strict=True))) <= len(wanted):
-            budget.spend(len(rows))
+            budget.spend(len(rows) - first)
             distinct = dict.fromkeys(zip(*selected, strict=True))
             if len(distinct) == len(wanted):
                 of_name = dict(zip(some, zip(*distinct, strict=True), strict=True))
