@@ -7,9 +7,8 @@ order's share:
 
 - M: the cells that both sides share: those of equal rows, and of the rows left those that two of them share, as far
   as they tell which row of the reference is meant: shared by m of R different rows they count (1/m - 1/R) ÷ (1 - 1/R).
-- R x q: the cells that are required: R rows of the reference, q required columns.
-- A x (p + s): the cells of A actual rows over p columns that stand for required ones and s columns that nobody asked
-  for. A column of the reference that is not required was asked for.
+- R x q: R rows of the reference, q required columns.
+- A x (p + s): A actual rows, p columns that stand for required ones, s columns that nobody asked for.
 - order: if order counts, the share of the pairs of rows that fit which are in the order of the reference; else 1.
 
 The cells of a column count times its trust, 1 - (n + 1) ÷ 2^b, as far as chance does not explain them: a query that
@@ -24,7 +23,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from itertools import product
+from itertools import combinations, product
 from math import log2, prod
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -36,8 +35,8 @@ from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 
 _Way: TypeAlias = tuple[str | None, ...]
 
-_MOST_ASSIGNED: Final = 1_600
-"""So many pairs of rows that differ are assigned in the best way; more are paired one after the other."""
+_MOST_COMBINED: Final = 4
+"""Of more columns rows that share all but one are paired, then those that share one."""
 
 _MOST_TRIED: Final = 200
 _MOST_CELLS_TRIED: Final = 200_000
@@ -230,19 +229,10 @@ def _paired(mine: Sequence[Row], others: Sequence[Row], distinct: Sequence[Row])
     def shared(row: Row, other: Row) -> tuple[int, ...]:
         return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
 
+    # First rows of which it is clear which row is meant; of these, and of the others, those that share more cells.
     width = len(mine[0])
-    if len(mine) * len(others) <= _MOST_ASSIGNED and len(distinct) * width <= 20 * _MOST_ASSIGNED:
-        found = [{at: same for at, other in enumerate(others) if (same := shared(row, other))} for row in mine]
-        scores = [
-            {at: len(same) * share(same, row) for at, same in of_row.items()}
-            for row, of_row in zip(mine, found, strict=True)
-        ]
-        best = zip(mine, found, best_assignment(scores), strict=True)
-        pairs = [Pair(row, others[at], same[at], share(same[at], row)) for row, same, at in best if at is not None]
-        return [pair for pair in pairs if pair.share]
-    # Rows that share all cells but one, then those that share one; first those of which it is clear which row is meant.
-    subsets = [tuple(at for at in range(width) if at != absent) for absent in range(width) if width > 1]
-    subsets += [(at,) for at in range(width) if width != 2]
+    sizes = range(width - 1, 0, -1) if width <= _MOST_COMBINED else (width - 1, 1)
+    subsets = [subset for size in sizes for subset in combinations(range(width), size)] or [(0,)]
     pairs, left, free = [], dict(enumerate(mine)), dict(enumerate(others))
     for least, subset in product((1.0, _NEGLIGIBLE), subsets):
         waiting = defaultdict[object, deque[int]](deque)
@@ -309,44 +299,51 @@ def nearest_alignment(
     values; if these are many, those that have most values in common. Then what is left is assigned by values that are
     nearly the same, and by names. The closeness, 0 to below 1, counts shared cells first, then the values in common.
     """
-    counts = {name: Counter(keys.reference(name).keys) for name in required}
-    other_counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
+    counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
     weights: list[dict[str, float]] = []
-    for name, count in counts.items():
-        likely = [other for other in other_counts if not by_name_only or other == name]
-        overlaps = {other: _overlap(count, other_counts[other]) for other in likely}
+    for name in required:
+        count = Counter(keys.reference(name).keys)
+        likely = [other for other in counts if not by_name_only or other == name]
+        overlaps = {other: _overlap(count, counts[other]) for other in likely}
         weights.append({other: overlap for other, overlap in overlaps.items() if overlap})
+    by_name = [
+        {other: overlap + 2 * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
+        for name, found in zip(required, weights, strict=True)
+    ]
 
     def aligned(way: _Way) -> Alignment:
         return Alignment(reference, actual, keys, rows_as, dict(zip(required, way, strict=True)))
 
     def worth(way: _Way) -> tuple[float, float]:
-        found = [(at, name) for at, name in enumerate(way) if name is not None]
-        likeness = sum(weights[at][name] + 2 * (bare_name(required[at]) == bare_name(name)) for at, name in found)
+        likeness = sum(found[name] for found, name in zip(by_name, way, strict=True) if name is not None)
         return round(tried[way].grade, 9), likeness
 
     cells = reference.row_count * len(required) + actual.row_count * len(actual.columns)
+    ways = [_likely_way(list(actual.columns), by_name)]
     if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // cells):
         ways = _all_ways(weights)
-    else:
-        ways = [_likely_way(required, list(actual.columns), weights)]
     tried = {way: aligned(way) for way in ways}
     way = max(ways, key=worth) if len(ways) > 1 else ways[0]
-    best = tried[way]
-    chosen, near = dict(best.columns), 0
-    for name in required if None in way and not by_name_only else ():
-        if chosen[name] is None:
-            free = (other for other in actual.columns if other not in chosen.values())
-            chosen[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
-            near += chosen[name] is not None
-    absent = [name for name, found in chosen.items() if found is None]
-    chosen |= namesakes(absent, [other for other in actual.columns if other not in chosen.values()])
-    if chosen != best.columns:
-        best = aligned(tuple(chosen.values()))
+    best, columns, near = tried[way], dict(zip(required, way, strict=True)), 0
+    for name in required if not by_name_only else ():
+        if columns[name] is None:
+            free = (other for other in actual.columns if other not in columns.values())
+            columns[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
+            near += columns[name] is not None
+    absent = [name for name, found in columns.items() if found is None]
+    columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
+    if columns != best.columns:
+        best = aligned(tuple(columns.values()))
     rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
     values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
     best.closeness = 0.9 * rows + 0.09 * values / len(required)
     return best
+
+
+def _overlap(count: Counter[int], other: Counter[int]) -> float:
+    """Return the share of cells of equal values that two columns have in common."""
+    common = count.keys() & other.keys()
+    return 2 * sum(min(count[key], other[key]) for key in common) / (count.total() + other.total())
 
 
 def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:
@@ -357,22 +354,11 @@ def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:
     return [way for way in ways if all(name or {*found} <= {*way} for name, found in zip(way, weights, strict=True))]
 
 
-def _overlap(count: Counter[int], other: Counter[int]) -> float:
-    """Return the share of cells of equal values that two columns have in common."""
-    common = count.keys() & other.keys()
-    cells, other_cells = count.total(), other.total()
-    if len(count) == cells or len(other) == other_cells:  # each value is there once
-        return 2 * len(common) / (cells + other_cells)
-    return 2 * sum(min(count[key], other[key]) for key in common) / (cells + other_cells)
-
-
-def _likely_way(required: Sequence[str], names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
+def _likely_way(names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
     """Assign columns by their names and by what they have in common."""
-    most, scores = max(1, _MOST_WEIGHTS // len(required)), []
-    for name, found in zip(required, weights, strict=True):
-        by_name = {other: weight + 2 * (bare_name(name) == bare_name(other)) for other, weight in found.items()}
-        likely = sorted(by_name, key=by_name.__getitem__, reverse=True)[:most]
-        scores.append({names.index(other): by_name[other] for other in likely})
+    most = max(1, _MOST_WEIGHTS // len(weights))
+    likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
+    scores = [{names.index(name): found[name] for name in some} for found, some in zip(weights, likely, strict=True)]
     return tuple(None if at is None else names[at] for at in best_assignment(scores))
 
 

@@ -63,12 +63,11 @@ def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
         {'n': 'n', 'kv': '?KV'}
     """
     found = {name: name for name in required if name in actual}
-    if len(found) < len(required):
-        by_bare_name = {bare_name(name): name for name in reversed(actual) if name not in found}
-        for name in required:
-            if name not in found and bare_name(name) in by_bare_name:
-                found[name] = by_bare_name.pop(bare_name(name))
-    return {name: found[name] for name in required if name in found}
+    if len(found) == len(required):
+        return found
+    by_bare_name = {bare_name(name): name for name in reversed(actual) if name not in found}
+    all_found = {name: found[name] if name in found else by_bare_name.pop(bare_name(name), None) for name in required}
+    return {name: other for name, other in all_found.items() if other is not None}
 
 
 def find_columns(
@@ -85,11 +84,10 @@ def find_columns(
     Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
     graph, only columns of the same name stand for each other. Raises ``SearchCutOff`` if the budget ends before.
     """
-    required, mine = list(reference), list(reference.values())
-    same = namesakes(required, names)
-    if len(same) == len(required) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
+    mine, same = list(reference.values()), namesakes([*reference], names)
+    if len(same) == len(mine) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
         return same
-    if by_name_only or len(names) < len(required):
+    if by_name_only or len(names) < len(mine):
         return None
     others = {name: actual(name) for name in names}
     by_content: defaultdict[Hashable, list[str]] = defaultdict(list)
@@ -109,7 +107,7 @@ def find_columns(
         budget.spend(_STEPS_OF_A_CHOICE + len(mine) * len(mine[0].keys) // 4)
         is_choice = len(set(chosen)) == len(chosen)
         if is_choice and _rows_are_equal(mine, [others[name] for name in chosen], rows_as, budget):
-            return dict(zip(required, chosen, strict=True))
+            return dict(zip(reference, chosen, strict=True))
     return None
 
 

@@ -68,7 +68,7 @@ class SparqlComparison:
     def _grade(self) -> Grade:
         if self._rows:
             return grade_of_rows(self._rows, is_match=self.score == 1.0)
-        return self._settled_grade or Grade(self.score, self._reason)
+        return self._settled_grade or Grade(self.score, f"Worth {self.score:.0f}.")
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -253,13 +253,11 @@ def _settled(reference: SparqlResults, actual: SparqlResults, required: Any) -> 
         return 0.0, f"{_AT_FAULT}: {fault}.", None
     rows, found_rows = reference.row_count, actual.row_count
     if rows and found_rows:
-        rows_only = 1.0, "Both results have rows; no column is required.", Grade(1.0, "Worth 1: there are rows.")
-        return None if required else rows_only
-    nothing = Grade(0.0, "Worth 0: one side has no rows.")
+        return None if required else (1.0, "Both results have rows; no column is required.", None)
     if rows:
-        return 0.0, f"The actual results have no rows, the reference has {rows}.", nothing
+        return 0.0, f"The actual results have no rows, the reference has {rows}.", None
     if found_rows:
-        return 0.0, f"The actual results have {counted(found_rows, 'row')}, the reference has none.", nothing
+        return 0.0, f"The actual results have {counted(found_rows, 'row')}, the reference has none.", None
     grade = grade_of_emptiness(reference, actual, required)
     wanted, columns = len(set(required)), len(actual.variables)
     if columns < wanted and not actual.is_headless:

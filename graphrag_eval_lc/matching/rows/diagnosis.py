@@ -5,7 +5,7 @@ from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
-from graphrag_eval_lc.matching.rows.columns import bare_name, namesakes
+from graphrag_eval_lc.matching.rows.columns import namesakes
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.texts import counted, listed, plural
 
@@ -80,29 +80,23 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
 
 
 def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
-    actual, keys = aligned.actual, aligned.keys
+    actual = aligned.actual
     absent = [name for name, found in aligned.columns.items() if found is None]
     if (count := len(actual.columns)) < len(aligned.columns):
         readable = " that can be read" if actual.faults else ""
         yield f"only {count} {plural(count, 'column')}{readable} for {len(aligned.columns)} required"
-    # The only column that has its values may be nearer to another required one.
-    known = {key for name in actual.columns if absent for key in keys.actual(name).keys}
-    taken = [name for name in absent if is_cut_off or not known.isdisjoint(keys.reference(name).keys)]
-    if len(taken) < len(absent):
-        yield f"no result column matches {', '.join(f'`{name}`' for name in absent if name not in taken)}"
-    if taken:
-        yield f"no column is left for {', '.join(f'`{name}`' for name in taken)}"
+    if absent:
+        about = "no column is left for" if is_cut_off else "no result column matches"
+        yield f"{about} {_listed(absent)}"
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
     """Return the first missing row that has a near one among those too many, and the first such one."""
     pairs = {pair.reference: pair for pair in reversed(aligned.pairs)}
-    place_of = {aligned.actual_rows[at]: at for at in reversed(aligned.extra)}
     for at in aligned.missing:
         pair = pairs.get(aligned.rows[at])
-        if pair is not None and (least := len(aligned.columns) - len(pair.columns)) <= _NEAR_CELLS:
-            as_near = (other for other in aligned.extra[:_NEAR_ROWS] if len(_unlike(aligned, at, other)) <= least)
-            return at, next(as_near, place_of[pair.actual])
+        if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
+            return at, next(other for other in aligned.extra if aligned.actual_rows[other] == pair.actual)
     for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
         unlike = _unlike(aligned, at, other)
         if all(found and aligned.keys.note(name, at, found, other) for name, found in unlike):
@@ -196,8 +190,7 @@ def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
     absent = [name for name, cells in zip(aligned.columns, aligned.shared, strict=True) if not cells]
     if absent:
         about.append(f"no value of {_listed(absent)} fits")
-    absent_names = set(map(bare_name, absent))
-    about += _about_surplus([name for name in aligned.surplus if bare_name(name) not in absent_names])
+    about += _about_surplus(aligned.surplus)
     doubted = [name for name, trust in zip(aligned.columns, aligned.trusts, strict=True) if trust < 0.995]
     if doubted:
         about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")

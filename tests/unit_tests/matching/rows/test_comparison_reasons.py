@@ -80,7 +80,7 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("a b", ("1", "1"), ("2", "2")),
         table("c", ("1",), ("2",)),
         {},
-        "Only 1 column for 2 required; no column is left for `b`; columns: `a` as `c`; 2 of 2 rows are missing, "
+        "Only 1 column for 2 required; no result column matches `b`; columns: `a` as `c`; 2 of 2 rows are missing, "
         "e.g. (1, 1); 2 rows too many, e.g. (1, –); row 1: `b` no column instead of 1.",
     ),
     "the order": (
