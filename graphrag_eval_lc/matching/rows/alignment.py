@@ -22,6 +22,7 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, product
 from math import log2, prod
@@ -59,6 +60,7 @@ class Pair(NamedTuple):
     share: float
 
 
+@dataclass(eq=False)
 class Alignment:
     """Which rows of two results belong together under some columns, and what that is worth.
 
@@ -69,30 +71,27 @@ class Alignment:
         total, actual_total: How many of these there are.
         full: How often each row is paired with one that is equal in full.
         closeness: How near the results come, if they do not match, for ranking steps.
+        found: The columns without those for which none stands.
     """
 
-    def __init__(
-        self,
-        reference: SparqlResults,
-        actual: SparqlResults,
-        keys: Keys,
-        rows_as: RowsAs,
-        columns: Mapping[str, str | None],
-        closeness: float = 1.0,
-    ) -> None:
-        self.reference, self.actual, self.keys, self.rows_as = reference, actual, keys, rows_as
-        self.columns, self.closeness = columns, closeness
-        self.found = {name: found for name, found in columns.items() if found is not None}
-        self.terms = [reference.columns[name] for name in columns]
-        self.actual_terms = [None if name is None else actual.columns[name] for name in columns.values()]
+    reference: SparqlResults
+    actual: SparqlResults
+    keys: Keys
+    rows_as: RowsAs
+    columns: Mapping[str, str | None]
+    closeness: float = 1.0
+
+    def __post_init__(self) -> None:
+        actual, keys, names = self.actual, self.keys, self.columns.values()
+        self.found = {name: found for name, found in self.columns.items() if found is not None}
+        self.terms = [self.reference.columns[name] for name in self.columns]
+        self.actual_terms = [None if name is None else actual.columns[name] for name in names]
         absent = [-1] * actual.row_count
-        self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in columns), strict=True))
-        found = (absent if name is None else keys.actual(name).keys for name in columns.values())
+        self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in self.columns), strict=True))
+        found = (absent if name is None else keys.actual(name).keys for name in names)
         self.actual_rows: list[Row] = list(zip(*found, strict=True))
-        mine, others = (
-            dict.fromkeys(rows, 1) if rows_as == "set" else dict(Counter(rows))
-            for rows in (self.rows, self.actual_rows)
-        )
+        sides = self.rows, self.actual_rows
+        mine, others = (dict.fromkeys(rows, 1) if self.rows_as == "set" else dict(Counter(rows)) for rows in sides)
         self._distinct = mine.keys()
         self.total, self.actual_total = sum(mine.values()), sum(others.values())
         self.full = {row: min(times, others[row]) for row, times in mine.items() if row in others}
@@ -184,9 +183,8 @@ class Alignment:
     @cached_property
     def cells(self) -> tuple[float, int, int]:
         """The number of shared cells, each by the trust in its column; that of required, and that of actual cells."""
-        found = sum(name is not None for name in self.columns.values())
         shared = sum(map(float.__mul__, self.shared, self.trusts))
-        return shared, self.total * len(self.columns), self.actual_total * (found + len(self.surplus))
+        return shared, self.total * len(self.columns), self.actual_total * (len(self.found) + len(self.surplus))
 
     @cached_property
     def grade(self) -> float:

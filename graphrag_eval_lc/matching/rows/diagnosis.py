@@ -214,18 +214,12 @@ def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required
     """Return the grade of results without rows, of which only the columns can be compared."""
     wanted = required or reference.variables
     found = namesakes(wanted, actual.variables)
-    surplus = surplus_columns(reference, actual, found)
-    value, about = 0.0, "and have other columns"
-    if reference.is_headless or actual.is_headless:
-        value, about = (
-            (1.0, "without names of columns")
-            if reference.is_headless == actual.is_headless
-            else (0.5, "and nothing names the columns of one")
-        )
-    elif len(found) == len(wanted):
+    is_open = actual.is_headless or reference.is_headless
+    is_open = is_open or len(actual.variables) in (len(wanted), len(reference.variables))
+    value, about = 0.5 * is_open, "and their columns have other names or none"
+    if len(found) == len(wanted) and not (reference.is_headless and actual.variables):
+        surplus = surplus_columns(reference, actual, found)
         value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
         about = "; ".join(["with the names of the required columns", *_about_surplus(surplus)])
-    elif len(actual.variables) in (len(wanted), len(reference.variables)):
-        value, about = 0.5, "and the columns have other names"
     tail = "an empty reference tells little of a query"
     return Grade(value, f"Worth {value:.2f}: both results are empty, {about}; {tail}.")
