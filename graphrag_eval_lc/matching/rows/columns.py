@@ -84,7 +84,7 @@ def find_columns(
     Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
     graph, only columns of the same name stand for each other. Raises ``SearchCutOff`` if the budget ends before.
     """
-    mine, same = list(reference.values()), namesakes([*reference], names)
+    mine, same = list(reference.values()), namesakes(list(reference), names)
     if len(same) == len(mine) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
         return same
     if by_name_only or len(names) < len(mine):
@@ -99,9 +99,8 @@ def find_columns(
         candidates.append(list(dict.fromkeys([*namesakes([name], alike).values(), *alike])))
     if not all(candidates):
         return None
-    if all(len(alike) == 1 for alike in candidates):
-        choices = iter([[name for [name] in candidates]])
-    else:
+    choices = iter([[alike[0] for alike in candidates]])
+    if any(len(alike) > 1 for alike in candidates):
         choices = _choices(mine, others, candidates, rows_as, budget)
     for chosen in choices:
         budget.spend(_STEPS_OF_A_CHOICE + len(mine) * len(mine[0].keys) // 4)
