@@ -1,8 +1,9 @@
-"""Assigning actual steps to reference steps, each used once, so that the total score is the highest."""
+"""Assigning actual steps to reference steps, each used once, so that the total score is the highest; their order."""
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import combinations
+from itertools import combinations, groupby
 
 # Scores are compared to 12 digits, so that sums of floats that should be equal are.
 _SCALE = 10**12
@@ -123,3 +124,23 @@ def _in_order(worths: Sequence[Mapping[int, int]], column_of: list[int | None]) 
                 places[row], places[later] = other, column
                 is_changed = True
     return [None if column < 0 else column for column in places]
+
+
+def order_share(matched: Sequence[tuple[int, int]]) -> float:
+    """Return the share of the pairs from different groups that are in order; 1 if there is no pair.
+
+    Each is given by its group, or its place in the reference, and its actual place.
+
+    Example:
+        >>> order_share([(0, 3), (1, 1), (2, 5)])
+        0.6666666666666666
+    """
+    before: list[int] = []
+    pairs = in_order = 0
+    for _, each in groupby(sorted(matched), key=lambda pair: pair[0]):
+        indices = [index for _, index in each]
+        pairs += len(before) * len(indices)
+        in_order += sum(bisect_left(before, index) for index in indices)
+        for index in indices:
+            insort(before, index)
+    return in_order / pairs if pairs else 1.0

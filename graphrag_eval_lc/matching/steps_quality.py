@@ -1,13 +1,12 @@
 """How well the reference steps of all groups were fulfilled: by which steps, recall, precision, F1 and order."""
 
-from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from math import fsum, isclose
 from typing import Final
 
-from graphrag_eval_lc.matching.assignment import best_assignment
+from graphrag_eval_lc.matching.assignment import best_assignment, order_share
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_ORDER, STEPS_PRECISION, STEPS_RECALL
 
@@ -64,26 +63,6 @@ def steps_quality(
         precision=total / calls if calls else 0.0,
         order=order_share([(group, actual) for (group, _), actual in actual_of.items()]),
     )
-
-
-def order_share(matched: Sequence[tuple[int, int]]) -> float:
-    """Return the share of the pairs from different groups that are in order; 1 where there is no pair.
-
-    Each is given by its group and the index of its actual step.
-
-    Example:
-        >>> order_share([(0, 3), (1, 1), (2, 5)])
-        0.6666666666666666
-    """
-    before: list[int] = []
-    pairs = in_order = 0
-    for _, each in groupby(sorted(matched), key=lambda pair: pair[0]):
-        indices = [index for _, index in each]
-        pairs += len(before) * len(indices)
-        in_order += sum(bisect_left(before, index) for index in indices)
-        for index in indices:
-            insort(before, index)
-    return in_order / pairs if pairs else 1.0
 
 
 def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int]:

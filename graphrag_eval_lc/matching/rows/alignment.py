@@ -7,9 +7,8 @@ order's share:
 
 - M: the cells that both sides share: those of equal rows, and of the rows left those that two of them share, as far
   as they tell which row of the reference is meant: shared by m of R different rows they count (1/m - 1/R) ÷ (1 - 1/R).
-- R x q: the cells that are required: R rows of the reference, q required columns.
-- A x (p + s): the cells of A actual rows over p columns that stand for required ones and s columns that nobody asked
-  for. A column of the reference that is not required was asked for.
+- R x q: R rows of the reference, q required columns.
+- A x (p + s): A actual rows, p columns that stand for required ones, s columns that nobody asked for.
 - order: if order counts, the share of the pairs of rows that fit which are in the order of the reference; else 1.
 
 The cells of a column count times its trust, 1 - (n + 1) ÷ 2^b, as far as chance does not explain them: a query that
@@ -21,28 +20,24 @@ is 2 + 1, as Bergen tells which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 """
 
 import re
-from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
-from math import comb, log2, prod
+from itertools import combinations, product
+from math import log2, prod
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.assignment import best_assignment
+from graphrag_eval_lc.matching.assignment import best_assignment, order_share
 from graphrag_eval_lc.matching.rows.columns import Row, bare_name, namesakes
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
 
-Columns: TypeAlias = dict[str, str | None]
-"""For each required column the actual one that stands for it, or None."""
-
 _Way: TypeAlias = tuple[str | None, ...]
 
-_MOST_ASSIGNED: Final = 1_600
-"""So many pairs of rows that differ are assigned in the best way; more are paired one after the other."""
+_MOST_COMBINED: Final = 4
+"""Of more columns rows that share all but one are paired, then those that share one."""
 
 _MOST_TRIED: Final = 200
 _MOST_CELLS_TRIED: Final = 200_000
@@ -51,9 +46,8 @@ _MOST_WEIGHTS: Final = 5_000
 
 _COMPARED_ROWS: Final = 10
 _SAMPLED: Final = 1_000
-_NUMBER: Final = re.compile(r"\s{0,9}[+-]?([0-9]{0,999}(?:\.[0-9]{0,999})?)(?:[eE][+-]?[0-9]{1,9})?\s{0,9}")
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+")
-_MOST_BITS: Final = 40.0
+_NUMBER: Final = re.compile(r"\s*[+-]?([0-9.]+)(?:[eE][+-]?[0-9]+)?\s*")
+_MOST_BITS: Final = 80.0
 _NEGLIGIBLE: Final = 1e-6
 
 
@@ -66,6 +60,7 @@ class Pair(NamedTuple):
     share: float
 
 
+@dataclass(eq=False)
 class Alignment:
     """Which rows of two results belong together under some columns, and what that is worth.
 
@@ -75,22 +70,28 @@ class Alignment:
         rows, actual_rows: The keys of their rows, as ``rows_as`` counts them.
         total, actual_total: How many of these there are.
         full: How often each row is paired with one that is equal in full.
+        closeness: How near the results come, if they do not match, for ranking steps.
+        found: The columns without those for which none stands.
     """
 
-    def __init__(
-        self, reference: SparqlResults, actual: SparqlResults, keys: Keys, rows_as: RowsAs, columns: Columns
-    ) -> None:
-        self.reference, self.actual, self.keys, self.rows_as, self.columns = reference, actual, keys, rows_as, columns
-        self.terms = [reference.columns[name] for name in columns]
-        self.actual_terms = [None if name is None else actual.columns[name] for name in columns.values()]
+    reference: SparqlResults
+    actual: SparqlResults
+    keys: Keys
+    rows_as: RowsAs
+    columns: Mapping[str, str | None]
+    closeness: float = 1.0
+
+    def __post_init__(self) -> None:
+        actual, keys, names = self.actual, self.keys, self.columns.values()
+        self.found = {name: found for name, found in self.columns.items() if found is not None}
+        self.terms = [self.reference.columns[name] for name in self.columns]
+        self.actual_terms = [None if name is None else actual.columns[name] for name in names]
         absent = [-1] * actual.row_count
-        self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in columns), strict=True))
-        found = (absent if name is None else keys.actual(name).keys for name in columns.values())
+        self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in self.columns), strict=True))
+        found = (absent if name is None else keys.actual(name).keys for name in names)
         self.actual_rows: list[Row] = list(zip(*found, strict=True))
-        mine, others = (
-            dict.fromkeys(rows, 1) if rows_as == "set" else dict(Counter(rows))
-            for rows in (self.rows, self.actual_rows)
-        )
+        sides = self.rows, self.actual_rows
+        mine, others = (dict.fromkeys(rows, 1) if self.rows_as == "set" else dict(Counter(rows)) for rows in sides)
         self._distinct = mine.keys()
         self.total, self.actual_total = sum(mine.values()), sum(others.values())
         self.full = {row: min(times, others[row]) for row, times in mine.items() if row in others}
@@ -139,18 +140,13 @@ class Alignment:
         """
         if self.rows_as != "list":
             return 1.0
-        places, other_places = (defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque))
-        for found, rows in ((places, self.rows), (other_places, self.actual_rows)):
+        mine, others = defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque)
+        for places, rows in ((mine, self.rows), (others, self.actual_rows)):
             for at, row in enumerate(rows):
-                found[row].append(at)
+                places[row].append(at)
         equal = [(row, row) for row, times in self.full.items() for _ in range(times)]
         near = [(pair.reference, pair.actual) for pair in self.pairs if pair.share == 1.0]
-        seen: list[int] = []
-        falling = 0
-        for _, place in sorted((other_places[other].popleft(), places[row].popleft()) for row, other in equal + near):
-            falling += len(seen) - bisect_left(seen, place)
-            insort(seen, place)
-        return 1.0 - falling / comb(len(seen), 2) if len(seen) > 1 else 1.0
+        return order_share([(mine[row].popleft(), others[other].popleft()) for row, other in equal + near])
 
     @cached_property
     def surplus(self) -> list[str]:
@@ -163,36 +159,32 @@ class Alignment:
         trusts = [1.0] * len(self.columns)
         if not self.surplus:
             return trusts
-        bare_names = Counter(map(bare_name, self.actual.variables))
+        names = Counter(map(bare_name, self.actual.variables))
         left = [_kinds(self.actual.columns[name]) for name in self.surplus if name in self.actual.columns]
-        absent = [_kinds(self.reference.columns[name]) for name, found in self.columns.items() if found is None]
+        absent = [_kinds(self.reference.columns[name]) for name in self.columns if name not in self.found]
         for at, (name, found) in enumerate(self.columns.items()):
-            is_named = found is not None and bare_name(name) == bare_name(found)
-            if found is None or name == found.lstrip("?$") or (is_named and bare_names[bare_name(name)] == 1):
-                continue
+            is_named = found is not None and bare_name(name) == bare_name(found) and names[bare_name(name)] == 1
             kinds = _kinds(self.reference.columns[name])
             rivals = sum(bool(kinds & each) for each in left) - sum(bool(kinds & each) for each in absent)
-            chance = (rivals + 1) * 2.0 ** -self._bits(at) if rivals > 0 else 0.0
-            trusts[at] = max(0.0, 1.0 - chance) if chance > _NEGLIGIBLE else 1.0
+            if found is not None and not is_named and rivals > 0:
+                trusts[at] = max(0.0, 1.0 - (rivals + 1) * 2.0 ** -self._bits(at))
         return trusts
 
     def _bits(self, at: int) -> float:
         """Return the bits of the values that a column shares, or of how they lie over the rows if these are more."""
         shared = Counter(map(itemgetter(at), self.full))
         shared.update(pair.reference[at] for pair in self.pairs if at in pair.columns)
-        column, rows = self.terms[at], shared.total()
-        row_of = {row[at]: place for place, row in enumerate(self.rows)}
+        column, row_of = self.terms[at], {row[at]: place for place, row in enumerate(self.rows)}
         few = list(shared.items())[:_SAMPLED]
         by_values = sum(_kind_and_bits(column, row_of[key])[1] for key, _ in few)
-        by_rows = sum(times * log2(rows / times) for _, times in few) if len(self.columns) > 1 else 0.0
-        return min(2 * _MOST_BITS, max(by_values, by_rows))
+        by_rows = sum(times * log2(shared.total() / times) for _, times in few) if len(self.columns) > 1 else 0.0
+        return min(_MOST_BITS, max(by_values, by_rows))
 
     @cached_property
     def cells(self) -> tuple[float, int, int]:
         """The number of shared cells, each by the trust in its column; that of required, and that of actual cells."""
-        found = sum(name is not None for name in self.columns.values())
         shared = sum(map(float.__mul__, self.shared, self.trusts))
-        return shared, self.total * len(self.columns), self.actual_total * (found + len(self.surplus))
+        return shared, self.total * len(self.columns), self.actual_total * (len(self.found) + len(self.surplus))
 
     @cached_property
     def grade(self) -> float:
@@ -235,19 +227,10 @@ def _paired(mine: Sequence[Row], others: Sequence[Row], distinct: Sequence[Row])
     def shared(row: Row, other: Row) -> tuple[int, ...]:
         return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
 
+    # First rows of which it is clear which row is meant; of these, and of the others, those that share more cells.
     width = len(mine[0])
-    if len(mine) * len(others) <= _MOST_ASSIGNED and len(distinct) * width <= 20 * _MOST_ASSIGNED:
-        found = [{at: same for at, other in enumerate(others) if (same := shared(row, other))} for row in mine]
-        scores = [
-            {at: len(same) * share(same, row) for at, same in of_row.items()}
-            for row, of_row in zip(mine, found, strict=True)
-        ]
-        best = zip(mine, found, best_assignment(scores), strict=True)
-        pairs = [Pair(row, others[at], same[at], share(same[at], row)) for row, same, at in best if at is not None]
-        return [pair for pair in pairs if pair.share]
-    # Rows that share all cells but one, then those that share one; first those of which it is clear which row is meant.
-    subsets = [tuple(at for at in range(width) if at != absent) for absent in range(width) if width > 1]
-    subsets += [(at,) for at in range(width) if width != 2]
+    sizes = range(width - 1, 0, -1) if width <= _MOST_COMBINED else (width - 1, 1)
+    subsets = [subset for size in sizes for subset in combinations(range(width), size)] or [(0,)]
     pairs, left, free = [], dict(enumerate(mine)), dict(enumerate(others))
     for least, subset in product((1.0, _NEGLIGIBLE), subsets):
         waiting = defaultdict[object, deque[int]](deque)
@@ -267,16 +250,15 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
     A column was asked for that has the name of a column of the reference, or of which at least half the different
     values are those of one, each of which asks for one column.
     """
-    taken = set(columns.values())
-    left = [name for name in actual.variables if name not in taken]
     optional = [name for name in reference.variables if name not in columns]
+    left = [name for name in actual.variables if name not in columns.values()]
     same = namesakes(optional, left)
     left = [name for name in left if name not in same.values()]
-    for name in optional if left else ():
+    for name in optional:
         if name not in same and name in reference.columns:
             mine = set(reference.columns[name].texts)
-            found = {other: set(actual.columns[other].texts) for other in left if other in actual.columns}
-            shares = {other: len(mine & texts) / len(texts) for other, texts in found.items() if texts}
+            texts = {other: set(actual.columns[other].texts) for other in left if other in actual.columns}
+            shares = {other: len(mine & found) / len(found) for other, found in texts.items() if found}
             best = max(shares, key=shares.__getitem__, default=None)
             if best is not None and shares[best] >= 0.5:
                 left.remove(best)
@@ -285,24 +267,19 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
 
 def _kinds(column: TermColumn) -> set[str]:
     """Return the kinds of values in a column, of the first different ones."""
-    cells = {text: row for row, text in reversed(list(enumerate(column.texts[:_SAMPLED])))}
+    cells = {text: row for row, text in enumerate(column.texts[:_SAMPLED])}
     return {_kind_and_bits(column, row)[0] for row in cells.values()} - {""}
 
 
 def _kind_and_bits(column: TermColumn, row: int) -> tuple[str, float]:
-    """Return the kind of value that a cell is, as a guess would have to be, and its bits."""
-    text, (kind, datatype, _) = column.texts[row], column.shape(row)
-    if kind in ("", "bnode"):
-        return kind, 1.0
-    if datatype == XSD_BOOLEAN or text in ("true", "false"):
-        return "boolean", 1.0
-    match = _NUMBER.fullmatch(text)
-    if match is not None and (digits := match[1].strip(".")):
-        digits = (digits.rstrip("0") if "." in digits else digits).replace(".", "").lstrip("0")
-        return "number", min(_MOST_BITS, log2(10) * max(1, len(digits)))
-    if kind == "uri" or _IRI.fullmatch(text):
-        return "iri", _MOST_BITS
-    return "text", max(1.0, min(_MOST_BITS, 5.0 * len(text)))
+    """Return the kind of value of a cell, and how many bits a guess would have to hit."""
+    text, kind = column.texts[row], column.kind(row)
+    if kind in ("", "bnode") or text in ("true", "false"):
+        return kind if kind in ("", "bnode") else "boolean", 1.0
+    if (number := _NUMBER.fullmatch(text)) is not None:
+        digits = number[1].replace(".", "").strip("0")
+        return "number", log2(10) * max(1, len(digits))
+    return "text", 5.0 * max(1, len(text))
 
 
 def nearest_alignment(
@@ -313,50 +290,58 @@ def nearest_alignment(
     required: Sequence[str],
     *,
     by_name_only: bool,
-) -> tuple[Alignment, float]:
-    """Return the rows of results that do not match under the columns that come nearest, and their closeness.
+) -> Alignment:
+    """Return the rows of results that do not match under the columns that come nearest.
 
     The nearest columns are those under which the rows are worth most, of all ways to choose among columns with common
     values; if these are many, those that have most values in common. Then what is left is assigned by values that are
     nearly the same, and by names. The closeness, 0 to below 1, counts shared cells first, then the values in common.
     """
-    counts = {name: Counter(keys.reference(name).keys) for name in required}
-    other_counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
+    counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
     weights: list[dict[str, float]] = []
-    for name, count in counts.items():
-        likely = [other for other in other_counts if not by_name_only or other == name]
-        overlaps = {other: _overlap(count, other_counts[other]) for other in likely}
+    for name in required:
+        count = Counter(keys.reference(name).keys)
+        likely = [other for other in counts if not by_name_only or other == name]
+        overlaps = {other: _overlap(count, counts[other]) for other in likely}
         weights.append({other: overlap for other, overlap in overlaps.items() if overlap})
+    by_name = [
+        {other: overlap + 2 * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
+        for name, found in zip(required, weights, strict=True)
+    ]
 
     def aligned(way: _Way) -> Alignment:
         return Alignment(reference, actual, keys, rows_as, dict(zip(required, way, strict=True)))
 
     def worth(way: _Way) -> tuple[float, float]:
-        found = [(at, name) for at, name in enumerate(way) if name is not None]
-        likeness = sum(weights[at][name] + 2 * (bare_name(required[at]) == bare_name(name)) for at, name in found)
+        likeness = sum(found[name] for found, name in zip(by_name, way, strict=True) if name is not None)
         return round(tried[way].grade, 9), likeness
 
     cells = reference.row_count * len(required) + actual.row_count * len(actual.columns)
+    ways = [_likely_way(list(actual.columns), by_name)]
     if prod(len(found) + 1 for found in weights) <= min(_MOST_TRIED, _MOST_CELLS_TRIED // cells):
         ways = _all_ways(weights)
-    else:
-        ways = [_likely_way(required, list(actual.columns), weights)]
     tried = {way: aligned(way) for way in ways}
     way = max(ways, key=worth) if len(ways) > 1 else ways[0]
-    best = tried[way]
-    chosen, near = dict(best.columns), 0
-    for name in required if None in way and not by_name_only else ():
-        if chosen[name] is None:
-            free = (other for other in actual.columns if other not in chosen.values())
-            chosen[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
-            near += chosen[name] is not None
-    absent = [name for name, found in chosen.items() if found is None]
-    chosen |= namesakes(absent, [other for other in actual.columns if other not in chosen.values()])
-    if chosen != best.columns:
-        best = aligned(tuple(chosen.values()))
+    best, columns, near = tried[way], dict(zip(required, way, strict=True)), 0
+    for name in required if not by_name_only else ():
+        if columns[name] is None:
+            free = (other for other in actual.columns if other not in columns.values())
+            columns[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
+            near += columns[name] is not None
+    absent = [name for name, found in columns.items() if found is None]
+    columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
+    if columns != best.columns:
+        best = aligned(tuple(columns.values()))
     rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
     values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
-    return best, 0.9 * rows + 0.09 * values / len(required)
+    best.closeness = 0.9 * rows + 0.09 * values / len(required)
+    return best
+
+
+def _overlap(count: Counter[int], other: Counter[int]) -> float:
+    """Return the share of cells of equal values that two columns have in common."""
+    common = count.keys() & other.keys()
+    return 2 * sum(min(count[key], other[key]) for key in common) / (count.total() + other.total())
 
 
 def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:
@@ -367,22 +352,11 @@ def _all_ways(weights: Sequence[Mapping[str, float]]) -> list[_Way]:
     return [way for way in ways if all(name or {*found} <= {*way} for name, found in zip(way, weights, strict=True))]
 
 
-def _overlap(count: Counter[int], other: Counter[int]) -> float:
-    """Return the share of cells of equal values that two columns have in common."""
-    common = count.keys() & other.keys()
-    cells, other_cells = count.total(), other.total()
-    if len(count) == cells or len(other) == other_cells:  # each value is there once
-        return 2 * len(common) / (cells + other_cells)
-    return 2 * sum(min(count[key], other[key]) for key in common) / (cells + other_cells)
-
-
-def _likely_way(required: Sequence[str], names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
+def _likely_way(names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
     """Assign columns by their names and by what they have in common."""
-    most, scores = max(1, _MOST_WEIGHTS // len(required)), []
-    for name, found in zip(required, weights, strict=True):
-        by_name = {other: weight + 2 * (bare_name(name) == bare_name(other)) for other, weight in found.items()}
-        likely = sorted(by_name, key=by_name.__getitem__, reverse=True)[:most]
-        scores.append({names.index(other): by_name[other] for other in likely})
+    most = max(1, _MOST_WEIGHTS // len(weights))
+    likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
+    scores = [{names.index(name): found[name] for name in some} for found, some in zip(weights, likely, strict=True)]
     return tuple(None if at is None else names[at] for at in best_assignment(scores))
 
 

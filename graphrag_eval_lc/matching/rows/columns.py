@@ -8,8 +8,8 @@ its steps, so that it ends at the same bound on every machine.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import combinations, islice, product
-from math import comb, prod
+from itertools import combinations
+from math import comb
 from typing import Final, TypeAlias
 
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, RowsAs
@@ -63,12 +63,11 @@ def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
         {'n': 'n', 'kv': '?KV'}
     """
     found = {name: name for name in required if name in actual}
-    if len(found) < len(required):
-        by_bare_name = {bare_name(name): name for name in reversed(actual) if name not in found}
-        for name in required:
-            if name not in found and bare_name(name) in by_bare_name:
-                found[name] = by_bare_name.pop(bare_name(name))
-    return {name: found[name] for name in required if name in found}
+    if len(found) == len(required):
+        return found
+    by_bare_name = {bare_name(name): name for name in reversed(actual) if name not in found}
+    all_found = {name: found[name] if name in found else by_bare_name.pop(bare_name(name), None) for name in required}
+    return {name: other for name, other in all_found.items() if other is not None}
 
 
 def find_columns(
@@ -85,11 +84,10 @@ def find_columns(
     Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
     graph, only columns of the same name stand for each other. Raises ``SearchCutOff`` if the budget ends before.
     """
-    required, mine = list(reference), list(reference.values())
-    same = namesakes(required, names)
-    if len(same) == len(required) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
+    mine, same = list(reference.values()), namesakes(list(reference), names)
+    if len(same) == len(mine) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
         return same
-    if by_name_only or len(names) < len(required):
+    if by_name_only or len(names) < len(mine):
         return None
     others = {name: actual(name) for name in names}
     by_content: defaultdict[Hashable, list[str]] = defaultdict(list)
@@ -101,15 +99,14 @@ def find_columns(
         candidates.append(list(dict.fromkeys([*namesakes([name], alike).values(), *alike])))
     if not all(candidates):
         return None
-    if all(len(alike) == 1 for alike in candidates):
-        choices = iter([[name for [name] in candidates]])
-    else:
+    choices = iter([[alike[0] for alike in candidates]])
+    if any(len(alike) > 1 for alike in candidates):
         choices = _choices(mine, others, candidates, rows_as, budget)
     for chosen in choices:
         budget.spend(_STEPS_OF_A_CHOICE + len(mine) * len(mine[0].keys) // 4)
         is_choice = len(set(chosen)) == len(chosen)
         if is_choice and _rows_are_equal(mine, [others[name] for name in chosen], rows_as, budget):
-            return dict(zip(required, chosen, strict=True))
+            return dict(zip(reference, chosen, strict=True))
     return None
 
 
@@ -160,25 +157,22 @@ def _choices(
         return
     wanted, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (columns, cells.values()))
     columns, cells = list(zip(*wanted, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
-    classes = Counter(map(tuple, map(sorted, candidates)))
-    selections = prod(comb(len(names), times) for names, times in classes.items())
-    if len(rows) == len(wanted) or selections > _MOST_SELECTIONS:
+    if len(rows) == len(wanted) or comb(len(kept), len(mine)) > _MOST_SELECTIONS:
         yield from _depth_first(columns, cells, candidates, before, budget, is_exact=len(rows) == len(wanted))
         return
     # With some columns left out there are as many different rows as in the reference, of which each stands for one.
-    for parts in product(*(combinations(names, times) for names, times in classes.items())):
-        some = list(dict.fromkeys(name for part in parts for name in part))
-        if any(before[name] is not None and before[name] not in some for name in some):
+    for some in combinations(kept, len(mine)):
+        few = [[name for name in names if name in some] for names in candidates]
+        if not all(few) or any(before[name] not in (None, *some) for name in some):
             continue
-        left = zip(*(cells[name] for name in some), strict=True)
-        distinct: dict[tuple[Hashable, ...], None] = {}
-        while len(distinct) <= len(wanted) and (chunk := list(islice(left, 2 * len(wanted)))):
-            budget.spend(_STEPS_OF_A_CHOICE + len(chunk))
-            distinct.update(dict.fromkeys(chunk))
-        if len(distinct) == len(wanted):
-            few = [[name for name in names if name in some] for names in candidates]
-            of_name = dict(zip(some, zip(*distinct, strict=True), strict=True))
-            yield from _depth_first(columns, of_name, few, before, budget, is_exact=True)
+        selected, first = [cells[name] for name in some], min(2 * len(wanted), len(rows))
+        budget.spend(_STEPS_OF_A_CHOICE + first)
+        if len(set(zip(*(column[:first] for column in selected), strict=True))) <= len(wanted):
+            budget.spend(len(rows) - first)
+            distinct = dict.fromkeys(zip(*selected, strict=True))
+            if len(distinct) == len(wanted):
+                of_name = dict(zip(some, zip(*distinct, strict=True), strict=True))
+                yield from _depth_first(columns, of_name, few, before, budget, is_exact=True)
 
 
 def _depth_first(
@@ -288,10 +282,10 @@ class BlankNodes:
             if other[0] != first[0]:
                 yield self._refined({**colours, first: -1, other: -1})
 
-    def _refined(self, colours: dict[_Node, int], rounds: int | None = None) -> dict[_Node, int]:
+    def _refined(self, colours: dict[_Node, int]) -> dict[_Node, int]:
         """Split colours until nodes of one colour are in rows of the same colours."""
         count = len(set(colours.values()))
-        for _ in range(len(colours) if rounds is None else rounds):
+        for _ in range(len(colours)):
             self._budget.spend(_STEPS_OF_A_CHOICE * len(self._rows))
             numbers: dict[Hashable, int] = {}
             refined = {}
@@ -307,14 +301,6 @@ class BlankNodes:
                 break
             count = len(numbers)
         return colours
-
-    def rows_that_differ(self) -> tuple[int, int] | None:
-        """Return the first row of each side whose blank nodes are in other rows than any of the other side."""
-        colours = self._refined(dict.fromkeys(self._rows_of, 0), rounds=1)
-        mine, others = ([(keys, *map(colours.__getitem__, nodes)) for keys, nodes in rows] for rows in self._sides)
-        sides = (mine, set(others)), (others, set(mine))
-        first, second = (next((at for at, row in enumerate(rows) if row not in known), None) for rows, known in sides)
-        return None if first is None or second is None else (first, second)
 
 
 def _with_nodes(columns: Sequence[KeyColumn], side: int) -> list[tuple[Row, tuple[_Node, ...]]]:

@@ -1,14 +1,13 @@
 """Why two results match or not, and what their grade consists of, in sentences for people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
-from graphrag_eval_lc.matching.rows.columns import BlankNodes, Budget, SearchCutOff, bare_name, namesakes
+from graphrag_eval_lc.matching.rows.columns import namesakes
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import Keys
-from graphrag_eval_lc.texts import listed, plural
+from graphrag_eval_lc.texts import counted, listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
 """The texts of a row over the required columns; None if a cell is unbound."""
@@ -23,85 +22,81 @@ _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
 
 
-def reason_of_match(reference: SparqlResults, actual: SparqlResults, columns: Mapping[str, str], keys: Keys) -> str:
-    """Describe two results that match under some columns."""
-    renamed = [f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found]
-    names = f" ({'; '.join([*renamed[:_SHOWN_COLUMNS], *['…'][: len(renamed) > _SHOWN_COLUMNS]])})" if renamed else ""
-    rows = "The only row matches" if reference.row_count == 1 else f"All {reference.row_count} rows match"
-    for name, found in columns.items():
-        texts, others = reference.columns[name].texts, actual.columns[found].texts[:_MATCHED_ROWS]
-        if set(others).difference(texts):  # such as a number within the tolerance, which has the same key
-            row_of = {key: at for at, key in enumerate(keys.reference(name).keys)}
-            pairs = ((row_of.get(key), other) for other, key in enumerate(keys.actual(found).keys[:_MATCHED_ROWS]))
-            notes = (keys.note(name, at, found, other) for at, other in pairs if at is not None)
-            if (near := next(filter(None, notes), None)) is not None:
-                return f"{rows}{names}; {near}, which is within the tolerance."
-    return f"{rows}{names}."
-
-
-def reason_of_mismatch(aligned: Alignment, cut_off: str | None) -> str:
-    """Describe two results that do not match, or of which that is not known, under the nearest columns.
+def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
+    """Describe two results under the columns that match, or under the nearest ones.
 
     Args:
         aligned: The rows under these columns.
-        cut_off: Why the search ended before it could tell; None if they do not match.
+        cut_off: Why the search ended before it could tell; empty if it did not.
+        is_match: Whether they match.
     """
-    missing, extra, actual = aligned.missing, aligned.extra, aligned.actual
-    mapped = {name: found for name, found in aligned.columns.items() if found is not None}
-    parts = [*_about_columns(aligned, is_cut_off=bool(cut_off))]
-    parts += map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
-    renamed = [f"`{name}` as `{found}`" for name, found in mapped.items() if name != found]
-    names = [*renamed, *(f"`{name}`" for name, found in mapped.items() if name == found)]
-    if names:
-        parts.append(f"columns: {', '.join([*names[:_SHOWN_COLUMNS], *['…'][: len(names) > _SHOWN_COLUMNS]])}")
+    if is_match:
+        text = _about_match(aligned)
+    else:
+        text = "; ".join(_about_mismatch(aligned, is_cut_off=bool(cut_off)))
+        if cut_off:
+            about = "before it could tell whether the actual results hold the required rows"
+            text = f"undecided: {cut_off}, {about}; nearest: {text}"
+    return with_notes(f"{text[0].upper()}{text[1:]}.", aligned.reference, aligned.actual)
+
+
+def _about_match(aligned: Alignment) -> str:
+    columns, rows = aligned.found, aligned.reference.row_count
+    names = listed([f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found])
+    text = f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
+    for name, found in columns.items():
+        texts, others = aligned.reference.columns[name].texts, aligned.actual.columns[found].texts[:_MATCHED_ROWS]
+        if set(others).difference(texts):  # such as a number within the tolerance, which has the same key
+            row_of = {key: at for at, key in enumerate(aligned.keys.reference(name).keys)}
+            for other, key in enumerate(aligned.keys.actual(found).keys[:_MATCHED_ROWS]):
+                near = aligned.keys.note(name, row_of[key], found, other) if key in row_of else None
+                if near:
+                    return f"{text}; {near}, which is within the tolerance"
+    return text
+
+
+def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
+    missing, extra, actual, found = aligned.missing, aligned.extra, aligned.actual, aligned.found
+    yield from _about_columns(aligned, is_cut_off=is_cut_off)
+    yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
+    if found:
+        renamed = [f"`{name}` as `{other}`" for name, other in found.items() if name != other]
+        same = [f"`{name}`" for name, other in found.items() if name == other]
+        yield f"columns: {listed([*renamed, *same])}"
     near = _near_rows(aligned)
     if missing:
         of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
         are_missing = f"{plural(len(missing), 'is', 'are')} missing"
-        parts.append(f"{of_rows} {are_missing}, e.g. {_in_brackets(aligned.terms, missing[0])}")
-    if extra and mapped:
+        yield f"{of_rows} {are_missing}, e.g. {_in_brackets(aligned.terms, missing[0])}"
+    if extra and found:
         example = near[1] if near and near[0] == missing[0] else extra[0]
-        rows = f"{len(extra)} {plural(len(extra), 'row')} too many"
-        parts.append(f"{rows}, e.g. {_in_brackets(aligned.actual_terms, example)}")
+        yield f"{counted(len(extra), 'row')} too many, e.g. {_in_brackets(aligned.actual_terms, example)}"
     if not missing and not extra:
-        parts.append(_about_equal_rows(aligned, is_cut_off=bool(cut_off)))
+        yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
     if near:
-        parts.append(_about_cells(aligned, *near))
+        yield _about_cells(aligned, *near)
     if aligned.full and (missing or extra):
-        parts.append(f"row F1 {_shown(2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total))}")
-    text = "; ".join(parts)
-    if cut_off is not None:
-        text = (
-            f"undecided: {cut_off}, before it could tell whether the actual results hold the required rows; "
-            f"nearest: {text}"
-        )
-    return f"{text[0].upper()}{text[1:]}."
+        yield f"row F1 {_shown(2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total))}"
 
 
 def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
-    actual, keys = aligned.actual, aligned.keys
+    actual = aligned.actual
     absent = [name for name, found in aligned.columns.items() if found is None]
     if (count := len(actual.columns)) < len(aligned.columns):
         readable = " that can be read" if actual.faults else ""
         yield f"only {count} {plural(count, 'column')}{readable} for {len(aligned.columns)} required"
-    # The only column that has its values may be nearer to another required one.
-    known = {key for name in actual.columns if absent for key in keys.actual(name).keys}
-    taken = [name for name in absent if is_cut_off or not known.isdisjoint(keys.reference(name).keys)]
-    if len(taken) < len(absent):
-        yield f"no result column matches {', '.join(f'`{name}`' for name in absent if name not in taken)}"
-    if taken:
-        yield f"no column is left for {', '.join(f'`{name}`' for name in taken)}"
+    if absent:
+        about = "no column is left for" if is_cut_off else "no result column matches"
+        yield f"{about} {_listed(absent)}"
 
 
 def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
     """Return the first missing row that has a near one among those too many, and the first such one."""
     pairs = {pair.reference: pair for pair in reversed(aligned.pairs)}
-    place_of = {aligned.actual_rows[at]: at for at in reversed(aligned.extra)}
     for at in aligned.missing:
         pair = pairs.get(aligned.rows[at])
-        if pair is not None and (least := len(aligned.columns) - len(pair.columns)) <= _NEAR_CELLS:
-            as_near = (other for other in aligned.extra[:_NEAR_ROWS] if len(_unlike(aligned, at, other)) <= least)
-            return at, next(as_near, place_of[pair.actual])
+        if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
+            return at, next(other for other in aligned.extra if aligned.actual_rows[other] == pair.actual)
     for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
         unlike = _unlike(aligned, at, other)
         if all(found and aligned.keys.note(name, at, found, other) for name, found in unlike):
@@ -128,33 +123,19 @@ def _about_cells(aligned: Alignment, at: int, other: int) -> str:
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
     """Say why rows that are the same but for their blank nodes do not match, or are in another order."""
-    mine, others, columns, keys = aligned.terms, aligned.actual_terms, aligned.columns, aligned.keys
     if not aligned.are_equal:
         rows = enumerate(zip(aligned.rows, aligned.actual_rows, strict=True))
         first = next(at for at, (row, other) in rows if row != other)
-        cells = f"{_in_brackets(others, first)} instead of {_in_brackets(mine, first)}"
+        cells = f"{_in_brackets(aligned.actual_terms, first)} instead of {_in_brackets(aligned.terms, first)}"
         return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
     if is_cut_off:
         return "the rows are the same but for their blank nodes; whether these can be renamed one to one is open"
-    text = "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
-    found = [keys.actual(name) for name in columns.values() if name is not None]
-    try:
-        blank_nodes = BlankNodes([keys.reference(name) for name in columns], found, aligned.rows_as, Budget())
-        places = blank_nodes.rows_that_differ()
-    except SearchCutOff:
-        return text
-    if places is None:
-        return text
-    return f"{text}, such as those of {_in_brackets(mine, places[0])} and {_in_brackets(others, places[1])}"
+    return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
 
 
-def shown_rows(aligned: Alignment) -> tuple[list[ShownRow], list[ShownRow]]:
-    """Return the first few missing rows, and the first few that are too many."""
-    sides = (aligned.terms, aligned.missing), (aligned.actual_terms, aligned.extra)
-    mine, others = (
-        [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]] for columns, rows in sides
-    )
-    return mine, others
+def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> list[ShownRow]:
+    """Return the first few of some rows as texts."""
+    return [tuple(_shown_text(column, at) for column in columns) for at in rows[:_SHOWN_ROWS]]
 
 
 def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:
@@ -175,16 +156,17 @@ def _shown_text(column: TermColumn | None, at: int) -> str | None:
 
 def with_notes(reason: str, reference: SparqlResults, actual: SparqlResults) -> str:
     """Add to a reason from which form and with which allowances the results were read."""
-    added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
-    added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
-    forms = ""
-    if reference.form == actual.form:
-        forms = "" if actual.form == SPARQL_JSON else f" Both were read from {actual.form}."
-    elif reference.form == SPARQL_JSON:
-        forms = f" It was read from {actual.form}."
-    else:
-        other = "" if actual.form == SPARQL_JSON else f", the output from {actual.form}"
-        forms = f" The reference was read from {reference.form}{other}."
+    added = f"; the reference was read with allowances: {', '.join(reference.notes)}" if reference.notes else ""
+    added += f"; read with allowances: {', '.join(actual.notes)}" if actual.notes else ""
+    form, other, forms = reference.form, actual.form, ""
+    if form == SPARQL_JSON != other:
+        forms = f" It was read from {other}."
+    elif form != SPARQL_JSON:
+        forms = (
+            f" Both were read from {form}."
+            if form == other
+            else f" It was read from {other}, the reference from {form}."
+        )
     return f"{reason.removesuffix('.')}{added}.{forms}"
 
 
@@ -208,9 +190,7 @@ def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
     absent = [name for name, cells in zip(aligned.columns, aligned.shared, strict=True) if not cells]
     if absent:
         about.append(f"no value of {_listed(absent)} fits")
-    about += _about_surplus(
-        [name for name in aligned.surplus if not any(bare_name(name) == bare_name(other) for other in absent)]
-    )
+    about += _about_surplus(aligned.surplus)
     doubted = [name for name, trust in zip(aligned.columns, aligned.trusts, strict=True) if trust < 0.995]
     if doubted:
         about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
@@ -227,24 +207,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_surplus(surplus: Sequence[str]) -> list[str]:
-    more = ", …" if len(surplus) > _SHOWN_COLUMNS else ""
-    columns = f"{plural(len(surplus), 'column')}: {_listed(surplus[:_SHOWN_COLUMNS])}{more}"
-    return [f"nobody asked for {len(surplus)} {columns}"] if surplus else []
+    return [f"nobody asked for {counted(len(surplus), 'column')}: {_listed(surplus)}"] if surplus else []
 
 
-def grade_of_empty_results(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
+def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
     """Return the grade of results without rows, of which only the columns can be compared."""
-    wanted = list(required) or list(reference.variables)
+    wanted = required or reference.variables
     found = namesakes(wanted, actual.variables)
-    value, about = 0.0, "and have other columns"
-    if len(found) == len(wanted) and (wanted or not reference.is_headless or not actual.variables):
+    is_open = actual.is_headless or reference.is_headless
+    is_open = is_open or len(actual.variables) in (len(wanted), len(reference.variables))
+    value, about = 0.5 * is_open, "and their columns have other names or none"
+    if len(found) == len(wanted) and not (reference.is_headless and actual.variables):
         surplus = surplus_columns(reference, actual, found)
         value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
         about = "; ".join(["with the names of the required columns", *_about_surplus(surplus)])
-    elif actual.is_headless or reference.is_headless:
-        value, about = 0.5, "and nothing names the columns of one"
-    elif len(actual.variables) in (len(wanted), len(reference.variables)) or not required:
-        value, about = 0.5, "and the columns have other names"
-    return Grade(
-        value, f"Worth {value:.2f}: both results are empty, {about}; an empty reference tells little of a query."
-    )
+    tail = "an empty reference tells little of a query"
+    return Grade(value, f"Worth {value:.2f}: both results are empty, {about}; {tail}.")

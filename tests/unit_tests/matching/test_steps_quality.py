@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching import StepsMatch, match_steps
-from graphrag_eval_lc.matching.steps_quality import order_share
+from graphrag_eval_lc.matching.assignment import order_share
 
 
 def quality(match: StepsMatch) -> tuple[float, float, float, float]:

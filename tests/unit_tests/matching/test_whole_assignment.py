@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register_matcher
-from graphrag_eval_lc.matching.steps_quality import order_share
+from graphrag_eval_lc.matching.assignment import order_share
 
 
 def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tuple[str, int]]:

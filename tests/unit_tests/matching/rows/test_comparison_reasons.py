@@ -80,7 +80,7 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("a b", ("1", "1"), ("2", "2")),
         table("c", ("1",), ("2",)),
         {},
-        "Only 1 column for 2 required; no column is left for `b`; columns: `a` as `c`; 2 of 2 rows are missing, "
+        "Only 1 column for 2 required; no result column matches `b`; columns: `a` as `c`; 2 of 2 rows are missing, "
         "e.g. (1, 1); 2 rows too many, e.g. (1, –); row 1: `b` no column instead of 1.",
     ),
     "the order": (
@@ -93,8 +93,7 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("a b", ("_:1", "x"), ("_:1", "y")),
         table("a b", ("_:1", "x"), ("_:2", "y")),
         {},
-        "Columns: `a`, `b`; the rows differ in their blank nodes only: no one-to-one renaming makes them equal, such "
-        "as those of (_:1, x) and (_:1, x).",
+        "Columns: `a`, `b`; the rows differ in their blank nodes only: no one-to-one renaming makes them equal.",
     ),
     "a long text": (
         table("a", (LONG,)),
