@@ -193,7 +193,8 @@ def compare_sparql_results(
     try:
         expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
     except UnreadableOutput as problem:
-        return same_text if is_same else SparqlComparison(0.0, f"{_AT_FAULT}: it is {problem}.")
+        fault = f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}."
+        return same_text if is_same else SparqlComparison(0.0, fault)
     try:
         found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
     except UnreadableOutput as problem:
@@ -205,7 +206,7 @@ def compare_sparql_results(
 def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
     """Return the comparison with an actual output that cannot be read: undecided if it is cut."""
     if isinstance(problem, CutOutput):
-        return SparqlComparison(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem))
+        return SparqlComparison(0.0, f"Undecided: {problem}.", is_undecided=True, cut=str(problem))
     return SparqlComparison(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 

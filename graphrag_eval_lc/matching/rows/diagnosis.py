@@ -59,10 +59,10 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
     missing, extra, actual, found = aligned.missing, aligned.extra, aligned.actual, aligned.found
     yield from _about_columns(aligned, is_cut_off=is_cut_off)
     yield from map(actual.fault_of, list(actual.faults)[:_SHOWN_FAULTS])
-    if found:
-        renamed = [f"`{name}` as `{other}`" for name, other in found.items() if name != other]
-        same = [f"`{name}`" for name, other in found.items() if name == other]
-        yield f"columns: {listed([*renamed, *same])}"
+    renamed = [f"`{name}` as `{other}`" for name, other in found.items() if name != other]
+    columns = f"columns: {listed([*renamed, *(f'`{name}`' for name, other in found.items() if name == other)])}"
+    if renamed:  # perhaps the cause
+        yield columns
     near = _near_rows(aligned)
     if missing:
         of_rows = f"{len(missing)} of {aligned.total} {plural(aligned.total, 'row')}"
@@ -77,6 +77,8 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield _about_cells(aligned, *near)
     if aligned.full and (missing or extra):
         yield f"row F1 {_shown(2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total))}"
+    if found and not renamed:
+        yield columns
 
 
 def _about_columns(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
@@ -129,7 +131,7 @@ def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
         cells = f"{_in_brackets(aligned.actual_terms, first)} instead of {_in_brackets(aligned.terms, first)}"
         return f"the rows are the same but in another order, from row {first + 1} on: {cells}"
     if is_cut_off:
-        return "the rows are the same but for their blank nodes; whether these can be renamed one to one is open"
+        return "the rows are the same but for their blank nodes; it is not known whether one renaming makes them equal"
     return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
 
 
@@ -207,7 +209,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_surplus(surplus: Sequence[str]) -> list[str]:
-    return [f"nobody asked for {counted(len(surplus), 'column')}: {_listed(surplus)}"] if surplus else []
+    return [f"{counted(len(surplus), 'column')} that nobody asked for: {_listed(surplus)}"] if surplus else []
 
 
 def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
@@ -221,5 +223,5 @@ def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required
         surplus = surplus_columns(reference, actual, found)
         value = 2 * len(wanted) / (2 * len(wanted) + len(surplus)) if surplus else 1.0
         about = "; ".join(["with the names of the required columns", *_about_surplus(surplus)])
-    tail = "an empty reference tells little of a query"
+    tail = "an empty reference says little about a query"
     return Grade(value, f"Worth {value:.2f}: both results are empty, {about}; {tail}.")

@@ -166,7 +166,7 @@ def test_columns_of_graphs_match_by_their_names_only() -> None:
     assert compare_sparql_results(graph("a", "p", "b"), graph("a", "p", "b")).outcome == "match"
     turned = compare_sparql_results(graph("a", "p", "b"), graph("b", "p", "a"))
     assert turned.outcome == "mismatch"
-    assert turned.reason.startswith("Columns: `subject`, `predicate`, `object`; ")
+    assert turned.reason.endswith("; columns: `subject`, `predicate`, `object`.")
 
 
 SCRIPT = """

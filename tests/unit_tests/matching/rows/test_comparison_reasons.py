@@ -46,15 +46,15 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("name ratedS", ("a", 110), ("b", 200), ("c", 315)),
         table("name ratedS", ("a", 110), ("b", 200), ("c", 300)),
         {},
-        "Columns: `name`, `ratedS`; 1 of 3 rows is missing, e.g. (c, 315); 1 row too many, e.g. (c, 300); "
-        "row 3: `ratedS` 300 instead of 315; row F1 0.67.",
+        "1 of 3 rows is missing, e.g. (c, 315); 1 row too many, e.g. (c, 300); "
+        "row 3: `ratedS` 300 instead of 315; row F1 0.67; columns: `name`, `ratedS`.",
     ),
     "a near miss next to other rows": (
         table("t power", ("a", 1000), ("b", 1)),
         table("t power", ("b", 1), ("z", 5), ("a", 300), ("a", 420)),
         {},
-        "Columns: `t`, `power`; 1 of 2 rows is missing, e.g. (a, 1000); 3 rows too many, e.g. (a, 300); "
-        "row 1: `power` 300 instead of 1000; row F1 0.33.",
+        "1 of 2 rows is missing, e.g. (a, 1000); 3 rows too many, e.g. (a, 300); "
+        "row 1: `power` 300 instead of 1000; row F1 0.33; columns: `t`, `power`.",
     ),
     "columns of another name come first": (
         table("a b", ("x", 1), ("y", 2)),
@@ -93,14 +93,14 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         table("a b", ("_:1", "x"), ("_:1", "y")),
         table("a b", ("_:1", "x"), ("_:2", "y")),
         {},
-        "Columns: `a`, `b`; the rows differ in their blank nodes only: no one-to-one renaming makes them equal.",
+        "The rows differ in their blank nodes only: no one-to-one renaming makes them equal; columns: `a`, `b`.",
     ),
     "a long text": (
         table("a", (LONG,)),
         table("a", ("b\nc",)),
         {},
-        "Columns: `a`; 1 of 1 row is missing, e.g. (xxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy); "
-        "1 row too many, e.g. (b c).",
+        "1 of 1 row is missing, e.g. (xxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy); "
+        "1 row too many, e.g. (b c); columns: `a`.",
     ),
     "no rows": (table("a", "x"), table("a"), {}, "The actual results have no rows, the reference has 1."),
     "rows for none": (table("a"), table("a", "x", "y"), {}, "The actual results have 2 rows, the reference has none."),
