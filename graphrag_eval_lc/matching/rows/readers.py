@@ -157,14 +157,7 @@ def _begins_as_json(text: str) -> bool:
 
 
 def _read_json(text: str, read_text: ReadText) -> SparqlResults:
-    try:
-        value = parsed_json(text)
-    except CutOutput:
-        raise
-    except UnreadableOutput:
-        _refuse_broken_json(text)
-        raise
-    results = results_in(value, read_text)
+    results = results_in(parsed_json(text), read_text)
     has_mark = text.startswith("\ufeff") and results.form == SPARQL_JSON
     return replace(results, form=f"{SPARQL_JSON} after a byte order mark") if has_mark else results
 
@@ -294,11 +287,11 @@ _CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], b
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
-    r"""^[ \t]*(?:\#+[ ]*query[ ].*|!+>+\#.*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
+    r"""(?:^|(?<=[}\]]))[ \t,]*(?:!+>+\#.*|(?:\#+[ ]*)?query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
     |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
     |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
     |upstream[ ].*|curl:[ ].*|HTTP[/ ][\d. ]*\d{3}\b.*|\d{3}[ ](?:bad[ ])?gateway.*|gateway[ ]time.*
-    |traceback[ ]\(.*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
+    |traceback[ ]\(.*|(?:\.\.\.|…)[\]}]*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _TROUBLE: Final = re.compile(
@@ -307,24 +300,9 @@ _TROUBLE: Final = re.compile(
 )
 
 
-def _refuse_broken_json(text: str) -> None:
-    """Raise CutOutput for JSON that a server broke off, also inside a text, and after which it wrote what happened."""
-    try:
-        json.loads(text.removeprefix("\ufeff"))
-    except json.JSONDecodeError as problem:
-        rest = text[problem.pos :].lstrip()
-        is_text = (rest[:1].isalpha() or rest[:1] in ("<", "#", "*", "!", "-")) and _TROUBLE.search(rest, 0, 500)
-        if problem.msg == "Extra data" or not (is_text or re.fullmatch(r"(?:\.\.\.|…)[\s\]}]*", rest)):
-            return
-        if (where := cut_json(text[: problem.pos])) is not None:
-            raise CutOutput(f"{where}, and {_quoted(rest.splitlines()[0])} follows") from None
-    except (ValueError, RecursionError):
-        return
-
-
 def _refuse_broken_off(text: str, depth: int = 0) -> None:
     """Raise CutOutput for rows after which a server wrote that the query broke off."""
-    notice = _NOTICE.search(text, max(text.find("\n") + 1, len(text) - _LONGEST_TAIL))
+    notice = _NOTICE.search(text, max(1, len(text) - _LONGEST_TAIL))
     if notice is None or not text[: notice.start()].strip():
         return
     before = text[: notice.start()]
