@@ -8,20 +8,27 @@ the form, so that prose never is. ``read_…`` raises `CutOutput` if the text en
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, printable
+from graphrag_eval_lc.matching.outputs import (
+    CutOutput,
+    UnreadableOutput,
+    cut_mark,
+    is_prose,
+    printable,
+    refuse_cut_in_words,
+)
 from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
 
-OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas")
+OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas", "Turtle")
 """Parts of the names of forms that have no end of their own, so that nothing shows whether lines are missing."""
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -147,6 +154,8 @@ def _declared(text: str, rows: Rows) -> Rows:
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
     if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
         raise UnreadableOutput("no table, but one line that is not a line of names")
+    if len(rows[0]) == 1 and is_prose(rows[0][0]):
+        raise UnreadableOutput("no table: its first line is a sentence")
     return rows
 
 
@@ -431,7 +440,7 @@ _FENCE: Final = re.compile(
     r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
     re.DOTALL,
 )
-_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
+_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
 _PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]""")
 _TOKEN: Final = re.compile(
     r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
@@ -446,7 +455,8 @@ def looks_like_fence(text: str) -> bool:
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text)
+    pieces = [fence[3][1:] + fence[4][:1] for fence in fences]
+    results = _one_of(pieces, read_text, _FENCE.sub(" ", text))
     if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
         raise CutOutput("the code fence has no end")
     return replace(results, form=f"{results.form} in a code fence")
@@ -459,7 +469,11 @@ def looks_like_sentence(text: str) -> bool:
 
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
-    results = _one_of(_pieces(_prepared(text)), read_text)
+    pieces = list(islice(_pieces(_prepared(text)), 20))
+    around = text
+    for piece in pieces:
+        around = around.replace(piece, " ")
+    results = _one_of(pieces, read_text, around)
     return replace(results, form=f"{results.form} beside a sentence")
 
 
@@ -476,11 +490,11 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[piece.start() : at]
 
 
-def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
-    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut."""
+def _one_of(pieces: Sequence[str], read: ReadText, around: str) -> SparqlResults:
+    """Return the results of the one piece of a text that has some, which the words around it may call cut."""
     found: list[SparqlResults] = []
     problem = UnreadableOutput("a text without results")
-    for piece in islice(pieces, 20):
+    for piece in pieces[:20]:
         try:
             found.append(read(piece))
         except UnreadableOutput as refused:
@@ -488,5 +502,6 @@ def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
                 raise
             problem = refused
     if len(found) == 1:
+        refuse_cut_in_words(around)
         return found[0]
     raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
