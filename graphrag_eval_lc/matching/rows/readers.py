@@ -11,13 +11,7 @@ from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.files.rdf_graphs import read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.outputs import (
-    CutOutput,
-    UnreadableOutput,
-    parsed_json,
-    printable,
-    value_at,
-)
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, parsed_json, printable, value_at
 from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
@@ -29,12 +23,7 @@ from graphrag_eval_lc.matching.rows.json_forms import (
     sparql_object,
 )
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
-from graphrag_eval_lc.matching.rows.results import (
-    SPARQL_JSON,
-    SparqlResults,
-    TermColumn,
-    parse_sparql_results,
-)
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, parse_sparql_results
 from graphrag_eval_lc.texts import shortened
 
 Value = TypeVar("Value")
@@ -72,18 +61,11 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
         raise ValueError(f"there is no format {format!r:.40}; there are {', '.join(get_args(OutputFormat))}")
     if path is not None:
         output = value_at(output, path)
-    try:
-        return _read(output) if format is None else _read_as(format, output)
-    except RecursionError:
-        raise UnreadableOutput("a value that is nested too deeply") from None
+    return _first_readable(output, [_read if format is None else partial(_read_as, format)])
 
 
-def first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Value:
-    """Return what the first reader that can read an output returns; if none can, the first one says why.
-
-    Raises:
-        UnreadableOutput: None of them can; `CutOutput` as soon as one of them finds that the output is cut.
-    """
+def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Value:
+    """Return what the first reader that can read an output returns; if none can, raise what the first one found."""
     first: UnreadableOutput | None = None
     for read in readers:
         try:
@@ -92,6 +74,8 @@ def first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Va
             raise
         except UnreadableOutput as problem:
             first = first or problem
+        except RecursionError:
+            first = first or UnreadableOutput("a value that is nested too deeply")
     raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}")
 
 
@@ -108,7 +92,7 @@ def _read(output: Any, depth: int = 0, chain: Sequence[_Entry] | None = None) ->
         raise UnreadableOutput("results inside of results")
     readers = partial(_readers_of, chain=_CHAIN if chain is None else chain, read_text=read_text)
     try:
-        results = first_readable(output, readers(output))
+        results = _first_readable(output, readers(output))
     except CutOutput:
         raise
     except UnreadableOutput:
@@ -145,14 +129,11 @@ def _refuse_error(text: str, read_text: ReadText) -> NoReturn:
     raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
 
-def _begins_as_json(text: str) -> bool:
-    return text[:200].lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
+_JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}[{\["]')
 
 
 def _read_json(text: str, read_text: ReadText) -> SparqlResults:
-    results = results_in(parsed_json(text), read_text)
-    has_mark = text.startswith("\ufeff") and results.form == SPARQL_JSON
-    return replace(results, form=f"{SPARQL_JSON} after a byte order mark") if has_mark else results
+    return results_in(parsed_json(text), read_text)
 
 
 _SINGLE: Final = re.compile(
@@ -195,20 +176,18 @@ def _read_lines(text: str) -> SparqlResults:
     lines = [line for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
     for at, line in enumerate(lines, start=1):
         try:
-            rows.append(first_readable(line, (parsed_json, python_value)))
+            rows.append(_first_readable(line, (parsed_json, python_value)))
         except UnreadableOutput as problem:
-            if isinstance(problem, CutOutput) and at == len(lines):
-                raise CutOutput(f"the lines break off in row {at}") from None
-            raise UnreadableOutput("lines that are not all rows") from None
-    objects = [row for row in rows if isinstance(row, Mapping)]
-    keys = {str(key).lower() for row in objects for key, cell in row.items() if isinstance(cell, Mapping | list)}
+            is_cut = isinstance(problem, CutOutput) and at == len(lines)
+            raise (CutOutput if is_cut else UnreadableOutput)(f"lines that break off in row {at}") from None
+    cells = [item for row in rows if isinstance(row, Mapping) for item in row.items()]
+    keys = {str(key).lower() for key, cell in cells if isinstance(cell, Mapping | list)}
     if keys & (RESULT_KEYS | {"columns", "fields", "head", "items"}):
         raise UnreadableOutput("results on several lines, of which one may be meant")
-    return replace(results_of_rows(rows), form="JSON lines" if _begins_as_json(text) else "rows one a line")
+    return replace(results_of_rows(rows), form="JSON lines" if _JSON.match(text) else "rows one a line")
 
 
-def _begins_as_bytes(text: str) -> bool:
-    return text[:2] in ("b'", 'b"')
+_BYTES: Final = re.compile("b['\"]")
 
 
 def _read_bytes(text: str, read_text: ReadText) -> SparqlResults:
@@ -231,11 +210,6 @@ def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     return replace(results, form=f"{results.form} as Python shows it")
 
 
-def _may_be_sentence(text: str) -> bool:
-    is_call = re.match(r"\s*[\[(]?[A-Za-z_][\w.]*\([\[{(]", text) is not None  # an object of Python: deque([1, 2])
-    return not is_call and text_forms.looks_like_sentence(text)
-
-
 def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     def read(piece: str) -> SparqlResults:
         results = read_text(piece)
@@ -252,18 +226,18 @@ def _alone(read: Callable[[str], SparqlResults]) -> Callable[..., SparqlResults]
 
 _CHAIN: Final[Sequence[_Entry]] = (
     (_ERROR.match, _refuse_error, True),
-    (_begins_as_json, _read_json, False),
+    (_JSON.match, _read_json, False),
     (_single, _alone(_read_single), True),
     (_may_be_lines, _alone(_read_lines), False),
     (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _alone(text_forms.read_xml), True),
     (text_forms.looks_like_xml, _alone(text_forms.read_xml), False),  # a sentence may follow
-    (_begins_as_bytes, _read_bytes, False),
+    (_BYTES.match, _read_bytes, False),
     (looks_like_repr, _read_repr, False),
     (text_forms.looks_like_fence, text_forms.read_fence, True),
     (text_forms.looks_like_table, _alone(text_forms.read_table), False),
     (text_forms.looks_like_tsv, _alone(text_forms.read_tsv), False),
     (text_forms.looks_like_csv, _alone(text_forms.read_csv), False),
-    (_may_be_sentence, _read_sentence, False),
+    (text_forms.looks_like_sentence, _read_sentence, False),
 )
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
@@ -281,11 +255,10 @@ _NOTICE: Final = re.compile(
 def _refuse_notice(text: str, readers: Callable[[str], Iterable[Callable[[str], SparqlResults]]]) -> None:
     """Raise CutOutput for results after which a server wrote that the query broke off."""
     notice = _NOTICE.search(text, max(1, len(text) - _LONGEST_TAIL))
-    before = text[: notice.start()] if notice else ""
-    if notice is None or not before.strip():
+    if notice is None or not (before := text[: notice.start()]).strip():
         return
     try:
-        first_readable(before, readers(before))
+        _first_readable(before, readers(before))
     except CutOutput:
         pass
     except UnreadableOutput:
@@ -297,7 +270,7 @@ def read_declared_cells(text: str, read_cells: Callable[[str], SparqlResults]) -
     """Read a text that is declared to be CSV or TSV, also of one column, unless it begins as another form."""
     read = partial(_read, chain=((str, _alone(read_cells), True),))
     is_other = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
-    return first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
+    return _first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
 
 
 _OF_TEXTS: Final[Mapping[str, ReadText]] = {
@@ -322,7 +295,7 @@ def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
         if format == "python" and isinstance(output, list | tuple | Mapping):
             return _read(output)
         if not isinstance(output, str):
-            raise UnreadableOutput(f"{'nothing' if output is None else f'a {type(output).__name__}'} instead of a text")
+            raise UnreadableOutput(f"a {type(output).__name__} instead of a text")
         return _OF_TEXTS[format](output)
     except CutOutput:
         raise
@@ -354,12 +327,11 @@ def read_graph(output: Any) -> SparqlResults:
         CutOutput: It breaks off before its end.
         UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
     """
-    read = partial(_read, chain=_GRAPH_CHAIN)
-    try:
-        text = output if isinstance(output, str) else json_text(output)
-        results = first_readable(output, (lambda _: read(text), read_sparql_results))
-    except RecursionError:
-        raise UnreadableOutput("a value that is nested too deeply") from None
+
+    def read(output: Any) -> SparqlResults:
+        return _read(output if isinstance(output, str) else json_text(output), chain=_GRAPH_CHAIN)
+
+    results = _first_readable(output, (read, _read))
     if results.is_graph:
         return results
     names = tuple(name.lower() for name in results.columns)
@@ -406,8 +378,8 @@ def _breaks_off(text: str) -> bool:
 
 
 _GRAPH_CHAIN: Final[Sequence[_Entry]] = (
-    (_begins_as_json, _read_json_ld, False),
-    (_begins_as_bytes, _read_bytes, True),
+    (_JSON.match, _read_json_ld, False),
+    (_BYTES.match, _read_bytes, True),
     (text_forms.looks_like_fence, text_forms.read_fence, True),
     (str, _alone(_read_graph_text), True),
 )

@@ -8,7 +8,7 @@ the form, so that prose never is. ``read_…`` raises `CutOutput` if the text en
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice, pairwise
@@ -390,12 +390,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     return "table of pandas", [names, *rows], end
 
 
-_XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
-
-
-def looks_like_xml(text: str) -> bool:
-    """Return whether a text begins as XML."""
-    return _XML.match(text) is not None
+looks_like_xml: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]").match
 
 
 def read_xml(text: str) -> SparqlResults:
@@ -441,39 +436,31 @@ _FENCE: Final = re.compile(
     re.DOTALL,
 )
 _QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
-_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]""")
+# An object, or an array of objects or texts, that is not the argument of a call, as in deque([1, 2]); or XML.
+_PIECE: Final = re.compile(
+    r"""(?<!\w\()[\[{]\s{0,100}+["'\[{(<]|(?<!\w)\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]"""
+)
 _TOKEN: Final = re.compile(
     r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
 )
 
 
-def looks_like_fence(text: str) -> bool:
-    """Return whether a code fence begins in a text."""
-    return _FENCE.search(text) is not None
+looks_like_fence: Final = _FENCE.search
+looks_like_sentence: Final = _PIECE.search
 
 
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    pieces = [fence[3][1:] + fence[4][:1] for fence in fences]
-    results = _one_of(pieces, read_text, _FENCE.sub(" ", text))
+    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
     if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
         raise CutOutput("the code fence has no end")
     return replace(results, form=f"{results.form} in a code fence")
 
 
-def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, or an array of objects or texts, or XML may be somewhere in a text."""
-    return _PIECE.search(text) is not None
-
-
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
-    pieces = list(islice(_pieces(_prepared(text)), 20))
-    around = text
-    for piece in pieces:
-        around = around.replace(piece, " ")
-    results = _one_of(pieces, read_text, around)
+    results = _one_of(_pieces(_prepared(text)), read_text, text)
     return replace(results, form=f"{results.form} beside a sentence")
 
 
@@ -490,11 +477,12 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[piece.start() : at]
 
 
-def _one_of(pieces: Sequence[str], read: ReadText, around: str) -> SparqlResults:
-    """Return the results of the one piece of a text that has some, which the words around it may call cut."""
+def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
+    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
     found: list[SparqlResults] = []
     problem = UnreadableOutput("a text without results")
-    for piece in pieces[:20]:
+    for piece in islice(pieces, 20):
+        text = text.replace(piece, " ")
         try:
             found.append(read(piece))
         except UnreadableOutput as refused:
@@ -502,6 +490,6 @@ def _one_of(pieces: Sequence[str], read: ReadText, around: str) -> SparqlResults
                 raise
             problem = refused
     if len(found) == 1:
-        refuse_cut_in_words(around)
+        refuse_cut_in_words(text)
         return found[0]
     raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
