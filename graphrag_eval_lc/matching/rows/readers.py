@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.files.rdf_graphs import read_quads
+from graphrag_eval_lc.files.rdf_graphs import is_graph, read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, parsed_json, printable, value_at
 from graphrag_eval_lc.matching.rows import text_forms
@@ -90,7 +90,14 @@ def _read(output: Any, depth: int = 0, chain: Sequence[_Entry] | None = None) ->
         return results_in(output, read_text)
     if depth > _DEEPEST:
         raise UnreadableOutput("results inside of results")
-    readers = partial(_readers_of, chain=_CHAIN if chain is None else chain, read_text=read_text)
+
+    def readers(text: str) -> Iterator[Callable[[str], SparqlResults]]:
+        for looks_like, read, is_last in _CHAIN if chain is None else chain:
+            if looks_like(text):
+                yield partial(read, read_text=read_text)
+                if is_last:
+                    return
+
     try:
         results = _first_readable(output, readers(output))
     except CutOutput:
@@ -102,15 +109,6 @@ def _read(output: Any, depth: int = 0, chain: Sequence[_Entry] | None = None) ->
     if not has_end and (len(results.columns) == 1 or "Markdown" in results.form or results.is_graph):
         _refuse_notice(output, readers)  # it may be the last row, or follow
     return results
-
-
-def _readers_of(text: str, chain: Sequence[_Entry], read_text: ReadText) -> Iterator[Callable[[str], SparqlResults]]:
-    """Yield the readers of the forms that a text looks like."""
-    for looks_like, read, is_last in chain:
-        if looks_like(text):
-            yield partial(read, read_text=read_text)
-            if is_last:
-                return
 
 
 def _quoted(text: str) -> str:
@@ -242,10 +240,9 @@ _CHAIN: Final[Sequence[_Entry]] = (
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
-    r"""(?:^|(?<=[}\]]))[ \t,]*(?:!+>+\#.*
-    |(?:\#+[ ]*)?query[ ](?:cancell?ed|aborted|killed|failed|timed[ ]out|timeout)\b.*
+    r"""(?:^|(?<=[}\]]))[ \t,]*(?:(?:\#+[ ]*)?query[ ](?:cancell?ed|aborted|killed|failed|timed[ ]out|timeout)\b.*
     |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
-    |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
+    |!+>+\#.*|SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
     |upstream[ ].*|curl:[ ].*|HTTP[/ ][\d. ]*\d{3}\b.*|\d{3}[ ](?:bad[ ])?gateway.*|gateway[ ]time.*
     |traceback[ ]\(.*|(?:\.\.\.|…)[\]}]*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
@@ -357,7 +354,8 @@ def _read_graph_text(text: str) -> SparqlResults:
     except MissingExtraError as problem:
         raise UnreadableOutput(f"not read: {problem}") from None
     except ValueError as problem:
-        if _breaks_off(text):
+        whole, end, last = text.rpartition(".\n")
+        if last[-1:] not in (".", "}", "") and is_graph(whole + end):
             raise CutOutput("the graph breaks off in its last statement") from None
         raise UnreadableOutput(printable(str(problem))) from None
     names = _GRAPH_COLUMNS if any(quad[3][0] for quad in quads) else _GRAPH_COLUMNS[:3]
@@ -366,15 +364,6 @@ def _read_graph_text(text: str) -> SparqlResults:
         for at, name in enumerate(names)
     }
     return SparqlResults(columns, len(quads), form=syntax, is_graph=True)
-
-
-def _breaks_off(text: str) -> bool:
-    """Return whether a text is a graph but for its last statement, which does not end."""
-    whole, end, last = text.rpartition(".\n")
-    try:
-        return last[-1:] not in (".", "}", "") and bool(read_quads(whole + end)[0])
-    except ValueError:
-        return False
 
 
 _GRAPH_CHAIN: Final[Sequence[_Entry]] = (

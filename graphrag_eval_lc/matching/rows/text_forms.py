@@ -130,6 +130,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
+    text = _BLANK_LINES.sub("", text, count=1)
     if _NO_ROWS.fullmatch(text):
         return True
     names, *body = _separated(text.rstrip("\r\n"), sign, strict=False) or [[]]
@@ -161,22 +162,20 @@ def _declared(text: str, rows: Rows) -> Rows:
 
 def looks_like_csv(text: str) -> bool:
     """Return whether a text is CSV, with evidence enough that it is not a sentence."""
-    text = _BLANK_LINES.sub("", text, count=1)
-    return _is_separated(text, _sign_of(text))
+    return _is_separated(text, _sign_of(text.lstrip()))
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read CSV as RFC 4180 has it,, with commas or semicolons."""
+    """Read CSV as RFC 4180 has it, with commas or semicolons."""
     text = _prepared(text)
     sign = _sign_of(text)
-    form = "W3C CSV" if sign == "," else "CSV with semicolons"
-    return _results_of_grid(_declared(text, _separated(text, sign)), form)
+    rows = _declared(text, _separated(text, sign))
+    return _results_of_grid(rows, "W3C CSV" if sign == "," else "CSV with semicolons")
 
 
 def looks_like_tsv(text: str) -> bool:
     """Return whether a text is TSV: names with question marks, or names and rows as wide."""
-    text = _BLANK_LINES.sub("", text, count=1)
-    has_variables = re.match(r"\?\w+(?:\t\?\w+)*\r?\n", text) is not None
+    has_variables = re.match(r"\ufeff?\s*\?\w+(?:\t\?\w+)*\r?\n", text) is not None
     return has_variables or ("\t" in text and _is_separated(text, "\t"))
 
 
