@@ -94,7 +94,7 @@ _NO_NAME: Final = re.compile(
     r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
 _EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|\d{4}-\d\d-\d\d[\dT:.Z+\-]*|True|False|(?:\"\")+")
-_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|\w+(?:,\w+)+\r\n')
+_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|"__ASK_RETVAL"\r?\n|\w+(?:,\w+)+\r\n')
 
 
 def _sign_of(text: str) -> str:
