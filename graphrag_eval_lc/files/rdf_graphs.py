@@ -65,6 +65,15 @@ def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
     raise problem
 
 
+def is_graph(text: str) -> bool:
+    """Return whether a text is an RDF graph."""
+    try:
+        read_quads(text)
+    except ValueError:
+        return False
+    return True
+
+
 @cache
 def _library() -> Any:
     for name in ("pyoxigraph", "rdflib"):

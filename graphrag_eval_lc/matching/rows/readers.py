@@ -1,28 +1,17 @@
 """Which form an output has: one chain of readers, from SPARQL JSON to sentences, the marks of a cut, and RDF graphs."""
 
-import json
 import re
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NoReturn, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.files.rdf_graphs import read_quads
+from graphrag_eval_lc.files.rdf_graphs import is_graph, read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.outputs import (
-    CutOutput,
-    UnreadableOutput,
-    cut_json,
-    is_prose,
-    parsed_json,
-    printable,
-    refuse_cut_in_words,
-    value_at,
-)
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, parsed_json, printable, value_at
 from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
@@ -34,12 +23,7 @@ from graphrag_eval_lc.matching.rows.json_forms import (
     sparql_object,
 )
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
-from graphrag_eval_lc.matching.rows.results import (
-    SPARQL_JSON,
-    SparqlResults,
-    TermColumn,
-    parse_sparql_results,
-)
+from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, parse_sparql_results
 from graphrag_eval_lc.texts import shortened
 
 Value = TypeVar("Value")
@@ -77,18 +61,11 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
         raise ValueError(f"there is no format {format!r:.40}; there are {', '.join(get_args(OutputFormat))}")
     if path is not None:
         output = value_at(output, path)
-    try:
-        return _read(output, 0) if format is None else _read_as(format, output)
-    except RecursionError:
-        raise UnreadableOutput("a value that is nested too deeply") from None
+    return _first_readable(output, [_read if format is None else partial(_read_as, format)])
 
 
-def first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Value:
-    """Return what the first reader that can read an output returns; if none can, the first one says why.
-
-    Raises:
-        UnreadableOutput: None of them can; `CutOutput` as soon as one of them finds that the output is cut.
-    """
+def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Value:
+    """Return what the first reader that can read an output returns; if none can, raise what the first one found."""
     first: UnreadableOutput | None = None
     for read in readers:
         try:
@@ -97,36 +74,41 @@ def first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> Va
             raise
         except UnreadableOutput as problem:
             first = first or problem
+        except RecursionError:
+            first = first or UnreadableOutput("a value that is nested too deeply")
     raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}")
 
 
-def _read(output: Any, depth: int) -> SparqlResults:
+_Entry = tuple[Callable[[str], object], Callable[..., SparqlResults], bool]
+"""Whether a text looks like a form, its reader, and whether it is the last one that is tried."""
+
+
+def _read(output: Any, depth: int = 0, chain: Sequence[_Entry] | None = None) -> SparqlResults:
+    """Read an output with the readers of a chain, by default with those of all forms."""
+    read_text = partial(_read, depth=depth + 1, chain=chain)
     if not isinstance(output, str):
-        return results_in(output, lambda text: _read(text, depth + 1))
+        return results_in(output, read_text)
     if depth > _DEEPEST:
         raise UnreadableOutput("results inside of results")
+
+    def readers(text: str) -> Iterator[Callable[[str], SparqlResults]]:
+        for looks_like, read, is_last in _CHAIN if chain is None else chain:
+            if looks_like(text):
+                yield partial(read, read_text=read_text)
+                if is_last:
+                    return
+
     try:
-        results = first_readable(output, _readers_of(output, depth))
+        results = _first_readable(output, readers(output))
     except CutOutput:
         raise
     except UnreadableOutput:
-        _refuse_broken_off(output, depth)
-        if _ERROR.match(output) is not None:
-            _refuse_error(output)
+        _refuse_notice(output, readers)
         raise
-    is_open = any(form in results.form for form in text_forms.OPEN_FORMS)
-    if is_open and (len(results.columns) == 1 or "Markdown" in results.form):  # a notice may be the last row, or follow
-        _refuse_broken_off(output, depth)
+    has_end = not any(form in results.form for form in text_forms.OPEN_FORMS)
+    if not has_end and (len(results.columns) == 1 or "Markdown" in results.form or results.is_graph):
+        _refuse_notice(output, readers)  # it may be the last row, or follow
     return results
-
-
-def _readers_of(text: str, depth: int) -> Iterator[Callable[[str], SparqlResults]]:
-    """Yield the readers of the forms that a text looks like."""
-    for looks_like, read, is_last in _CHAIN:
-        if looks_like(text):
-            yield partial(read, read_text=lambda inner: _read(inner, depth + 1))
-            if is_last:
-                return
 
 
 def _quoted(text: str) -> str:
@@ -134,67 +116,51 @@ def _quoted(text: str) -> str:
 
 
 _ERROR: Final = re.compile(
-    r"""\s{0,20}(?:
-    (?P<driver>(?:error:\ ?)?\((?:\w{1,40}\.){1,6}\w{0,60}(?:Error|Exception|Warning|Violation|Undefined\w{1,30})\))
+    r"""\s{0,20}(?:(?:error:\ ?)?\((?:\w{1,40}\.){1,6}\w{0,60}(?:Error|Exception|Warning|Violation|Undefined\w{1,30})\)
     |(?:Database\ |SQL\ |Query\ )?error(?:\ \d{1,5}\ \([0-9A-Z]{5}\))?(?:\ at\ line\ \d+)?:\ ?)""",
     re.IGNORECASE | re.VERBOSE,
 )
 
 
-def _is_driver_error(text: str) -> bool:
-    """Return whether a text is an error of a database's driver, whatever it shows of the query and its values."""
-    found = _ERROR.match(text)
-    return found is not None and (found["driver"] is not None or "\n[SQL: " in text)
-
-
-def _refuse_error(text: str) -> NoReturn:
+def _refuse_error(text: str, read_text: ReadText) -> NoReturn:
     first = re.sub(r"(?i)\Aerror: ?", "", text.strip()).split("\n")[0]
     raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
 
-def _begins_as_json(text: str) -> bool:
-    return text[:200].lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
+_JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}[{\["]')
 
 
 def _read_json(text: str, read_text: ReadText) -> SparqlResults:
-    try:
-        value = parsed_json(text)
-    except CutOutput:
-        raise
-    except UnreadableOutput:
-        _refuse_broken_json(text)
-        raise
-    results = results_in(value, read_text)
-    has_mark = text.startswith("\ufeff") and results.form == SPARQL_JSON
-    return replace(results, form=f"{SPARQL_JSON} after a byte order mark") if has_mark else results
+    return results_in(parsed_json(text), read_text)
 
 
-_VALUE: Final = re.compile(r"true|false|-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?", re.IGNORECASE)
-_IRI: Final = re.compile(r"<?((?:https?://|urn:)[^\s<>\"']+)>?")
-_ANSWER: Final = re.compile(r"(?:Ask => |Answer: ?)(yes|no|true|false)|<QueryBoolean (true|false)>", re.IGNORECASE)
-_WORD: Final = re.compile(r"""(["'])([^\s"']+)\1""")
-_TRUTHS: Final = re.compile(r"(?:true|false)(?:\s+(?:true|false))+", re.IGNORECASE)
+_SINGLE: Final = re.compile(
+    r"""(?P<answer>(?:Ask\ =>\ |Answer:\ ?|<QueryBoolean\ )(?:yes|no|true|false)>?)
+    |(?P<truths>(?:true|false)(?:\s+(?:true|false))+)
+    |<?(?P<iri>(?:https?://|urn:)[^\s<>"']+)>?
+    |(?P<quote>["']?)(?:(?P<value>true|false|-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?)
+        |(?P<word>(?<=["'])[^\s"']+))(?P=quote)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
-def _is_single(text: str) -> bool:
-    bare = text.strip()
-    is_word = _WORD.fullmatch(bare) is not None and text[-1] != "\n"  # else a line of CSV with one name
-    return is_word or any(form.fullmatch(bare) is not None for form in (_VALUE, _IRI, _ANSWER, _TRUTHS))
+def _single(text: str) -> re.Match[str] | None:
+    found = _SINGLE.fullmatch(text.strip())
+    is_name = found is not None and found["quote"] and text[-1] == "\n"  # a line of CSV
+    return None if is_name else found
 
 
 def _read_single(text: str) -> SparqlResults:
     """Read a lone value: a truth value, a number, an IRI, a word in quotation marks, or how a tool prints an ASK."""
-    text = text.strip()
-    if _TRUTHS.fullmatch(text) is not None:
+    found = _SINGLE.fullmatch(text.strip())
+    if found is None or found["truths"]:
         raise UnreadableOutput("several truth values")
-    if (answer := _ANSWER.fullmatch(text)) is not None:
-        return SparqlResults({}, 0, (answer[1] or answer[2]).lower() in ("yes", "true"), form="the answer of an ASK")
-    if (iri := _IRI.fullmatch(text)) is not None:
-        return single_value({"type": "uri", "value": iri[1]})
-    word = _WORD.fullmatch(text)
-    if word is not None and _VALUE.fullmatch(word[2]) is None:
-        return single_value(word[2])
-    return single_value(parse_json((text if word is None else word[2]).lower()))
+    if found["answer"]:
+        is_true = re.search("yes|true", found["answer"], re.IGNORECASE) is not None
+        return SparqlResults({}, 0, is_true, form="the answer of an ASK")
+    if found["iri"]:
+        return single_value({"type": "uri", "value": found["iri"]})
+    return single_value(found["word"] or parse_json(found["value"].lower()))
 
 
 def _may_be_lines(text: str) -> bool:
@@ -208,28 +174,27 @@ def _read_lines(text: str) -> SparqlResults:
     lines = [line for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
     for at, line in enumerate(lines, start=1):
         try:
-            rows.append(first_readable(line, (parsed_json, python_value)))
+            rows.append(_first_readable(line, (parsed_json, python_value)))
         except UnreadableOutput as problem:
-            if isinstance(problem, CutOutput) and at == len(lines):
-                raise CutOutput(f"the lines break off in row {at}") from None
-            raise UnreadableOutput("lines that are not all rows") from None
-    objects = [row for row in rows if isinstance(row, Mapping)]
-    keys = {str(key).lower() for row in objects for key, cell in row.items() if isinstance(cell, Mapping | list)}
+            is_cut = isinstance(problem, CutOutput) and at == len(lines)
+            raise (CutOutput if is_cut else UnreadableOutput)(f"lines that break off in row {at}") from None
+    cells = [item for row in rows if isinstance(row, Mapping) for item in row.items()]
+    keys = {str(key).lower() for key, cell in cells if isinstance(cell, Mapping | list)}
     if keys & (RESULT_KEYS | {"columns", "fields", "head", "items"}):
         raise UnreadableOutput("results on several lines, of which one may be meant")
-    return replace(results_of_rows(rows), form="JSON lines" if _begins_as_json(text) else "rows one a line")
+    return replace(results_of_rows(rows), form="JSON lines" if _JSON.match(text) else "rows one a line")
 
 
-def _begins_as_bytes(text: str) -> bool:
-    return text[:2] in ("b'", 'b"')
+_BYTES: Final = re.compile("b['\"]")
 
 
-def _text_of_bytes(text: str) -> str:
-    """Return the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
+def _read_bytes(text: str, read_text: ReadText) -> SparqlResults:
+    """Read the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
     try:
-        return str(literal_eval(text.strip()).decode())
+        inner = literal_eval(text.strip()).decode()
     except (ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
         raise UnreadableOutput("bytes that are not a text") from None
+    return read_text(inner)
 
 
 def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
@@ -243,93 +208,54 @@ def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     return replace(results, form=f"{results.form} as Python shows it")
 
 
-def _may_be_sentence(text: str) -> bool:
-    is_call = re.match(r"\s*[\[(]?[A-Za-z_][\w.]*\([\[{(]", text) is not None  # an object of Python: deque([1, 2])
-    return not is_call and text_forms.looks_like_sentence(text)
-
-
 def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    around = text
-
     def read(piece: str) -> SparqlResults:
-        nonlocal around
         results = read_text(piece)
         if results.form.startswith(SINGLE_FORMS):
             raise UnreadableOutput("a sentence with values in it")
-        around = around.replace(piece, " ")
         return results
 
-    results = text_forms.read_sentence(text, read)
-    if around != text:
-        refuse_cut_in_words(around)
-    return results
-
-
-def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
-    results = text_forms.read_fence(text, read_text)
-    refuse_cut_in_words(_FENCE.sub(" ", text))
-    return results
+    return text_forms.read_sentence(text, read)
 
 
 def _alone(read: Callable[[str], SparqlResults]) -> Callable[..., SparqlResults]:
     return lambda text, read_text: read(text)
 
 
-# Whether a text looks like a form, its reader, and whether it is the last one that is tried.
-_CHAIN: Final[tuple[tuple[Callable[[str], bool], Callable[..., SparqlResults], bool], ...]] = (
-    (_is_driver_error, _alone(_refuse_error), True),
-    (_begins_as_json, _read_json, False),
-    (_is_single, _alone(_read_single), True),
+_CHAIN: Final[Sequence[_Entry]] = (
+    (_ERROR.match, _refuse_error, True),
+    (_JSON.match, _read_json, False),
+    (_single, _alone(_read_single), True),
     (_may_be_lines, _alone(_read_lines), False),
     (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _alone(text_forms.read_xml), True),
     (text_forms.looks_like_xml, _alone(text_forms.read_xml), False),  # a sentence may follow
-    (_begins_as_bytes, lambda text, read_text: read_text(_text_of_bytes(text)), False),
+    (_BYTES.match, _read_bytes, False),
     (looks_like_repr, _read_repr, False),
-    (text_forms.looks_like_fence, _read_fence, True),
+    (text_forms.looks_like_fence, text_forms.read_fence, True),
     (text_forms.looks_like_table, _alone(text_forms.read_table), False),
     (text_forms.looks_like_tsv, _alone(text_forms.read_tsv), False),
     (text_forms.looks_like_csv, _alone(text_forms.read_csv), False),
-    (_may_be_sentence, _read_sentence, False),
+    (text_forms.looks_like_sentence, _read_sentence, False),
 )
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
-    r"""^[ \t]*(?:\#+[ ]*query[ ].*|!+>+\#.*|query[ ](?:cancell?ed|aborted|killed|timed[ ]out|timeout)\b.*
+    r"""(?:^|(?<=[}\]]))[ \t,]*(?:(?:\#+[ ]*)?query[ ](?:cancell?ed|aborted|killed|failed|timed[ ]out|timeout)\b.*
     |(?:\[)?(?:[a-z_$][\w$]*\.)*\w*(?:error|exception)\]?(?:[ ]\d+)?(?::?[ ].*:.*|:[ ].*|$)
-    |SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
+    |!+>+\#.*|SPARQL-QUERY:.*|\*{3}[ ]?error.*|connection[ ](?:lost|reset|closed|aborted).*|virtuoso[ ]\w{5}[ ]error.*
     |upstream[ ].*|curl:[ ].*|HTTP[/ ][\d. ]*\d{3}\b.*|\d{3}[ ](?:bad[ ])?gateway.*|gateway[ ]time.*
-    |traceback[ ]\(.*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
+    |traceback[ ]\(.*|(?:\.\.\.|…)[\]}]*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-_TROUBLE: Final = re.compile(
-    r"error|exception|time-?out|timed out|cancel|abort|killed|terminat|gateway|connection|refused|unavailable|trace",
-    re.IGNORECASE,
-)
 
 
-def _refuse_broken_json(text: str) -> None:
-    """Raise CutOutput for JSON that a server broke off, also inside a text, and after which it wrote what happened."""
-    try:
-        json.loads(text.removeprefix("\ufeff"))
-    except json.JSONDecodeError as problem:
-        rest = text[problem.pos :].lstrip()
-        is_text = (rest[:1].isalpha() or rest[:1] in ("<", "#", "*", "!", "-")) and _TROUBLE.search(rest, 0, 500)
-        if problem.msg == "Extra data" or not (is_text or re.fullmatch(r"(?:\.\.\.|…)[\s\]}]*", rest)):
-            return
-        if (where := cut_json(text[: problem.pos])) is not None:
-            raise CutOutput(f"{where}, and {_quoted(rest.splitlines()[0])} follows") from None
-    except (ValueError, RecursionError):
+def _refuse_notice(text: str, readers: Callable[[str], Iterable[Callable[[str], SparqlResults]]]) -> None:
+    """Raise CutOutput for results after which a server wrote that the query broke off."""
+    notice = _NOTICE.search(text, max(1, len(text) - _LONGEST_TAIL))
+    if notice is None or not (before := text[: notice.start()]).strip():
         return
-
-
-def _refuse_broken_off(text: str, depth: int = 0) -> None:
-    """Raise CutOutput for rows after which a server wrote that the query broke off."""
-    notice = _NOTICE.search(text, max(text.find("\n") + 1, len(text) - _LONGEST_TAIL))
-    if notice is None or not text[: notice.start()].strip():
-        return
-    before = text[: notice.start()]
     try:
-        first_readable(before, _readers_of(before, depth + 1))
+        _first_readable(before, readers(before))
     except CutOutput:
         pass
     except UnreadableOutput:
@@ -337,20 +263,11 @@ def _refuse_broken_off(text: str, depth: int = 0) -> None:
     raise CutOutput(f"after the results is {_quoted(notice[0])}")
 
 
-def read_declared_cells(text: str, read_cells: ReadText) -> SparqlResults:
+def read_declared_cells(text: str, read_cells: Callable[[str], SparqlResults]) -> SparqlResults:
     """Read a text that is declared to be CSV or TSV, also of one column, unless it begins as another form."""
-
-    def read(text: str) -> SparqlResults:
-        results = read_cells(text)
-        if len(results.variables) == 1:
-            _refuse_broken_off(text)
-            if is_prose(results.variables[0]):
-                raise UnreadableOutput(f"not {results.form}: its first line is a sentence")
-        return results
-
-    begins = text.lstrip("\ufeff \t\r\n")[:1]
-    is_other = begins in ("{", "[", "<", "`", "|")
-    return first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
+    read = partial(_read, chain=((str, _alone(read_cells), True),))
+    is_other = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
+    return _first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
 
 
 _OF_TEXTS: Final[Mapping[str, ReadText]] = {
@@ -358,7 +275,7 @@ _OF_TEXTS: Final[Mapping[str, ReadText]] = {
     "csv": text_forms.read_csv,
     "tsv": text_forms.read_tsv,
     "markdown": text_forms.read_table,
-    "python": lambda text: replace(_read_repr(text, lambda inner: _read(inner, 1)), form="Python's repr"),
+    "python": lambda text: replace(_read_repr(text, partial(_read, depth=1)), form="Python's repr"),
 }
 
 
@@ -373,9 +290,9 @@ def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
                 return single_value(value)
             return (sparql_object(value) if isinstance(value, Mapping) else None) or parse_sparql_results(value)
         if format == "python" and isinstance(output, list | tuple | Mapping):
-            return _read(output, 0)
+            return _read(output)
         if not isinstance(output, str):
-            raise UnreadableOutput(f"{'nothing' if output is None else f'a {type(output).__name__}'} instead of a text")
+            raise UnreadableOutput(f"a {type(output).__name__} instead of a text")
         return _OF_TEXTS[format](output)
     except CutOutput:
         raise
@@ -394,7 +311,6 @@ GRAPHS: Final[Mapping[str, str]] = {
 }
 """What graphs are called by their media type."""
 
-_FENCE: Final = re.compile(r"```[\w/+.-]{0,40}[ \t]*\n(.*?)\n?```", re.DOTALL)
 _GRAPH_COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
 
@@ -408,55 +324,39 @@ def read_graph(output: Any) -> SparqlResults:
         CutOutput: It breaks off before its end.
         UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
     """
-    return first_readable(output, (_read_graph_text, _read_triples))
+
+    def read(output: Any) -> SparqlResults:
+        return _read(output if isinstance(output, str) else json_text(output), chain=_GRAPH_CHAIN)
+
+    results = _first_readable(output, (read, _read))
+    if results.is_graph:
+        return results
+    names = tuple(name.lower() for name in results.columns)
+    if names not in (_GRAPH_COLUMNS[:3], ("s", "p", "o")) or results.faults:  # as Virtuoso has them
+        raise UnreadableOutput("rows instead of an RDF graph")
+    columns = dict(zip(_GRAPH_COLUMNS[:3], results.columns.values(), strict=True))
+    return replace(results, columns=columns, is_graph=True)
 
 
-def _read_graph_text(output: Any) -> SparqlResults:
-    text = _graph_text(output)
-    notice = _NOTICE.search(text, text.find("\n") + 1)
-    if notice is not None and _TROUBLE.search(notice[0]) and _is_graph(text[: notice.start()]):
-        raise CutOutput(f"after the graph is {_quoted(notice[0])}")
-    try:
-        return _graph(text)
-    except UnreadableOutput:
-        whole = text[: text.rstrip().rfind(".\n") + 1]
-        if whole and not text.rstrip().endswith((".", "}")) and _is_graph(whole):
-            raise CutOutput("the graph breaks off in its last statement") from None
-        raise
+def _read_json_ld(text: str, read_text: ReadText) -> SparqlResults:
+    """Read a graph in JSON-LD, or the text of a graph in other JSON."""
+    value = parsed_json(text)
+    parts = value if isinstance(value, list) else [value]
+    if not any(parts) or any(str(key)[:1] == "@" for part in parts if isinstance(part, Mapping) for key in part):
+        return _read_graph_text(text)
+    return results_in(value, read_text)
 
 
-def _graph_text(value: Any) -> str:
-    """Return the text of a graph, which may be in content blocks, under a key, JSON, bytes or in a code fence."""
-    if isinstance(value, str) and value.strip():
-        text = value.strip("\ufeff \t\r\n")
-        fences = _FENCE.findall(text)
-        if len(fences) == 1:
-            return str(fences[0])
-        if text[:1] in ('"', "{", "[") or _begins_as_bytes(text):
-            with suppress(UnreadableOutput):
-                return _graph_text(_text_of_bytes(text) if _begins_as_bytes(text) else parsed_json(text))
-        return text
-    if not isinstance(value, Mapping | list):
-        raise UnreadableOutput(f"{'a value' if value else 'nothing'} instead of an RDF graph")
-    parts = [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, Mapping)]
-    texts = [cell for part in parts for key, cell in part.items() if key in RESULT_KEYS and isinstance(cell, str)]
-    is_wrapper = len(texts) == len(parts) > 0 and not any(str(key).startswith("@") for part in parts for key in part)
-    return _graph_text("".join(texts)) if is_wrapper else json_text(value)
-
-
-def _is_graph(text: str) -> bool:
-    try:
-        return _graph(text).is_graph
-    except UnreadableOutput:
-        return False
-
-
-def _graph(text: str) -> SparqlResults:
+def _read_graph_text(text: str) -> SparqlResults:
+    text = text.strip("\ufeff \t\r\n")
     try:
         syntax, quads = read_quads(text)
     except MissingExtraError as problem:
         raise UnreadableOutput(f"not read: {problem}") from None
     except ValueError as problem:
+        whole, end, last = text.rpartition(".\n")
+        if last[-1:] not in (".", "}", "") and is_graph(whole + end):
+            raise CutOutput("the graph breaks off in its last statement") from None
         raise UnreadableOutput(printable(str(problem))) from None
     names = _GRAPH_COLUMNS if any(quad[3][0] for quad in quads) else _GRAPH_COLUMNS[:3]
     columns = {
@@ -466,11 +366,9 @@ def _graph(text: str) -> SparqlResults:
     return SparqlResults(columns, len(quads), form=syntax, is_graph=True)
 
 
-def _read_triples(output: Any) -> SparqlResults:
-    """Read a graph that is returned as rows: pyoxigraph's list of triples, or Virtuoso's S, P and O."""
-    results = read_sparql_results(output)
-    names = tuple(name.lower() for name in results.columns)
-    if names not in (_GRAPH_COLUMNS[:3], ("s", "p", "o")) or results.faults:
-        raise UnreadableOutput("rows instead of an RDF graph")
-    columns = dict(zip(_GRAPH_COLUMNS[:3], results.columns.values(), strict=True))
-    return replace(results, columns=columns, is_graph=True)
+_GRAPH_CHAIN: Final[Sequence[_Entry]] = (
+    (_JSON.match, _read_json_ld, False),
+    (_BYTES.match, _read_bytes, True),
+    (text_forms.looks_like_fence, text_forms.read_fence, True),
+    (str, _alone(_read_graph_text), True),
+)

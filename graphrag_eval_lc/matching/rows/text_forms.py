@@ -15,13 +15,20 @@ from itertools import chain, islice, pairwise
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark, printable
+from graphrag_eval_lc.matching.outputs import (
+    CutOutput,
+    UnreadableOutput,
+    cut_mark,
+    is_prose,
+    printable,
+    refuse_cut_in_words,
+)
 from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
 
-OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas")
+OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas", "Turtle")
 """Parts of the names of forms that have no end of their own, so that nothing shows whether lines are missing."""
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -87,7 +94,7 @@ _NO_NAME: Final = re.compile(
     r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
 _EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|\d{4}-\d\d-\d\d[\dT:.Z+\-]*|True|False|(?:\"\")+")
-_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|\w+(?:,\w+)+\r\n')
+_NO_ROWS: Final = re.compile(r'(?:"[^"\n]+"[,\t])+"[^"\n]+"\r?\n|"__ASK_RETVAL"\r?\n|\w+(?:,\w+)+\r\n')
 
 
 def _sign_of(text: str) -> str:
@@ -123,6 +130,7 @@ def _are_names(names: Sequence[str], rows: Rows) -> bool:
 
 def _is_separated(text: str, sign: str) -> bool:
     """Return whether a text that nothing declares is a table of cells between signs: names, and rows as wide."""
+    text = _BLANK_LINES.sub("", text, count=1)
     if _NO_ROWS.fullmatch(text):
         return True
     names, *body = _separated(text.rstrip("\r\n"), sign, strict=False) or [[]]
@@ -147,27 +155,27 @@ def _declared(text: str, rows: Rows) -> Rows:
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
     if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
         raise UnreadableOutput("no table, but one line that is not a line of names")
+    if len(rows[0]) == 1 and is_prose(rows[0][0]):
+        raise UnreadableOutput("no table: its first line is a sentence")
     return rows
 
 
 def looks_like_csv(text: str) -> bool:
     """Return whether a text is CSV, with evidence enough that it is not a sentence."""
-    text = _BLANK_LINES.sub("", text, count=1)
-    return _is_separated(text, _sign_of(text))
+    return _is_separated(text, _sign_of(text.lstrip()))
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read CSV as RFC 4180 has it,, with commas or semicolons."""
+    """Read CSV as RFC 4180 has it, with commas or semicolons."""
     text = _prepared(text)
     sign = _sign_of(text)
-    form = "W3C CSV" if sign == "," else "CSV with semicolons"
-    return _results_of_grid(_declared(text, _separated(text, sign)), form)
+    rows = _declared(text, _separated(text, sign))
+    return _results_of_grid(rows, "W3C CSV" if sign == "," else "CSV with semicolons")
 
 
 def looks_like_tsv(text: str) -> bool:
     """Return whether a text is TSV: names with question marks, or names and rows as wide."""
-    text = _BLANK_LINES.sub("", text, count=1)
-    has_variables = re.match(r"\?\w+(?:\t\?\w+)*\r?\n", text) is not None
+    has_variables = re.match(r"\ufeff?\s*\?\w+(?:\t\?\w+)*\r?\n", text) is not None
     return has_variables or ("\t" in text and _is_separated(text, "\t"))
 
 
@@ -381,12 +389,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     return "table of pandas", [names, *rows], end
 
 
-_XML: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]")
-
-
-def looks_like_xml(text: str) -> bool:
-    """Return whether a text begins as XML."""
-    return _XML.match(text) is not None
+looks_like_xml: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]").match
 
 
 def read_xml(text: str) -> SparqlResults:
@@ -431,35 +434,32 @@ _FENCE: Final = re.compile(
     r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
     re.DOTALL,
 )
-_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql", "ttl", "turtle"})
-_PIECE: Final = re.compile(r"""[\[{]\s{0,100}+["'\[{(<]|\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]""")
+_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
+# An object, or an array of objects or texts, that is not the argument of a call, as in deque([1, 2]); or XML.
+_PIECE: Final = re.compile(
+    r"""(?<!\w\()[\[{]\s{0,100}+["'\[{(<]|(?<!\w)\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]"""
+)
 _TOKEN: Final = re.compile(
     r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
 )
 
 
-def looks_like_fence(text: str) -> bool:
-    """Return whether a code fence begins in a text."""
-    return _FENCE.search(text) is not None
+looks_like_fence: Final = _FENCE.search
+looks_like_sentence: Final = _PIECE.search
 
 
 def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text)
+    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
     if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
         raise CutOutput("the code fence has no end")
     return replace(results, form=f"{results.form} in a code fence")
 
 
-def looks_like_sentence(text: str) -> bool:
-    """Return whether an object, or an array of objects or texts, or XML may be somewhere in a text."""
-    return _PIECE.search(text) is not None
-
-
 def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
-    results = _one_of(_pieces(_prepared(text)), read_text)
+    results = _one_of(_pieces(_prepared(text)), read_text, text)
     return replace(results, form=f"{results.form} beside a sentence")
 
 
@@ -476,11 +476,12 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[piece.start() : at]
 
 
-def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
-    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut."""
+def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
+    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
     found: list[SparqlResults] = []
     problem = UnreadableOutput("a text without results")
     for piece in islice(pieces, 20):
+        text = text.replace(piece, " ")
         try:
             found.append(read(piece))
         except UnreadableOutput as refused:
@@ -488,5 +489,6 @@ def _one_of(pieces: Iterable[str], read: ReadText) -> SparqlResults:
                 raise
             problem = refused
     if len(found) == 1:
+        refuse_cut_in_words(text)
         return found[0]
     raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
