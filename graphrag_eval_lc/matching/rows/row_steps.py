@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
@@ -23,7 +23,6 @@ from graphrag_eval_lc.matching.rows.results import (
     SPARQL_JSON,
     SPARQL_RESULTS,
     SparqlResults,
-    TermColumn,
     parse_sparql_results,
 )
 from graphrag_eval_lc.matching.rows.text_forms import OPEN_FORMS, read_csv, read_tsv
@@ -46,29 +45,27 @@ def _declared(read: Callable[[str], SparqlResults]) -> Read:
     return lambda output: read_declared_cells(output, read) if isinstance(output, str) else read_sparql_results(output)
 
 
-class _MediaType(NamedTuple):
-    """A media type of rows: what its outputs are called and how they are read; as which forms, if there are few."""
-
-    title: str
-    read: Read
-    forms: tuple[str, ...] = ()
-
-
-_TSV: Final = _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV"))
+# Of each media type: what its outputs are, how they are read, and as which forms, if there are few.
+_MediaType = tuple[str, Read, tuple[str, ...]]
+_TSV: Final[_MediaType] = ("TSV", _declared(read_tsv), ("W3C TSV", "TSV"))
 _MEDIA_TYPES: Final[Mapping[str, _MediaType]] = {
-    SPARQL_RESULTS: _MediaType(SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
-    "text/csv": _MediaType("CSV", _declared(read_csv), ("W3C CSV",)),
+    SPARQL_RESULTS: (SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
+    "text/csv": ("CSV", _declared(read_csv), ("W3C CSV",)),
     "text/tab-separated-values": _TSV,
     "text/tsv": _TSV,  # as many write it
-    "application/sparql-results+xml": _MediaType("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
-    "text/boolean": _MediaType("a truth value", read_sparql_results),
-    **{media_type: _MediaType(title, read_graph) for media_type, title in GRAPHS.items()},
+    "application/sparql-results+xml": ("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
+    "text/boolean": ("a truth value", read_sparql_results, ()),
+    **{media_type: (title, read_graph, ()) for media_type, title in GRAPHS.items()},
 }
 
 
 def _media_type_of(step: Mapping[str, Any]) -> str:
     given = step.get("output_media_type")
     return bare_media_type(given) if isinstance(given, str) else ""
+
+
+def _is_of_sql(step: StepView) -> bool:
+    return SQL_DB_QUERY in (step.get("name"), step.tool)
 
 
 def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlResults:
@@ -79,19 +76,16 @@ def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlR
     return read_sparql_results(output, format=format)
 
 
-def _is_of_sql(step: StepView) -> bool:
-    return SQL_DB_QUERY in (step.get("name"), step.tool)
-
-
-@cache
-def _reader_as(format: OutputFormat, is_of_sql: bool) -> Read:
-    return partial(_read_sql_output if is_of_sql else read_sparql_results, format=format)
+@cache  # steps keep their results by the function that read them
+def _reader(is_of_sql: bool, format: OutputFormat | None = None) -> Read:
+    read = _read_sql_output if is_of_sql else read_sparql_results
+    return read if format is None else partial(read, format=format)
 
 
 def _reader_for(reference: StepView) -> Read:
     """Return the function that reads outputs as the media type of a reference step says."""
     known = _MEDIA_TYPES.get(_media_type_of(reference))
-    return known.read if known else _read_sql_output if _is_of_sql(reference) else read_sparql_results
+    return known[1] if known else _reader(_is_of_sql(reference))
 
 
 def reference_results(reference: StepView) -> SparqlResults:
@@ -107,19 +101,15 @@ def reference_results(reference: StepView) -> SparqlResults:
     return reference.parsed(_reader_for(reference))
 
 
-def step_results(step: StepView, read: Read = read_sparql_results) -> SparqlResults:
-    """Return the results of a step, read as ``steps.outputs`` declares, else in whatever form they have.
+def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
+    """Return the results of a step, read as ``steps.outputs`` declares, else by ``read`` or in whatever form they have.
 
     Raises:
         UnreadableOutput: There are none; `CutOutput` if they end before their end.
     """
-    cut, is_of_sql = step.cut_by_capture, _is_of_sql(step)
-    if step.declared is not None and step.declared.format is not None:
-        read = _reader_as(step.declared.format, is_of_sql)
-    elif is_of_sql and read is read_sparql_results:
-        read = _read_sql_output
+    declared, cut = step.declared and step.declared.format, step.cut_by_capture
     try:
-        results = step.parsed(read)
+        results = step.parsed(read if read and not declared else _reader(_is_of_sql(step), declared))
     except UnreadableOutput as problem:
         if cut is None or isinstance(problem, CutOutput):
             raise
@@ -136,12 +126,10 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
         UnreadableOutput: There are none; `CutOutput` if they end before their end.
     """
     read = _reader_for(reference)
-    if read is read_graph:
-        return step_results(actual, read)
     try:
-        return step_results(actual)
+        return step_results(actual, read if read is read_graph else None)
     except UnreadableOutput as problem:
-        if read is not _read_sql_output and actual.declared is None and not isinstance(problem, CutOutput):
+        if _media_type_of(reference) in _MEDIA_TYPES and actual.declared is None and not isinstance(problem, CutOutput):
             with suppress(UnreadableOutput):
                 return actual.parsed(read)
         raise
@@ -155,8 +143,8 @@ def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
         >>> media_type_of_form(read_sparql_results(output), output)
         'application/json'
     """
-    found = next((each for each, known in _MEDIA_TYPES.items() if results.form in known.forms), None)
-    return found or (JSON_MEDIA_TYPE if _is_json(output) else None)
+    found = (media_type for media_type, (_, _, forms) in _MEDIA_TYPES.items() if results.form in forms)
+    return next(found, JSON_MEDIA_TYPE if _is_json(output) else None)
 
 
 def _is_json(output: Any) -> bool:
@@ -215,13 +203,13 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
-    found = _as_meant(found, expected, required)
-    if _is_of_sql(actual):
+    compared = compare_sparql_results(expected, _as_meant(found, expected, required), required, **options)
+    if not compared.score and _is_of_sql(actual):
         whole = _with_whole_cells(found, expected)
         if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
             cut = 'a text ends with "...", at which LangChain\'s SQL tool cuts long texts (max_string_length)'
             return comparison_without_results(CutOutput(cut))
-    return compare_sparql_results(expected, found, required, **options)
+    return compared
 
 
 def _names_no_columns(results: SparqlResults) -> bool:
@@ -238,33 +226,20 @@ def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
 def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
     """Return results that may be read in two ways as the reference says.
 
-    The first of several arrays has names if it has those that are required. A tuple with a value for each of several
-    columns is a row, as cursors return it. Lists of one value are values if the reference has no lists, as Gremlin's
-    ``valueMap`` returns them.
+    A tuple with a value for each of several columns is a row, as cursors return it. Lists of one value are values if
+    the reference has no lists, as Gremlin's ``valueMap`` returns them.
     """
-    columns = list(found.columns.values())
-    given = required if isinstance(required, list | tuple) else expected.variables
-    wanted = {name for name in given if isinstance(name, str)}
-    if found.form.startswith("an array of arrays") and found.row_count > 1 and wanted:
-        names = [column.texts[0] for column in columns]
-        if wanted <= set(names) and len(set(names)) == len(names):
-            body = [_cells_of(column, range(1, found.row_count)) for column in columns]
-            return replace(found, columns=dict(zip(names, body, strict=True)), row_count=found.row_count - 1)
-    if len(columns) != 1 or not found.row_count:
+    [*columns], count = found.columns.values(), found.row_count
+    if len(columns) != 1 or not count:
         return found
-    if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= found.row_count:
-        row = {f"column {at + 1}": _cells_of(columns[0], [at]) for at in range(found.row_count)}
-        return replace(found, columns=row, row_count=1)
+    wanted = set(required if isinstance(required, list | tuple) else expected.variables)
+    if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= count:
+        return results_of_rows([[columns[0].readable(at) for at in range(count)]])
     lists = list(columns[0].structures.values())
-    are_values = len(lists) == found.row_count and all(isinstance(each, list) and len(each) == 1 for each in lists)
+    are_values = len(lists) == count and all(isinstance(each, list) and len(each) == 1 for each in lists)
     if not are_values or any(each.structures for each in expected.columns.values()):
         return found
     return results_of_rows([{"values": value} for [value] in lists])
-
-
-def _cells_of(column: TermColumn, rows: Sequence[int]) -> TermColumn:
-    structures = {at: column.structures[row] for at, row in enumerate(rows) if row in column.structures}
-    return TermColumn([column.texts[row] for row in rows], [column.shape(row) for row in rows], structures)
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
@@ -273,11 +248,10 @@ _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word 
 def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults:
     """Return results in which texts that the tool cut are those of the reference that begin so."""
     known = {text for column in expected.columns.values() for text in column.texts}
-    whole: dict[str, str] = {}
-    for text in {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known:
-        beginning = text.removesuffix("...")
-        if len(text) >= _SHORTEST_CUT_CELL and (found := [each for each in known if each.startswith(beginning)]):
-            whole[text] = min(found)
+    cut = {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known
+    whole = {
+        text: each for text in cut if len(text) >= _SHORTEST_CUT_CELL for each in known if each.startswith(text[:-3])
+    }
     if not whole:
         return results
     columns = {
@@ -345,25 +319,22 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
 def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     """Find results in another form than the media type says, and those without types if types are compared."""
     output, media_type, name = step.get("output"), _media_type_of(step), step.get("name")
-    known = _MEDIA_TYPES.get(media_type, _MediaType("JSON", read_sparql_results))
-    if _is_json(output) if media_type == JSON_MEDIA_TYPE else not known.forms or results.form in known.forms:
+    title, _, forms = _MEDIA_TYPES.get(media_type, ("JSON", read_sparql_results, ("JSON",)))
+    if _is_json(output) if media_type == JSON_MEDIA_TYPE else not forms or results.form in forms:
         return
-    what = f"the output is read from {results.form}, and its media type is that of {known.title}"
-    if media_type == SPARQL_RESULTS and name == SPARQL_QUERY:
-        if results.is_untyped and results.row_count and step.get("strict") is True:
-            what = f"the output is read from {results.form}, which has no types, and strict compares them"
-            yield Finding(what, _AS_JSON, ("output",))
-            return
-        hint = _AS_JSON if results.is_untyped else "Store SPARQL JSON, and nothing around it."
-        yield Finding(what, hint, ("output",), severity="warning")
-        return
+    what = f"the output is read from {results.form}, and its media type is that of {title}"
+    is_sparql = media_type == SPARQL_RESULTS and name == SPARQL_QUERY
+    is_without_types = is_sparql and results.is_untyped and results.row_count and step.get("strict") is True
     found = media_type_of_form(results, output)
-    hint = "Leave output_media_type out" if found is None else f"Write output_media_type: {found}"
-    if found is None and name not in ROW_TOOLS:
-        hint += f", and say steps: {{kinds: {{{name}: rows}}}} in the config"
-    elif found == JSON_MEDIA_TYPE and step.get(REQUIRED_COLUMNS) is None:
-        hint += f", and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}"
-    yield Finding(what, f"{hint}.", ("output",), severity="warning")
+    if is_without_types:
+        what = f"the output is read from {results.form}, which has no types, and strict compares them"
+    if is_sparql:
+        hint = _AS_JSON
+    elif found is None:
+        hint = f"Leave output_media_type out, and say steps: {{kinds: {{{name}: rows}}}} in the config."
+    else:
+        hint = f"Write output_media_type: {found}, and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}."
+    yield Finding(what, hint, ("output",), severity="error" if is_without_types else "warning")
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
@@ -393,7 +364,7 @@ ROWS = StepKind(
         *(ServedWhere(media_type=media_type, reads=read_sparql_results) for media_type in _XML),
     ),
     forms=(
-        *(Form(media_type=each, title=known.title, parse=known.read) for each, known in list(_MEDIA_TYPES.items())[1:]),
+        *(Form(media_type=each, title=title, parse=read) for each, (title, read, _) in list(_MEDIA_TYPES.items())[1:]),
         *(Form(media_type=each, title="rows", parse=read_sparql_results) for each in (JSON_MEDIA_TYPE, *_XML, None)),
     ),
     matcher=match_row_steps,
