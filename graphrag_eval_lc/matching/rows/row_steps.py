@@ -23,6 +23,7 @@ from graphrag_eval_lc.matching.rows.results import (
     SPARQL_JSON,
     SPARQL_RESULTS,
     SparqlResults,
+    TermColumn,
     parse_sparql_results,
 )
 from graphrag_eval_lc.matching.rows.text_forms import OPEN_FORMS, read_csv, read_tsv
@@ -136,13 +137,7 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
 
 
 def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
-    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr.
-
-    Example:
-        >>> output = '[{"name": "Oslo"}]'
-        >>> media_type_of_form(read_sparql_results(output), output)
-        'application/json'
-    """
+    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr."""
     found = (media_type for media_type, (_, _, forms) in _MEDIA_TYPES.items() if results.form in forms)
     return next(found, JSON_MEDIA_TYPE if _is_json(output) else None)
 
@@ -157,10 +152,8 @@ def _is_json(output: Any) -> bool:
 def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     """Compare the outputs of two steps that return rows; the same text is a match, whatever it is.
 
-    Args:
-        reference: A reference step; its keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict``
-            and ``tolerance`` say how to compare.
-        actual: The step of the agent.
+    The keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict`` and ``tolerance`` in the reference
+    step say how to compare.
     """
     try:
         options = reference.once(comparison_options)
@@ -169,34 +162,20 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     if have_same_text(reference, actual):
         return explained(1.0, "The output is the same as in the dataset, to the letter.")
     compared = compare_row_steps(reference, actual, options)
-    return StepScore(
-        compared.score,
-        lambda: compared.reason,
-        lambda: compared.closeness,
-        compared.unreadable,
-        compared.is_undecided,
-        compared.cut,
-        lambda: compared.grade,
-        lambda: compared.grade_reason,
-    )
+    outcome = compared.unreadable, compared.is_undecided, compared.cut
+    grade = (lambda: compared.grade), (lambda: compared.grade_reason)
+    return StepScore(compared.score, lambda: compared.reason, lambda: compared.closeness, *outcome, *grade)
 
 
 def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
-    """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
-
-    Args:
-        reference: The reference step.
-        actual: The step of the agent.
-        options: The ``comparison_options`` of the reference step.
-    """
+    """Compare the results of two steps; ``options`` are the ``comparison_options`` of the reference step."""
     required = reference.get(REQUIRED_COLUMNS)
     try:
         expected = reference_results(reference)
     except UnreadableOutput:
         # The comparison says what is wrong with the reference, whatever the step returned.
         return compare_sparql_results(reference.get("output"), SparqlResults({}, 0), required, **options)
-    if _names_no_columns(expected):
-        required = None
+    required = None if expected.is_headless else required
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
@@ -212,11 +191,6 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
     return compared
 
 
-def _names_no_columns(results: SparqlResults) -> bool:
-    """Return whether results have neither rows nor names of columns, such as an empty array."""
-    return results.is_untyped and not results.row_count and not results.variables
-
-
 def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
     """Return whether an output that is not a table is the text of the reference's only cell."""
     texts = [text for column in expected.columns.values() for text in column.texts]
@@ -226,13 +200,23 @@ def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
 def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
     """Return results that may be read in two ways as the reference says.
 
-    A tuple with a value for each of several columns is a row, as cursors return it. Lists of one value are values if
-    the reference has no lists, as Gremlin's ``valueMap`` returns them.
+    The first of several arrays has names if it has those that are required. A tuple with a value for each of several
+    columns is a row, as cursors return it. Lists of one value are values if the reference has no lists, as Gremlin's
+    ``valueMap`` returns them.
     """
-    [*columns], count = found.columns.values(), found.row_count
+    columns, count = list(found.columns.values()), found.row_count
+    given = required if isinstance(required, list | tuple) else expected.variables
+    wanted = {name for name in given if isinstance(name, str)}
+    names = [column.texts[0] for column in columns if count > 1]
+    if (
+        found.form.startswith("an array of arrays")
+        and wanted
+        and wanted <= set(names)
+        and len(set(names)) == len(names)
+    ):
+        return replace(found, columns=dict(zip(names, map(_without_first, columns), strict=True)), row_count=count - 1)
     if len(columns) != 1 or not count:
         return found
-    wanted = set(required if isinstance(required, list | tuple) else expected.variables)
     if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= count:
         return results_of_rows([[columns[0].readable(at) for at in range(count)]])
     lists = list(columns[0].structures.values())
@@ -240,6 +224,11 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     if not are_values or any(each.structures for each in expected.columns.values()):
         return found
     return results_of_rows([{"values": value} for [value] in lists])
+
+
+def _without_first(column: TermColumn) -> TermColumn:
+    shapes = column.shapes[1:] if isinstance(column.shapes, list) else column.shapes
+    return TermColumn(column.texts[1:], shapes, {at - 1: each for at, each in column.structures.items() if at})
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
@@ -266,26 +255,18 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 
     Raises:
         ValueError: A key has a value that it cannot have.
-
-    Example:
-        >>> options = comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
-        >>> options["ordered"], options["tolerance"], options["node_keys"]
-        (True, 1e-06, ())
     """
     options: dict[str, Any] = {"ordered": False, "ignore_duplicates": True, "strict": False}
-    for key in options:
-        if (given := reference.get(key)) is not None:
-            options[key] = given
-        if not isinstance(options[key], bool):
+    options |= {key: given for key in options if (given := reference.get(key)) is not None}
+    for key, given in options.items():
+        if not isinstance(given, bool):
             raise ValueError(f"`{key}` is neither true nor false")
-    tolerance = reference.get("tolerance")
-    if tolerance is not None and not isinstance(tolerance, Mapping):  # the config's is by datatype
-        try:
-            tolerance = relative_tolerance(tolerance)
-        except ValueError as problem:
-            raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
-    values, rows = reference.get("values"), reference.rows or RowsConfig()
-    options |= {"tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
+    tolerance, values, rows = reference.get("tolerance"), reference.get("values"), reference.rows or RowsConfig()
+    try:
+        options["tolerance"] = tolerance if isinstance(tolerance, Mapping | None) else relative_tolerance(tolerance)
+    except ValueError as problem:
+        raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
+    options["values"] = values if isinstance(values, ValuesConfig) else None
     return options | {"node_keys": tuple(rows.node_keys), "list_order": rows.list_order}
 
 
@@ -307,9 +288,9 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
     if results.notes:
         what = f"the output is read with allowances: {'; '.join(results.notes)}"
         yield Finding(what, _STORE, ("output",), severity="warning")
-    for index, column in enumerate(named):
-        if column not in results.variables and not _names_no_columns(results):
-            near = f"It has: {', '.join(results.variables) or 'none'}."
+    near = f"It has: {', '.join(results.variables) or 'none'}."
+    for index, column in enumerate(() if results.is_headless else named):
+        if column not in results.variables:
             yield Finding(f"the output has no column {column}", near, (REQUIRED_COLUMNS, index))
     if not results.row_count:
         what = "the output has no rows, so any query without rows fits it, and the step says little"
