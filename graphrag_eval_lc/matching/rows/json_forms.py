@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence, Set, Sized
-from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -84,19 +83,15 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
         value = sorted(value, key=repr)
     if _is_array(value):
         return _of_array(value, read_text)
-    results = _of_object(value, read_text) if isinstance(value, Mapping) else None
-    if results is None and (value is None or isinstance(value, Mapping)):
-        raise UnreadableOutput(f"{'nothing instead of' if value is None else 'a JSON object without'} SPARQL results")
-    return results or single_value(value)
+    if isinstance(value, Mapping):
+        return _of_object(value, read_text)
+    if value is None:
+        raise UnreadableOutput("nothing instead of SPARQL results")
+    return single_value(value)
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
-    """Return the results that an array of row objects, of bindings, of arrays or of single values is.
-
-    Example:
-        >>> results_of_rows([{"name": "Oslo", "n": 5}, {"name": "Bergen"}]).variables
-        ('name', 'n')
-    """
+    """Return the results that an array of row objects, of bindings, of arrays or of single values is."""
     if not _is_array(rows):
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
     if not rows:
@@ -138,8 +133,6 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
     if value and all(isinstance(item, Mapping) for item in value):
         texts = [item["text"] for item in value if _is_block(item)]
         if texts and all(isinstance(item.get("type"), str) for item in value):
-            with suppress(UnreadableOutput):  # a text in parts
-                return _noted(read_text("".join(texts)), "in content blocks")
             return _noted(read_text("\n".join(texts)), "in content blocks")
         is_statement = len(value) == 1 and value[0].keys() & {"status", "success"}  # of SurrealDB, Cloudflare's D1
         if is_statement and _is_array(value[0].get("results", value[0].get("result"))):
@@ -161,8 +154,7 @@ def _is_block(value: Mapping[Any, Any]) -> bool:
     return value.get("type") == "text" and isinstance(value.get("text"), str)
 
 
-def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Read an object; None if it is nothing like results and has none."""
+def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
     if _is_block(value):
         return _noted(read_text(value["text"]), "in a content block")
     if value.keys() == {"@type", "@value"}:  # GraphSON
@@ -279,7 +271,7 @@ def _cells(row: Any) -> Any:
 def _with_kind(cell: Any, about: Any) -> Any:
     """Return a cell of Neo4j's HTTP API, in which only ``meta`` distinguishes relationships from maps."""
     if isinstance(cell, list) and isinstance(about, list) and len(cell) == len(about):
-        return [_with_kind(each, its) for each, its in zip(cell, about, strict=True)]
+        return list(map(_with_kind, cell, about))
     is_relationship = isinstance(about, Mapping) and about.get("type") == "relationship"
     return {"$type": "Relationship", "_value": {"_properties": cell}} if is_relationship and cell is not None else cell
 
@@ -352,18 +344,18 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
 
 def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
     """Read what is under the one key that does not only say something about results."""
-    about = _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES
-    keys = [key for key, _ in value.items() if _plain_key(key) not in about]
-    inner = value[keys[0]] if len(keys) == 1 else None
-    if inner is None or isinstance(inner, str):
+    keys = [key for key, _ in value.items() if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
+    if len(keys) != 1:
         return None
-    name = str(keys[0]).lower()
-    is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
-    is_results = is_column or (name in RESULT_KEYS and not _is_array(inner))
+    name, inner = str(keys[0]).lower(), value[keys[0]]
+    if _is_array(inner):
+        is_results = len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
+    else:
+        is_results = name in RESULT_KEYS and not isinstance(inner, str | None)
     return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_results else None
 
 
-def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
+def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
     """Read an object without results in it as one row, unless it is a message."""
     keys, cells = set(map(_plain_key, value.keys())), list(value.values())
     left, lists = keys - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
@@ -372,7 +364,7 @@ def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
     has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
     if only_says or has_results or is_message or has_objects:
-        return None
+        raise UnreadableOutput("a JSON object without SPARQL results")
     return replace(_of_objects([value]), form="an object as one row")
 
 
