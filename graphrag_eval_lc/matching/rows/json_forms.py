@@ -205,6 +205,8 @@ def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     if "head" in value and (not bindings or (isinstance(head, Mapping) and isinstance(head.get("vars"), list))):
         results = parse_sparql_results({"head": head, "results": {"bindings": list(bindings)}})
         return results if holder is inner else replace(results, form="bindings beside a head")
+    if not all(isinstance(binding, Mapping) for binding in bindings):
+        raise UnreadableOutput("bindings that are not all objects")
     return replace(results_of_rows(bindings), form="bindings without a head")
 
 
@@ -244,7 +246,7 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
         names, rows = [name.removeprefix("?") for name in names], [list(map(_of_turtle, row)) for row in rows]
     if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
         del rows[0]
-    if "primarykey" in keys and names[0] == "index" and [str(row[0]) for row in rows] == _counted(rows):
+    if "primarykey" in keys and names[0] == "index" and [str(row[0]) for row in rows if row] == _counted(rows):
         names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
     return _of_table(names, rows, "rows beside the names of their columns")
 
@@ -261,11 +263,11 @@ def _names(value: Any) -> list[str]:
 def _cells(row: Any) -> Any:
     """Return the cells of a row that an interface wraps: Neo4j's HTTP API, BigQuery, Athena, Redshift's Data API."""
     if isinstance(row, Mapping) and row.keys() <= {"row", "meta", "graph", "f", "Data"}:
-        row = _with_kind(row["row"], row.get("meta")) if "row" in row else row.get("f", row.get("Data"))
-    if not _is_array(row) or not all(isinstance(cell, Mapping) and len(cell) < 2 for cell in row):
+        row = _with_kind(row["row"], row.get("meta")) if "row" in row else row.get("f", row.get("Data", row))
+    cells = row if _is_array(row) else [row]
+    if not all(isinstance(cell, Mapping) and len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells):
         return row
-    is_wrapped = {key for cell in row for key in cell} <= _CELL_KEYS
-    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in row] if is_wrapped else row
+    return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in cells]
 
 
 def _with_kind(cell: Any, about: Any) -> Any:

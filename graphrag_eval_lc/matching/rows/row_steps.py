@@ -90,14 +90,10 @@ def _reader_for(reference: StepView) -> Read:
 
 
 def reference_results(reference: StepView) -> SparqlResults:
-    r"""Return the results of a reference step, read as its media type says, else in the form that they have.
+    """Return the results of a reference step, read as its media type says, else in the form that they have.
 
     Raises:
         UnreadableOutput: There are none; `CutOutput` if they end before their end.
-
-    Example:
-        >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
-        ('name',)
     """
     return reference.parsed(_reader_for(reference))
 
@@ -182,7 +178,8 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
-    compared = compare_sparql_results(expected, _as_meant(found, expected, required), required, **options)
+    found = _as_meant(found, expected, required)
+    compared = compare_sparql_results(expected, found, required, **options)
     if not compared.score and _is_of_sql(actual):
         whole = _with_whole_cells(found, expected)
         if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
@@ -208,12 +205,8 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     given = required if isinstance(required, list | tuple) else expected.variables
     wanted = {name for name in given if isinstance(name, str)}
     names = [column.texts[0] for column in columns if count > 1]
-    if (
-        found.form.startswith("an array of arrays")
-        and wanted
-        and wanted <= set(names)
-        and len(set(names)) == len(names)
-    ):
+    are_names = wanted and wanted <= set(names) and len(set(names)) == len(names)
+    if are_names and found.form.startswith("an array of arrays"):
         return replace(found, columns=dict(zip(names, map(_without_first, columns), strict=True)), row_count=count - 1)
     if len(columns) != 1 or not count:
         return found
@@ -237,10 +230,9 @@ _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word 
 def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults:
     """Return results in which texts that the tool cut are those of the reference that begin so."""
     known = {text for column in expected.columns.values() for text in column.texts}
-    cut = {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known
-    whole = {
-        text: each for text in cut if len(text) >= _SHORTEST_CUT_CELL for each in known if each.startswith(text[:-3])
-    }
+    ends = {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known
+    cut = [text for text in ends if len(text) >= _SHORTEST_CUT_CELL]
+    whole = {text: each for text in cut for each in sorted(known, reverse=True) if each.startswith(text[:-3])}
     if not whole:
         return results
     columns = {
@@ -314,7 +306,7 @@ def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     elif found is None:
         hint = f"Leave output_media_type out, and say steps: {{kinds: {{{name}: rows}}}} in the config."
     else:
-        hint = f"Write output_media_type: {found}, and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}."
+        hint = f"Write output_media_type: {found}, and {REQUIRED_COLUMNS} such as {json_text(list(results.variables))}."
     yield Finding(what, hint, ("output",), severity="error" if is_without_types else "warning")
 
 
@@ -324,10 +316,10 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     results = read_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:
         return None
-    media_type = media_type_of_form(results, step["output"])
-    declared = {} if media_type is None else {"output_media_type": media_type}
-    kept = {key: step[key] for key in ("name", "args", "output")}
-    return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
+    drafted = {key: step[key] for key in ("name", "args", "output")}
+    if (media_type := media_type_of_form(results, step["output"])) is not None:
+        drafted["output_media_type"] = media_type
+    return drafted | {REQUIRED_COLUMNS: list(results.columns)}
 
 
 _READS: Final = dict.fromkeys((SPARQL_QUERY, *ROW_TOOLS), read_sparql_results) | {SQL_DB_QUERY: _read_sql_output}
