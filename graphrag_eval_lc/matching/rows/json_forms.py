@@ -403,11 +403,12 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
     bindings: list[dict[str, Any]] = [{} for _ in rows]
     for at, row in enumerate(rows):
         for name, cell in zip(names, row, strict=True):
-            if cell is None or (len(names) > 1 and isinstance(cell, float) and cell != cell):  # pandas' missing cells
+            is_plain = isinstance(cell, str | int | float)
+            if cell is None or (is_plain and cell != cell and len(names) > 1):  # pandas' missing cells
                 continue
-            is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and _is_term(cell))
-            untyped = untyped or not is_typed
-            if not is_typed and not isinstance(cell, str | int | float):
+            is_term = not is_plain and _is_term(cell)
+            untyped = untyped or not is_term
+            if not is_term and not is_plain:
                 try:
                     cell = reader.read(cell)
                 except UnreadableOutput as problem:
@@ -440,25 +441,28 @@ _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
 
 
-def _is_term(cell: Mapping[Any, Any]) -> bool:
-    """Return whether an object in a cell is an RDF term, and not a map or node with a property called value."""
+def _is_term(cell: Any) -> bool:
+    """Return whether a cell is an RDF term, and not a map or node with a property called value."""
+    if not isinstance(cell, Mapping):
+        return isinstance(cell, Term | Triple)
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
 def _term(value: Any) -> dict[str, Any]:
     """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
-    kind, datatype, language = "literal", None, None
+    if isinstance(value, str):
+        is_blank_node = value.startswith("_:") and len(value) > 2
+        return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Triple):
         return {"type": "triple", "value": {key: _term(part) for key, part in value._asdict().items()}}
     if isinstance(value, Term):
-        text, (kind, datatype, language) = value
-    elif isinstance(value, str):
-        kind, text = ("bnode", value[2:]) if len(value) > 2 and value.startswith("_:") else ("literal", value)
-    elif isinstance(value, bool):
-        text, datatype = str(value).lower(), f"{XSD}boolean"
-    else:
-        number = value if isinstance(value, Decimal) else json_number(value)
-        text, datatype = str(number).replace("Infinity", "INF"), f"{XSD}double" if isinstance(number, str) else None
-    return {"type": kind, "value": text, "datatype": datatype, "xml:lang": language}
+        kind, datatype, language = value.shape
+        return {"type": kind, "value": value.text, "datatype": datatype, "xml:lang": language}
+    if isinstance(value, bool):
+        return {"type": "literal", "value": str(value).lower(), "datatype": f"{XSD}boolean"}
+    number = value if isinstance(value, Decimal) else json_number(value)
+    if isinstance(number, str):
+        return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
+    return {"type": "literal", "value": str(number)}
