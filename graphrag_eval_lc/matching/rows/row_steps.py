@@ -292,7 +292,7 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
 def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     """Find results in another form than the media type says, and those without types if types are compared."""
     output, media_type, name = step.get("output"), _media_type_of(step), step.get("name")
-    title, _, forms = _MEDIA_TYPES.get(media_type, ("JSON", read_sparql_results, ("JSON",)))
+    title, _, forms = _MEDIA_TYPES.get(media_type, ("JSON", read_sparql_results, ()))
     if _is_json(output) if media_type == JSON_MEDIA_TYPE else not forms or results.form in forms:
         return
     what = f"the output is read from {results.form}, and its media type is that of {title}"
@@ -301,12 +301,13 @@ def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     found = media_type_of_form(results, output)
     if is_without_types:
         what = f"the output is read from {results.form}, which has no types, and strict compares them"
+    hint = "Leave output_media_type out." if found is None else f"Write output_media_type: {found}."
     if is_sparql:
         hint = _AS_JSON
-    elif found is None:
-        hint = f"Leave output_media_type out, and say steps: {{kinds: {{{name}: rows}}}} in the config."
-    else:
-        hint = f"Write output_media_type: {found}, and {REQUIRED_COLUMNS} such as {json_text(list(results.variables))}."
+    elif found is None and name not in ROW_TOOLS:
+        hint = f"{hint[:-1]}, and say steps: {{kinds: {{{name}: rows}}}} in the config."
+    elif found == JSON_MEDIA_TYPE and step.get(REQUIRED_COLUMNS) is None:
+        hint = f"{hint[:-1]}, and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}."
     yield Finding(what, hint, ("output",), severity="error" if is_without_types else "warning")
 
 
