@@ -1,8 +1,7 @@
 """Results in JSON values: SPARQL JSON, rows, columns, single values, and the objects that tools put around them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -22,7 +21,6 @@ from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader,
 from graphrag_eval_lc.matching.rows.results import (
     SparqlResults,
     Term,
-    TermColumn,
     Triple,
     parse_sparql_results,
     results_from_bindings,
@@ -85,19 +83,15 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
         value = sorted(value, key=repr)
     if _is_array(value):
         return _of_array(value, read_text)
-    results = _of_object(value, read_text) if isinstance(value, Mapping) else None
-    if results is None and (value is None or isinstance(value, Mapping)):
-        raise UnreadableOutput(f"{'nothing instead of' if value is None else 'a JSON object without'} SPARQL results")
-    return results or single_value(value)
+    if isinstance(value, Mapping):
+        return _of_object(value, read_text)
+    if value is None:
+        raise UnreadableOutput("nothing instead of SPARQL results")
+    return single_value(value)
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
-    """Return the results that an array of row objects, of bindings, of arrays or of single values is.
-
-    Example:
-        >>> results_of_rows([{"name": "Oslo", "n": 5}, {"name": "Bergen"}]).variables
-        ('name', 'n')
-    """
+    """Return the results that an array of row objects, of bindings, of arrays or of single values is."""
     if not _is_array(rows):
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
     if not rows:
@@ -139,8 +133,6 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
     if value and all(isinstance(item, Mapping) for item in value):
         texts = [item["text"] for item in value if _is_block(item)]
         if texts and all(isinstance(item.get("type"), str) for item in value):
-            with suppress(UnreadableOutput):  # a text in parts
-                return _noted(read_text("".join(texts)), "in content blocks")
             return _noted(read_text("\n".join(texts)), "in content blocks")
         is_statement = len(value) == 1 and value[0].keys() & {"status", "success"}  # of SurrealDB, Cloudflare's D1
         if is_statement and _is_array(value[0].get("results", value[0].get("result"))):
@@ -162,8 +154,7 @@ def _is_block(value: Mapping[Any, Any]) -> bool:
     return value.get("type") == "text" and isinstance(value.get("text"), str)
 
 
-def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Read an object; None if it is nothing like results and has none."""
+def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
     if _is_block(value):
         return _noted(read_text(value["text"]), "in a content block")
     if value.keys() == {"@type", "@value"}:  # GraphSON
@@ -211,12 +202,9 @@ def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     bindings = holder.get("bindings")
     if not _is_array(bindings):
         return None
-    names_columns = isinstance(head, Mapping) and isinstance(head.get("vars"), list)
-    if names_columns and holder is not inner:
+    if "head" in value and (not bindings or (isinstance(head, Mapping) and isinstance(head.get("vars"), list))):
         results = parse_sparql_results({"head": head, "results": {"bindings": list(bindings)}})
-        return replace(results, form="bindings beside a head")
-    if names_columns or ("head" in value and not bindings):
-        return parse_sparql_results(dict(value))
+        return results if holder is inner else replace(results, form="bindings beside a head")
     if not all(isinstance(binding, Mapping) for binding in bindings):
         raise UnreadableOutput("bindings that are not all objects")
     return replace(results_of_rows(bindings), form="bindings without a head")
@@ -237,53 +225,47 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
 
     Both may be further down, as Neo4j, BigQuery, Athena, Databricks and Snowflake have them.
     """
-    parts: list[Mapping[Any, Any]] = [value]
+    statements = value.get("results")
+    if "errors" in value and _is_array(statements) and len(statements) == 1 and isinstance(statements[0], Mapping):
+        (value,) = statements  # of Neo4j's HTTP API
+    parts = [value]
     for part in parts:  # it grows
-        for key, inner in part.items():
-            if isinstance(inner, list) and len(inner) == 1 and "errors" in value:
-                (inner,) = inner  # the one statement of Neo4j's HTTP API
-            if isinstance(inner, Mapping) and str(key).lower() in _WRAPPERS and len(parts) < 6:
-                parts.append(inner)
+        inner = [each for key, each in part.items() if str(key).lower() in _WRAPPERS and isinstance(each, Mapping)]
+        parts += inner[: 6 - len(parts)]
     items = [(str(key).lower(), inner) for part in parts for key, inner in part.items()]
-    keys = {key for key, _ in items}
-    named = [names for key, inner in items if key in _NAMES_KEYS and (names := _names(inner)) is not None]
+    named = [names for key, inner in items if key in _NAMES_KEYS and (names := _names(inner))]
     lists = [inner for key, inner in items if key in _ROWS_KEYS and _is_array(inner)]
-    lists = lists[1:] if len(parts) > 1 and "errors" in keys else lists
     if len(named) != 1 or len(lists) != 1:
         return None
-    names, rows, form = named[0], list(map(_cells, lists[0])), "rows beside the names of their columns"
+    names, rows, keys = named[0], list(map(_cells, lists[0])), {key for key, _ in items}
     if all(isinstance(row, Mapping) and row.keys() <= set(names) for row in rows):
         rows = [[row.get(name) for name in names] for row in rows]
     elif not all(map(_is_array, rows)):
         return None
     if "selected" in keys:  # QLever's own JSON
-        names, form = [name.removeprefix("?") for name in names], "QLever's JSON"
-        rows = [[_of_turtle(cell) if cell else None for cell in row] for row in rows]
+        names, rows = [name.removeprefix("?") for name in names], [list(map(_of_turtle, row)) for row in rows]
     if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
         del rows[0]
-    if "primarykey" in keys and names[0] == "index" and _counts([str(row[0]) for row in rows]):
+    if "primarykey" in keys and names[0] == "index" and [str(row[0]) for row in rows if row] == _counted(rows):
         names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
-    return _of_table(names, rows, form)
+    return _of_table(names, rows, "rows beside the names of their columns")
 
 
-def _names(value: Any) -> list[Any] | None:
-    """Return the names of columns that a list of texts or of descriptions is."""
-    found = [
+def _names(value: Any) -> list[str]:
+    """Return the names of columns that a list of texts or of descriptions is; else nothing."""
+    found: list[Any] = [
         next((item[key] for key in _NAME_KEYS if key in item), None) if isinstance(item, Mapping) else item
         for item in (value if _is_array(value) else ())
     ]
-    return found if found and all(isinstance(name, str) and name for name in found) else None
+    return found if all(isinstance(name, str) and name for name in found) else []
 
 
 def _cells(row: Any) -> Any:
     """Return the cells of a row that an interface wraps: Neo4j's HTTP API, BigQuery, Athena, Redshift's Data API."""
     if isinstance(row, Mapping) and row.keys() <= {"row", "meta", "graph", "f", "Data"}:
-        if isinstance(row.get("row"), list):
-            return _with_kind(row["row"], row.get("meta"))
-        row = row.get("f", row.get("Data", row))
-    cells = row if _is_array(row) else []
-    is_wrapped = all(isinstance(cell, Mapping) and len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells)
-    if not cells or not is_wrapped:
+        row = _with_kind(row["row"], row.get("meta")) if "row" in row else row.get("f", row.get("Data", row))
+    cells = row if _is_array(row) else [row]
+    if not all(isinstance(cell, Mapping) and len(cell) < 2 and cell.keys() <= _CELL_KEYS for cell in cells):
         return row
     return [None if "isNull" in cell else next(iter(cell.values()), None) for cell in cells]
 
@@ -291,68 +273,61 @@ def _cells(row: Any) -> Any:
 def _with_kind(cell: Any, about: Any) -> Any:
     """Return a cell of Neo4j's HTTP API, in which only ``meta`` distinguishes relationships from maps."""
     if isinstance(cell, list) and isinstance(about, list) and len(cell) == len(about):
-        return [_with_kind(each, its) for each, its in zip(cell, about, strict=True)]
+        return list(map(_with_kind, cell, about))
     is_relationship = isinstance(about, Mapping) and about.get("type") == "relationship"
     return {"$type": "Relationship", "_value": {"_properties": cell}} if is_relationship and cell is not None else cell
 
 
 def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
-    """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows."""
+    """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows from 0 on."""
     names, columns = list(map(str, value.keys())), list(value.values())
-    if columns and all(map(_is_array, columns)):
-        is_text = len(names) == 1 and names[0].lower() in _TEXT_KEYS
-        if is_text or len(set(map(len, columns))) != 1 or not columns[0] or not all(map(_are_scalars, columns)):
-            return None
-        return _of_table(names, list(zip(*columns, strict=True)), "an object of columns")
-    if not all(isinstance(column, Mapping) and _are_scalars(list(column.values())) for column in columns):
+    are_pandas = all(isinstance(column, Mapping) and [*map(str, column)] == _counted(column) for column in columns)
+    if are_pandas and names != _counted(names):
+        columns = [list(column.values()) for column in columns]
+    is_text = len(names) == 1 and names[0].lower() in _TEXT_KEYS
+    if is_text or not all(_is_array(column) and column and _are_scalars(column) for column in columns):
         return None
-    inner = list(map(str, columns[0])) if columns else []
-    if not inner or any(list(map(str, column)) != inner for column in columns) or _counts(inner) == _counts(names):
-        return None  # neither or both may count the rows
-    cells = [list(column.values()) for column in columns]
-    if _counts(names):
-        return _of_table(inner, cells, "an object of rows")
-    return _of_table(names, list(zip(*cells, strict=True)), "an object of columns")
+    if len(set(map(len, columns))) != 1:
+        return None
+    return _of_table(names, list(zip(*columns, strict=True)), "an object of columns")
 
 
-def _counts(cells: Sequence[Any]) -> bool:
-    """Return whether cells only count the rows, from 0 on."""
-    return all(cell == str(at) for at, cell in enumerate(cells))
+def _counted(rows: Sized) -> list[str]:
+    return [str(at) for at in range(len(rows))]
 
 
 def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Return the one thing under the keys of an object that is results; SPARQL results take precedence over rows."""
-    cuts: list[UnreadableOutput] = []
-    found = list(_parts(value, "", _LEVELS, read_text, cuts))
+    """Return the one thing under the keys of an object that is results.
+
+    SPARQL results take precedence over rows, and these over rows with objects in their cells.
+    """
+    found: list[tuple[int, str, SparqlResults]] = []
+    cuts: list[CutOutput] = []
+    holders = [(value, "", 1)]
+    for holder, path, level in holders:  # it grows
+        for key, inner in holder.items():
+            if key == "intermediate_steps" and _is_array(inner) and all(isinstance(step, Mapping) for step in inner):
+                inner = {name: cell for step in inner for name, cell in step.items()}  # of LangChain's chain for Cypher
+            try:
+                results = _part(str(key).lower(), inner, read_text)
+            except CutOutput as problem:
+                cuts.append(problem)
+            except UnreadableOutput:
+                continue
+            else:
+                if results is not None:
+                    has_objects = any(column.structures for column in results.columns.values())
+                    found.append((-1 if has_objects else int(not results.is_untyped), f"{path}{key}", results))
+                elif isinstance(inner, Mapping) and level < _LEVELS:
+                    holders.append((inner, f"{path}{key}.", level + 1))
     highest = max((rank for rank, _, _ in found), default=0)
-    best = [each for each in found if each[0] == highest]
-    if len(best) > 1 and any(results.columns != best[0][2].columns for _, _, results in best):
-        places = f"{printable(listed([path for _, path, _ in best]))}); steps.outputs can say which (path)"
+    best = [(place, results) for rank, place, results in found if rank == highest]
+    if any(results.columns != best[0][1].columns for _, results in best):
+        places = f"{printable(listed([place for place, _ in best]))}); steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}")
     if not best and cuts:
         raise cuts[0]
-    return _noted(best[0][2], f"under {printable(shortened(best[0][1], 60))}") if best else None
-
-
-def _parts(
-    value: Mapping[Any, Any], path: str, levels: int, read_text: ReadText, cuts: list[UnreadableOutput]
-) -> Iterator[tuple[int, str, SparqlResults]]:
-    """Yield what may be results, with a rank: 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells."""
-    for key, inner in value.items():
-        place = f"{path}.{key}" if path else str(key)
-        if key == "intermediate_steps" and _is_array(inner) and all(isinstance(step, Mapping) for step in inner):
-            inner = {name: cell for step in inner for name, cell in step.items()}  # of LangChain's GraphCypherQAChain
-        try:
-            results = _part(str(key).lower(), inner, read_text)
-        except UnreadableOutput as problem:
-            if isinstance(problem, CutOutput):
-                cuts.append(problem)
-            continue
-        if results is not None:
-            has_parts = any(column.structures for column in results.columns.values())
-            yield -1 if has_parts else int(not results.is_untyped), place, results
-        elif isinstance(inner, Mapping) and levels > 1:
-            yield from _parts(inner, place, levels - 1, read_text, cuts)
+    return _noted(best[0][1], f"under {printable(shortened(best[0][0], 60))}") if best else None
 
 
 def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
@@ -371,18 +346,18 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
 
 def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
     """Read what is under the one key that does not only say something about results."""
-    about = _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES
-    keys = [key for key, _ in value.items() if _plain_key(key) not in about]
-    inner = value[keys[0]] if len(keys) == 1 else None
-    if inner is None or isinstance(inner, str):
+    keys = [key for key, _ in value.items() if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
+    if len(keys) != 1:
         return None
-    name = str(keys[0]).lower()
-    is_column = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
-    is_results = is_column or (name in RESULT_KEYS and not _is_array(inner))
+    name, inner = str(keys[0]).lower(), value[keys[0]]
+    if _is_array(inner):
+        is_results = len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
+    else:
+        is_results = name in RESULT_KEYS and not isinstance(inner, str | None)
     return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_results else None
 
 
-def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
+def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
     """Read an object without results in it as one row, unless it is a message."""
     keys, cells = set(map(_plain_key, value.keys())), list(value.values())
     left, lists = keys - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
@@ -391,24 +366,12 @@ def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
     has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
     if only_says or has_results or is_message or has_objects:
-        return None
+        raise UnreadableOutput("a JSON object without SPARQL results")
     return replace(_of_objects([value]), form="an object as one row")
 
 
-def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) -> SparqlResults:
-    """Return the results of rows of cells; the second of two columns with the same name gets a number."""
-    if not names or any(len(row) != len(names) for row in rows) or not all(isinstance(name, str) for name in names):
-        raise UnreadableOutput(f"rows of other lengths than their {len(names)} columns")
-    if len(set(names)) < len(names):
-        names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
-    if not rows:
-        columns = {name: TermColumn([], ("literal", None, None)) for name in names}
-        return SparqlResults(columns, 0, form=form, is_untyped=True)
-    return replace(_of_objects([dict(zip(names, row, strict=True)) for row in rows]), form=form)
-
-
 def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
-    """Return the results of row objects, whose cells are RDF terms, plain values or values of a property graph."""
+    """Return the results of row objects."""
     table = [{str(name): cell for name, cell in row.items()} for row in rows]
     names = list(dict.fromkeys(name for row in table for name in row))
     if not names or any(name.startswith("@") for name in names):
@@ -417,20 +380,35 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput(f"{len(table):,} rows with {len(names):,} different keys")
     if len(table) == 1:  # its status may be a cell
         refuse_error_report({name: cell for name, cell in table[0].items() if name.lower() in ERROR_KEYS})
-    cells = [cell for row in table for cell in row.values()]
+    results = _of_table(names, [[row.get(name) for name in names] for row in table], "an array of row objects")
+    return results if results.is_untyped else replace(results, form="a list of bindings")
+
+
+def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) -> SparqlResults:
+    """Return the results of rows of cells: RDF terms, plain values or values of a property graph.
+
+    The second of two columns with the same name gets a number.
+    """
+    if not names or any(len(row) != len(names) for row in rows) or not all(isinstance(name, str) for name in names):
+        raise UnreadableOutput(f"rows of other lengths than their {len(names)} columns")
+    if len(set(names)) < len(names):
+        names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
+    cells = [cell for row in rows for cell in row if cell is not None]
     if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):
-        table = [{name: cell[0] for name, cell in row.items()} for row in table]  # as Gremlin's valueMap() has them
-    table, untyped, reader = _with_terms(table), False, GraphReader()
+        rows = [[cell and cell[0] for cell in row] for row in rows]  # as Gremlin's valueMap() has them
+    if _are_turtle([cell for row in rows for cell in row if isinstance(cell, str)]):
+        rows = [list(map(_of_turtle, row)) for row in rows]
+    untyped, reader = not rows, GraphReader()
     structures: dict[str, dict[int, Any]] = {}
-    bindings: list[dict[str, Any]] = []
-    for at, row in enumerate(table):
-        binding: dict[str, Any] = {}
-        for name, cell in row.items():
-            if cell is None or (len(names) > 1 and isinstance(cell, float) and cell != cell):  # pandas' missing cells
+    bindings: list[dict[str, Any]] = [{} for _ in rows]
+    for at, row in enumerate(rows):
+        for name, cell in zip(names, row, strict=True):
+            is_plain = isinstance(cell, str | int | float)
+            if cell is None or (is_plain and cell != cell and len(names) > 1):  # pandas' missing cells
                 continue
-            is_typed = isinstance(cell, Term | Triple) or (isinstance(cell, Mapping) and _is_term(cell))
-            untyped = untyped or not is_typed
-            if not is_typed and not isinstance(cell, str | int | float):
+            is_term = not is_plain and _is_term(cell)
+            untyped = untyped or not is_term
+            if not is_term and not is_plain:
                 try:
                     cell = reader.read(cell)
                 except UnreadableOutput as problem:
@@ -440,26 +418,19 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
                     structures.setdefault(name, {})[at] = cell
                     cell = printable(readable(cell))
             if cell is not None:
-                binding[name] = _term(cell)
-        bindings.append(binding)
+                bindings[at][name] = _term(cell)
     reader.join_ends()
     results = results_from_bindings(names, bindings)
-    columns = dict(results.columns)
-    for name, parts in structures.items():
-        columns[name] = replace(columns[name], structures=parts)
-    form = "an array of row objects" if untyped else "a list of bindings"
-    return replace(results, columns=columns, form=form, is_untyped=untyped)
+    parts = {name: replace(results.columns[name], structures=parts) for name, parts in structures.items()}
+    return replace(results, columns={**results.columns, **parts}, form=form, is_untyped=untyped)
 
 
 _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
 
 
-def _with_terms(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with RDF terms in place of texts if all texts are terms as Turtle writes them, one without doubt."""
-    texts = [cell for row in table for cell in row.values() if isinstance(cell, str)]
-    if not all(map(_TURTLE.fullmatch, texts)) or all(text[0] == "_" or text[-1] == '"' for text in texts):
-        return table
-    return [{name: _of_turtle(cell) for name, cell in row.items()} for row in table]
+def _are_turtle(texts: Sequence[str]) -> bool:
+    """Return whether all texts are terms as Turtle writes them, one without doubt."""
+    return all(map(_TURTLE.fullmatch, texts)) and not all(text[0] == "_" or text[-1] == '"' for text in texts)
 
 
 def _of_turtle(cell: Any) -> Any:
@@ -470,15 +441,17 @@ _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
 
 
-def _is_term(cell: Mapping[Any, Any]) -> bool:
-    """Return whether an object in a cell is an RDF term, and not a map or node with a property called value."""
+def _is_term(cell: Any) -> bool:
+    """Return whether a cell is an RDF term, and not a map or node with a property called value."""
+    if not isinstance(cell, Mapping):
+        return isinstance(cell, Term | Triple)
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
 def _term(value: Any) -> dict[str, Any]:
     """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
     if isinstance(value, str):
-        is_blank_node = len(value) > 2 and value.startswith("_:")
+        is_blank_node = value.startswith("_:") and len(value) > 2
         return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
     if isinstance(value, Mapping):
         return dict(value)
@@ -486,8 +459,7 @@ def _term(value: Any) -> dict[str, Any]:
         return {"type": "triple", "value": {key: _term(part) for key, part in value._asdict().items()}}
     if isinstance(value, Term):
         kind, datatype, language = value.shape
-        tags = {"datatype": datatype, "xml:lang": language}
-        return {"type": kind, "value": value.text, **{key: tag for key, tag in tags.items() if tag is not None}}
+        return {"type": kind, "value": value.text, "datatype": datatype, "xml:lang": language}
     if isinstance(value, bool):
         return {"type": "literal", "value": str(value).lower(), "datatype": f"{XSD}boolean"}
     number = value if isinstance(value, Decimal) else json_number(value)

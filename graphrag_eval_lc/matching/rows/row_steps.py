@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
@@ -46,29 +46,27 @@ def _declared(read: Callable[[str], SparqlResults]) -> Read:
     return lambda output: read_declared_cells(output, read) if isinstance(output, str) else read_sparql_results(output)
 
 
-class _MediaType(NamedTuple):
-    """A media type of rows: what its outputs are called and how they are read; as which forms, if there are few."""
-
-    title: str
-    read: Read
-    forms: tuple[str, ...] = ()
-
-
-_TSV: Final = _MediaType("TSV", _declared(read_tsv), ("W3C TSV", "TSV"))
+# Of each media type: what its outputs are, how they are read, and as which forms, if there are few.
+_MediaType = tuple[str, Read, tuple[str, ...]]
+_TSV: Final[_MediaType] = ("TSV", _declared(read_tsv), ("W3C TSV", "TSV"))
 _MEDIA_TYPES: Final[Mapping[str, _MediaType]] = {
-    SPARQL_RESULTS: _MediaType(SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
-    "text/csv": _MediaType("CSV", _declared(read_csv), ("W3C CSV",)),
+    SPARQL_RESULTS: (SPARQL_JSON, read_sparql_results, (SPARQL_JSON,)),
+    "text/csv": ("CSV", _declared(read_csv), ("W3C CSV",)),
     "text/tab-separated-values": _TSV,
     "text/tsv": _TSV,  # as many write it
-    "application/sparql-results+xml": _MediaType("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
-    "text/boolean": _MediaType("a truth value", read_sparql_results),
-    **{media_type: _MediaType(title, read_graph) for media_type, title in GRAPHS.items()},
+    "application/sparql-results+xml": ("SPARQL results in XML", read_sparql_results, ("W3C XML",)),
+    "text/boolean": ("a truth value", read_sparql_results, ()),
+    **{media_type: (title, read_graph, ()) for media_type, title in GRAPHS.items()},
 }
 
 
 def _media_type_of(step: Mapping[str, Any]) -> str:
     given = step.get("output_media_type")
     return bare_media_type(given) if isinstance(given, str) else ""
+
+
+def _is_of_sql(step: StepView) -> bool:
+    return SQL_DB_QUERY in (step.get("name"), step.tool)
 
 
 def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlResults:
@@ -79,47 +77,36 @@ def _read_sql_output(output: Any, format: OutputFormat | None = None) -> SparqlR
     return read_sparql_results(output, format=format)
 
 
-def _is_of_sql(step: StepView) -> bool:
-    return SQL_DB_QUERY in (step.get("name"), step.tool)
-
-
-@cache
-def _reader_as(format: OutputFormat, is_of_sql: bool) -> Read:
-    return partial(_read_sql_output if is_of_sql else read_sparql_results, format=format)
+@cache  # steps keep their results by the function that read them
+def _reader(is_of_sql: bool, format: OutputFormat | None = None) -> Read:
+    read = _read_sql_output if is_of_sql else read_sparql_results
+    return read if format is None else partial(read, format=format)
 
 
 def _reader_for(reference: StepView) -> Read:
     """Return the function that reads outputs as the media type of a reference step says."""
     known = _MEDIA_TYPES.get(_media_type_of(reference))
-    return known.read if known else _read_sql_output if _is_of_sql(reference) else read_sparql_results
+    return known[1] if known else _reader(_is_of_sql(reference))
 
 
 def reference_results(reference: StepView) -> SparqlResults:
-    r"""Return the results of a reference step, read as its media type says, else in the form that they have.
+    """Return the results of a reference step, read as its media type says, else in the form that they have.
 
     Raises:
         UnreadableOutput: There are none; `CutOutput` if they end before their end.
-
-    Example:
-        >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
-        ('name',)
     """
     return reference.parsed(_reader_for(reference))
 
 
-def step_results(step: StepView, read: Read = read_sparql_results) -> SparqlResults:
-    """Return the results of a step, read as ``steps.outputs`` declares, else in whatever form they have.
+def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
+    """Return the results of a step, read as ``steps.outputs`` declares, else by ``read`` or in whatever form they have.
 
     Raises:
         UnreadableOutput: There are none; `CutOutput` if they end before their end.
     """
-    cut, is_of_sql = step.cut_by_capture, _is_of_sql(step)
-    if step.declared is not None and step.declared.format is not None:
-        read = _reader_as(step.declared.format, is_of_sql)
-    elif is_of_sql and read is read_sparql_results:
-        read = _read_sql_output
+    declared, cut = step.declared and step.declared.format, step.cut_by_capture
     try:
-        results = step.parsed(read)
+        results = step.parsed(read if read and not declared else _reader(_is_of_sql(step), declared))
     except UnreadableOutput as problem:
         if cut is None or isinstance(problem, CutOutput):
             raise
@@ -136,27 +123,19 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
         UnreadableOutput: There are none; `CutOutput` if they end before their end.
     """
     read = _reader_for(reference)
-    if read is read_graph:
-        return step_results(actual, read)
     try:
-        return step_results(actual)
+        return step_results(actual, read if read is read_graph else None)
     except UnreadableOutput as problem:
-        if read is not _read_sql_output and actual.declared is None and not isinstance(problem, CutOutput):
+        if _media_type_of(reference) in _MEDIA_TYPES and actual.declared is None and not isinstance(problem, CutOutput):
             with suppress(UnreadableOutput):
                 return actual.parsed(read)
         raise
 
 
 def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
-    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr.
-
-    Example:
-        >>> output = '[{"name": "Oslo"}]'
-        >>> media_type_of_form(read_sparql_results(output), output)
-        'application/json'
-    """
-    found = next((each for each, known in _MEDIA_TYPES.items() if results.form in known.forms), None)
-    return found or (JSON_MEDIA_TYPE if _is_json(output) else None)
+    """Return the media type of an output as it is; None if there is none for its form, such as Python's repr."""
+    found = (media_type for media_type, (_, _, forms) in _MEDIA_TYPES.items() if results.form in forms)
+    return next(found, JSON_MEDIA_TYPE if _is_json(output) else None)
 
 
 def _is_json(output: Any) -> bool:
@@ -169,10 +148,8 @@ def _is_json(output: Any) -> bool:
 def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     """Compare the outputs of two steps that return rows; the same text is a match, whatever it is.
 
-    Args:
-        reference: A reference step; its keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict``
-            and ``tolerance`` say how to compare.
-        actual: The step of the agent.
+    The keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict`` and ``tolerance`` in the reference
+    step say how to compare.
     """
     try:
         options = reference.once(comparison_options)
@@ -181,34 +158,20 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     if have_same_text(reference, actual):
         return explained(1.0, "The output is the same as in the dataset, to the letter.")
     compared = compare_row_steps(reference, actual, options)
-    return StepScore(
-        compared.score,
-        lambda: compared.reason,
-        lambda: compared.closeness,
-        compared.unreadable,
-        compared.is_undecided,
-        compared.cut,
-        lambda: compared.grade,
-        lambda: compared.grade_reason,
-    )
+    outcome = compared.unreadable, compared.is_undecided, compared.cut
+    grade = (lambda: compared.grade), (lambda: compared.grade_reason)
+    return StepScore(compared.score, lambda: compared.reason, lambda: compared.closeness, *outcome, *grade)
 
 
 def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
-    """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
-
-    Args:
-        reference: The reference step.
-        actual: The step of the agent.
-        options: The ``comparison_options`` of the reference step.
-    """
+    """Compare the results of two steps; ``options`` are the ``comparison_options`` of the reference step."""
     required = reference.get(REQUIRED_COLUMNS)
     try:
         expected = reference_results(reference)
     except UnreadableOutput:
         # The comparison says what is wrong with the reference, whatever the step returned.
         return compare_sparql_results(reference.get("output"), SparqlResults({}, 0), required, **options)
-    if _names_no_columns(expected):
-        required = None
+    required = None if expected.is_headless else required
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
@@ -216,17 +179,13 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
             return comparison_without_results(problem)
         found = replace(expected, form="a single value")
     found = _as_meant(found, expected, required)
-    if _is_of_sql(actual):
+    compared = compare_sparql_results(expected, found, required, **options)
+    if not compared.score and _is_of_sql(actual):
         whole = _with_whole_cells(found, expected)
         if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
             cut = 'a text ends with "...", at which LangChain\'s SQL tool cuts long texts (max_string_length)'
             return comparison_without_results(CutOutput(cut))
-    return compare_sparql_results(expected, found, required, **options)
-
-
-def _names_no_columns(results: SparqlResults) -> bool:
-    """Return whether results have neither rows nor names of columns, such as an empty array."""
-    return results.is_untyped and not results.row_count and not results.variables
+    return compared
 
 
 def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
@@ -242,29 +201,27 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     columns is a row, as cursors return it. Lists of one value are values if the reference has no lists, as Gremlin's
     ``valueMap`` returns them.
     """
-    columns = list(found.columns.values())
+    columns, count = list(found.columns.values()), found.row_count
     given = required if isinstance(required, list | tuple) else expected.variables
     wanted = {name for name in given if isinstance(name, str)}
-    if found.form.startswith("an array of arrays") and found.row_count > 1 and wanted:
-        names = [column.texts[0] for column in columns]
-        if wanted <= set(names) and len(set(names)) == len(names):
-            body = [_cells_of(column, range(1, found.row_count)) for column in columns]
-            return replace(found, columns=dict(zip(names, body, strict=True)), row_count=found.row_count - 1)
-    if len(columns) != 1 or not found.row_count:
+    names = [column.texts[0] for column in columns if count > 1]
+    are_names = wanted and wanted <= set(names) and len(set(names)) == len(names)
+    if are_names and found.form.startswith("an array of arrays"):
+        return replace(found, columns=dict(zip(names, map(_without_first, columns), strict=True)), row_count=count - 1)
+    if len(columns) != 1 or not count:
         return found
-    if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= found.row_count:
-        row = {f"column {at + 1}": _cells_of(columns[0], [at]) for at in range(found.row_count)}
-        return replace(found, columns=row, row_count=1)
+    if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= count:
+        return results_of_rows([[columns[0].readable(at) for at in range(count)]])
     lists = list(columns[0].structures.values())
-    are_values = len(lists) == found.row_count and all(isinstance(each, list) and len(each) == 1 for each in lists)
+    are_values = len(lists) == count and all(isinstance(each, list) and len(each) == 1 for each in lists)
     if not are_values or any(each.structures for each in expected.columns.values()):
         return found
     return results_of_rows([{"values": value} for [value] in lists])
 
 
-def _cells_of(column: TermColumn, rows: Sequence[int]) -> TermColumn:
-    structures = {at: column.structures[row] for at, row in enumerate(rows) if row in column.structures}
-    return TermColumn([column.texts[row] for row in rows], [column.shape(row) for row in rows], structures)
+def _without_first(column: TermColumn) -> TermColumn:
+    shapes = column.shapes[1:] if isinstance(column.shapes, list) else column.shapes
+    return TermColumn(column.texts[1:], shapes, {at - 1: each for at, each in column.structures.items() if at})
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word that fits, by default into 300
@@ -273,11 +230,9 @@ _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts after the last word 
 def _with_whole_cells(results: SparqlResults, expected: SparqlResults) -> SparqlResults:
     """Return results in which texts that the tool cut are those of the reference that begin so."""
     known = {text for column in expected.columns.values() for text in column.texts}
-    whole: dict[str, str] = {}
-    for text in {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known:
-        beginning = text.removesuffix("...")
-        if len(text) >= _SHORTEST_CUT_CELL and (found := [each for each in known if each.startswith(beginning)]):
-            whole[text] = min(found)
+    ends = {text for column in results.columns.values() for text in column.texts if text.endswith("...")} - known
+    cut = [text for text in ends if len(text) >= _SHORTEST_CUT_CELL]
+    whole = {text: each for text in cut for each in sorted(known, reverse=True) if each.startswith(text[:-3])}
     if not whole:
         return results
     columns = {
@@ -292,26 +247,18 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 
     Raises:
         ValueError: A key has a value that it cannot have.
-
-    Example:
-        >>> options = comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
-        >>> options["ordered"], options["tolerance"], options["node_keys"]
-        (True, 1e-06, ())
     """
     options: dict[str, Any] = {"ordered": False, "ignore_duplicates": True, "strict": False}
-    for key in options:
-        if (given := reference.get(key)) is not None:
-            options[key] = given
-        if not isinstance(options[key], bool):
+    options |= {key: given for key in options if (given := reference.get(key)) is not None}
+    for key, given in options.items():
+        if not isinstance(given, bool):
             raise ValueError(f"`{key}` is neither true nor false")
-    tolerance = reference.get("tolerance")
-    if tolerance is not None and not isinstance(tolerance, Mapping):  # the config's is by datatype
-        try:
-            tolerance = relative_tolerance(tolerance)
-        except ValueError as problem:
-            raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
-    values, rows = reference.get("values"), reference.rows or RowsConfig()
-    options |= {"tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
+    tolerance, values, rows = reference.get("tolerance"), reference.get("values"), reference.rows or RowsConfig()
+    try:
+        options["tolerance"] = tolerance if isinstance(tolerance, Mapping | None) else relative_tolerance(tolerance)
+    except ValueError as problem:
+        raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
+    options["values"] = values if isinstance(values, ValuesConfig) else None
     return options | {"node_keys": tuple(rows.node_keys), "list_order": rows.list_order}
 
 
@@ -333,9 +280,9 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
     if results.notes:
         what = f"the output is read with allowances: {'; '.join(results.notes)}"
         yield Finding(what, _STORE, ("output",), severity="warning")
-    for index, column in enumerate(named):
-        if column not in results.variables and not _names_no_columns(results):
-            near = f"It has: {', '.join(results.variables) or 'none'}."
+    near = f"It has: {', '.join(results.variables) or 'none'}."
+    for index, column in enumerate(() if results.is_headless else named):
+        if column not in results.variables:
             yield Finding(f"the output has no column {column}", near, (REQUIRED_COLUMNS, index))
     if not results.row_count:
         what = "the output has no rows, so any query without rows fits it, and the step says little"
@@ -345,25 +292,23 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
 def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     """Find results in another form than the media type says, and those without types if types are compared."""
     output, media_type, name = step.get("output"), _media_type_of(step), step.get("name")
-    known = _MEDIA_TYPES.get(media_type, _MediaType("JSON", read_sparql_results))
-    if _is_json(output) if media_type == JSON_MEDIA_TYPE else not known.forms or results.form in known.forms:
+    title, _, forms = _MEDIA_TYPES.get(media_type, ("JSON", read_sparql_results, ()))
+    if _is_json(output) if media_type == JSON_MEDIA_TYPE else not forms or results.form in forms:
         return
-    what = f"the output is read from {results.form}, and its media type is that of {known.title}"
-    if media_type == SPARQL_RESULTS and name == SPARQL_QUERY:
-        if results.is_untyped and results.row_count and step.get("strict") is True:
-            what = f"the output is read from {results.form}, which has no types, and strict compares them"
-            yield Finding(what, _AS_JSON, ("output",))
-            return
-        hint = _AS_JSON if results.is_untyped else "Store SPARQL JSON, and nothing around it."
-        yield Finding(what, hint, ("output",), severity="warning")
-        return
+    what = f"the output is read from {results.form}, and its media type is that of {title}"
+    is_sparql = media_type == SPARQL_RESULTS and name == SPARQL_QUERY
+    is_without_types = is_sparql and results.is_untyped and results.row_count and step.get("strict") is True
     found = media_type_of_form(results, output)
-    hint = "Leave output_media_type out" if found is None else f"Write output_media_type: {found}"
-    if found is None and name not in ROW_TOOLS:
-        hint += f", and say steps: {{kinds: {{{name}: rows}}}} in the config"
+    if is_without_types:
+        what = f"the output is read from {results.form}, which has no types, and strict compares them"
+    hint = "Leave output_media_type out." if found is None else f"Write output_media_type: {found}."
+    if is_sparql:
+        hint = _AS_JSON
+    elif found is None and name not in ROW_TOOLS:
+        hint = f"{hint[:-1]}, and say steps: {{kinds: {{{name}: rows}}}} in the config."
     elif found == JSON_MEDIA_TYPE and step.get(REQUIRED_COLUMNS) is None:
-        hint += f", and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}"
-    yield Finding(what, f"{hint}.", ("output",), severity="warning")
+        hint = f"{hint[:-1]}, and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}."
+    yield Finding(what, hint, ("output",), severity="error" if is_without_types else "warning")
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
@@ -372,10 +317,10 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     results = read_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:
         return None
-    media_type = media_type_of_form(results, step["output"])
-    declared = {} if media_type is None else {"output_media_type": media_type}
-    kept = {key: step[key] for key in ("name", "args", "output")}
-    return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
+    drafted = {key: step[key] for key in ("name", "args", "output")}
+    if (media_type := media_type_of_form(results, step["output"])) is not None:
+        drafted["output_media_type"] = media_type
+    return drafted | {REQUIRED_COLUMNS: list(results.columns)}
 
 
 _READS: Final = dict.fromkeys((SPARQL_QUERY, *ROW_TOOLS), read_sparql_results) | {SQL_DB_QUERY: _read_sql_output}
@@ -393,7 +338,7 @@ ROWS = StepKind(
         *(ServedWhere(media_type=media_type, reads=read_sparql_results) for media_type in _XML),
     ),
     forms=(
-        *(Form(media_type=each, title=known.title, parse=known.read) for each, known in list(_MEDIA_TYPES.items())[1:]),
+        *(Form(media_type=each, title=title, parse=read) for each, (title, read, _) in list(_MEDIA_TYPES.items())[1:]),
         *(Form(media_type=each, title="rows", parse=read_sparql_results) for each in (JSON_MEDIA_TYPE, *_XML, None)),
     ),
     matcher=match_row_steps,
