@@ -6,6 +6,7 @@ side's form does not say, such as the labels of nodes, counts for neither. The i
 with their ends.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -16,11 +17,8 @@ from unicodedata import normalize
 
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.python_repr import (
-    printed_scalar,
-    printed_value,
-    python_value,
-)
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
+from graphrag_eval_lc.matching.rows.python_repr import duration_of, duration_text, printed_value, python_value
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 GraphValue: TypeAlias = Any
@@ -72,6 +70,7 @@ MOST_VALUES: Final = 5_000_000
 """A table may hold so many values inside its cells."""
 
 _DEEPEST: Final = 60
+_DURATION: Final = ("literal", f"{XSD}duration", None)
 _READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
 _FIELDS: Final = {
     "id": "elementid identity id",
@@ -205,7 +204,7 @@ class GraphReader:
             return self._graphson(raw["@type"], raw["@value"], depth)
         if raw.keys() == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
-            return self.read((printed_scalar(raw["_value"]) if is_point else None) or raw["_value"], depth + 1)
+            return (_scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
         if raw.keys() == {"start", "end", "size"} and type(raw["size"]) is int:  # as Python prints it
             ends = tuple(self.read(raw[end], depth + 1) for end in ("start", "end"))
             if all(isinstance(end, Node) for end in ends):
@@ -256,16 +255,48 @@ def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
     return [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
 
 
+_SRIDS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
+_COORDINATES: Final = ("x", "longitude", "y", "latitude", "z", "height")
+
+
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
     crs, numbers = raw.get("crs"), raw.get("coordinates") if raw.get("type") == "Point" else None
-    srid = crs.get("srid") if isinstance(crs, Mapping) else raw.get("srid")
-    if "srid" in raw and {"x", "y"} <= raw.keys() <= {"srid", "x", "y", "z"}:
-        numbers = [raw[name] for name in "xyz" if raw.get(name) is not None]
+    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _SRIDS.get(str(crs)))
+    if raw.keys() <= {"srid", "crs", *_COORDINATES} and not raw.keys().isdisjoint(("srid", "crs", "longitude")):
+        numbers = [raw[name] for name in _COORDINATES if raw.get(name) is not None]
     if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
         return None
     is_finite = all(abs(number) < 10**300 for number in numbers)
     return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
+
+
+_TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_LONGEST_SCALAR: Final = 300
+
+
+def _scalar_of_text(text: str) -> Term | Point | None:
+    """Return the duration, the point, or the time of day without zeros at its end that a text writes.
+
+    Moments and times with a zone are texts, which count by their value anyway.
+    """
+    if len(text) > _LONGEST_SCALAR:
+        return None
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return Term(text, _DURATION)
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), _DURATION)
+    found = _TEXT_POINT.fullmatch(text)
+    shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
+    if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
+        return None
+    return Point(int(found[1]) if found[1] else None, numbers)
 
 
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
@@ -278,14 +309,14 @@ def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | 
         ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
     try:
-        value = (reader or GraphReader()).read(printed_scalar(text) or printed_value(text))
+        value = _scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
     return value if isinstance(value, (*STRUCTURES, Term)) else None
 
 
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_BY_VALUE: Final = {_XSD + name for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time")}
+_DURATIONS: Final = {XSD + "duration", XSD + "dayTimeDuration"}
+_BY_VALUE: Final = {XSD + name for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time")}
 """The types of times and decimals, which most forms write without a type."""
 
 
@@ -306,7 +337,8 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
 
     That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
     parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
-    is a path, not a relationship whose ends one side does not say.
+    is a path, not a relationship whose ends one side does not say. "fours" says that lists of four integers are
+    durations, as in the JSON of Neo4j's ``data()``: only one side has such lists, and only the other has durations.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
@@ -321,6 +353,8 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     told = {part for part in ("type", "properties", "ends", "parts") if f"no {part}" not in either}
     told |= {"labels"} if "nodes" in both else set()
     told |= {"srid"} if "points" in both and "no srid" not in either else set()
+    if any("durations" in one - other and "fours" in other - one for one, other in (sides, sides[::-1])):
+        told.add("fours")
     told |= {"chain"} if "ends" in told or "paths" in either or "relationships" not in either else set()
     return frozenset(told)
 
@@ -329,10 +363,15 @@ def _add_facts(value: GraphValue, facts: set[str], *, is_in_path: bool = False) 
     """Add what a value says, and what it fails to say."""
     inner: Iterable[GraphValue] = ()
     match value:
+        case Term(shape=(_, datatype, _)):
+            facts |= {"durations"} if datatype in _DURATIONS else set()
+        case str():
+            facts |= {"durations"} if value[:1] == "P" and duration_from(value) else set()
         case dict():
             inner = value.values()
         case list():
             inner = value
+            facts |= {"fours"} if _is_four(value) else set()
             if _is_chain(value):
                 facts |= {"no properties"} | ({"no ends"} if _has_unknown_ends(value) else set())
         case Node(properties=properties):
@@ -348,7 +387,7 @@ def _add_facts(value: GraphValue, facts: set[str], *, is_in_path: bool = False) 
         case Point(srid=srid):
             facts |= {"points"} | ({"no srid"} if srid is None else set())
     for each in inner:
-        if isinstance(each, STRUCTURES):
+        if isinstance(each, (*STRUCTURES, Term, str)):
             _add_facts(each, facts, is_in_path=isinstance(value, Path))
 
 
@@ -357,6 +396,10 @@ def _is_chain(items: Sequence[GraphValue]) -> bool:
     if len(items) < 3 or len(items) % 2 == 0 or not isinstance(items[1], str):
         return False
     return all(isinstance(item, str if at % 2 else dict) for at, item in enumerate(items))
+
+
+def _is_four(items: Sequence[GraphValue]) -> bool:
+    return len(items) == 4 and {*map(type, items)} == {int}
 
 
 def _has_unknown_ends(items: Sequence[GraphValue]) -> bool:
@@ -431,6 +474,8 @@ class _Keys(NamedTuple):
             if len(items) == 3 and ("chain" not in self.told or _has_unknown_ends(items)):
                 return self.key(parts[1])
             return self._path(parts, len(items) // 2)
+        if "fours" in self.told and _is_four(items):
+            return self.key_of_term(Term(duration_of(*items), _DURATION))
         keys = tuple(map(self.key, items))
         return "list", keys if self.rules.list_order else frozenset(Counter(keys).items())
 
@@ -438,13 +483,13 @@ class _Keys(NamedTuple):
         if value is None:
             return None
         if isinstance(value, str):
-            found = printed_scalar(value) or Term(value)
-            return self.key_of_term(found) if isinstance(found, Term) else self.key(_point_in(found))
+            found = _scalar_of_text(value) or Term(value)
+            return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
         if isinstance(value, bool):
-            return self.key_of_term(Term("true" if value else "false", ("literal", f"{_XSD}boolean", None)))
+            return self.key_of_term(Term("true" if value else "false", ("literal", f"{XSD}boolean", None)))
         number = value if isinstance(value, Decimal) else json_number(value)
         if isinstance(number, str):
-            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{_XSD}double", None)))
+            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None)))
         return self.key_of_term(Term(str(number)))
 
 

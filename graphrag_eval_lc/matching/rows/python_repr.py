@@ -2,8 +2,8 @@
 
 Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
 lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
-paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_scalar`` and
-``printed_value`` read what stores and shells of Cypher write in the text of a cell.
+paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_value`` reads what
+stores and shells of Cypher write in the text of a cell.
 """
 
 import math
@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.numbers_and_times import duration_from
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 _LONGEST: Final = 10_000_000
@@ -102,49 +101,11 @@ def python_value(text: str) -> Any:
         raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
 
 
-_NUMBER: Final = r"([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)"
-_POINT: Final = re.compile(
-    rf"(?:SRID=(\d{{1,9}});)? ?POINT ?Z? ?\( ?{_NUMBER} {_NUMBER}(?: {_NUMBER})? ?\)"
-    rf"|point\(\{{srid: ?(\d{{1,9}}), ?x: ?{_NUMBER}, ?y: ?{_NUMBER}(?:, ?z: ?{_NUMBER})?\}}\)",  # in cypher-shell
-    re.ASCII | re.IGNORECASE,
-)
-_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
-_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
-_LONGEST_SCALAR: Final = 300
-
-
-def printed_scalar(text: str) -> Term | dict[str, Any] | None:
-    """Return the duration, the point in GeoJSON, or the time of day without zeros at its end that a text writes.
-
-    None for all else; moments and times with a zone are texts, which count by their value anyway.
-
-    Example:
-        >>> printed_scalar("1 day, 0:00:01"), printed_scalar("SRID=7203;POINT(1 2)")["coordinates"]
-        (Term(text='PT86401S', shape=('literal', 'http://www.w3.org/2001/XMLSchema#duration', None)), [1.0, 2.0])
-    """
-    if len(text) > _LONGEST_SCALAR:
-        return None
-    if _CLOCK.fullmatch(text):
-        return Term(text.rstrip("0").rstrip("."))
-    if text.startswith(("P", "-P")) and duration_from(text) is not None:
-        return _literal(text, f"{_XSD}duration")
-    found = _TIMEDELTA.fullmatch(text)
-    if found is not None:
-        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
-        seconds = (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])
-        return _literal(duration_text(0, seconds), f"{_XSD}duration")
-    found = _POINT.fullmatch(text)
-    if found is None:
-        return None
-    srid, *numbers = found.groups()[4:] if found[6] else found.groups()[:4]
-    coordinates = [float(number) for number in numbers if number is not None]
-    return {"type": "Point", "coordinates": coordinates, "crs": {"srid": int(srid) if srid else None}}
-
-
 _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
 _LONGEST_IN_CELL: Final = 100_000
 _AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
 _CYPHER: Final = re.compile(r"[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?(?P<map>\{.*\})?[)\]]", re.DOTALL)
+_CYPHER_POINT: Final = re.compile(r"point\((\{.{1,200}\})\)", re.DOTALL)
 _CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
 
 
@@ -159,6 +120,9 @@ def printed_value(text: str) -> Any:
         ({'labels': ['City'], 'properties': {'name': 'Oslo'}}, ('Oslo', 5))
     """
     text = text.strip()
+    point = _CYPHER_POINT.fullmatch(text)
+    if point is not None:
+        text = _CYPHER_KEY.sub(_quoted, point[1])
     if text.endswith(("::vertex", "::edge", "::path")):
         text = _AGTYPE.sub("", text)
     if len(text) > _LONGEST_IN_CELL or not text or text[-1] != _ENDS.get(text[0]):
@@ -166,13 +130,17 @@ def printed_value(text: str) -> Any:
     cypher = _CYPHER.fullmatch(text)
     if cypher is not None:
         names = cypher["names"].replace("`", "").split(":")[1:]
-        shown = _CYPHER_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], cypher["map"] or "{}")
+        shown = _CYPHER_KEY.sub(_quoted, cypher["map"] or "{}")
         fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]}
         text = f'{json_text(fields)[:-1]}, "properties": {shown}}}'
     try:
         return parse_json(text)
     except ValueError:
         return python_value(text)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return f'"{found["key"]}"' if found["key"] else found[0]
 
 
 def _rows_of(text: str) -> Any:
@@ -398,7 +366,8 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
     return shown[:19] + (f".{nanosecond:09d}" if nanosecond else "") + shown[19:]
 
 
-def _duration(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
+def duration_of(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
+    """Return the text of a duration of Neo4j's driver."""
     return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
 
 
@@ -432,7 +401,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Date": lambda *parts: date(*parts).isoformat(),
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
-    "Duration": _duration,
+    "Duration": duration_of,
     "WGS84Point": partial(_point, (4326, 4979)),
     "CartesianPoint": partial(_point, (7203, 9157)),
 }
