@@ -10,7 +10,7 @@ import math
 import re
 from ast import literal_eval
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -18,16 +18,15 @@ from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60
 _MOST_DIGITS: Final = 1_000
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _ESCAPE: Final = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
 _TOKEN: Final = re.compile(
     rf"""\s*+(?:(?P<text>[bu]?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
-    r"|(?P<date>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(?![\w.'\"-])"  # of Nebula
     r"|(?P<number>-?(?:(?:0|[1-9]\d{0,3999})(?:\.\d{1,400})?(?:e[+-]?\d{1,4})?|inf))(?![\w.'\"])"
     r"|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
     re.ASCII,
@@ -41,7 +40,7 @@ _FIELDS_OF: Final = {
     "Path": {"start", "end", "size"},
     "Triple": {"subject", "predicate", "object"},
 }
-"""The objects that are known, and the fields that they have for sure."""
+"""The objects that are known, and the fields that they always have."""
 
 _OBJECT: Final = re.compile(rf"({'|'.join(_FIELDS_OF)})(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
@@ -101,11 +100,10 @@ def python_value(text: str) -> Any:
         raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
 
 
-_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
+_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">", "p": ")"}
 _LONGEST_IN_CELL: Final = 100_000
 _AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
-_CYPHER: Final = re.compile(r"[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?(?P<map>\{.*\})?[)\]]", re.DOTALL)
-_CYPHER_POINT: Final = re.compile(r"point\((\{.{1,200}\})\)", re.DOTALL)
+_CYPHER: Final = re.compile(r"(?:point\(|[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?)(?P<map>\{.*\})?[)\]]", re.DOTALL)
 _CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
 
 
@@ -120,35 +118,28 @@ def printed_value(text: str) -> Any:
         ({'labels': ['City'], 'properties': {'name': 'Oslo'}}, ('Oslo', 5))
     """
     text = text.strip()
-    point = _CYPHER_POINT.fullmatch(text)
-    if point is not None:
-        text = _CYPHER_KEY.sub(_quoted, point[1])
     if text.endswith(("::vertex", "::edge", "::path")):
         text = _AGTYPE.sub("", text)
     if len(text) > _LONGEST_IN_CELL or not text or text[-1] != _ENDS.get(text[0]):
         raise UnreadableOutput("a text")
     cypher = _CYPHER.fullmatch(text)
     if cypher is not None:
-        names = cypher["names"].replace("`", "").split(":")[1:]
-        shown = _CYPHER_KEY.sub(_quoted, cypher["map"] or "{}")
-        fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]}
-        text = f'{json_text(fields)[:-1]}, "properties": {shown}}}'
+        names = (cypher["names"] or "").replace("`", "").split(":")[1:]
+        fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]} if names else {}
+        text = _CYPHER_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], cypher["map"] or "{}")
+        text = f'{json_text(fields)[:-1]}, "properties": {text}}}' if fields else text
     try:
         return parse_json(text)
     except ValueError:
         return python_value(text)
 
 
-def _quoted(found: re.Match[str]) -> str:
-    return f'"{found["key"]}"' if found["key"] else found[0]
-
-
 def _rows_of(text: str) -> Any:
     wrapper = _WRAPPER.match(text)
     reader = _Reader(text, wrapper.end() if wrapper else 0)
     if wrapper is not None:
-        return reader.rows_of_nebula() if wrapper["nebula"] else reader.cell()  # what follows is about the query
-    values = [reader.cell()]
+        return reader.table_of_nebula() if wrapper["nebula"] else reader.value()  # what follows is about the query
+    values = [reader.value()]
     while reader.at < len(text):
         following = _NEXT_ROW.match(text, reader.at)
         if following is None or type(values[0]) not in (dict, tuple):
@@ -157,52 +148,31 @@ def _rows_of(text: str) -> Any:
                 raise CutOutput(f"after the Python value follows {mark!r}")
             raise UnreadableOutput("a Python value with more text after it")
         reader.at = following.end()
-        values.append(reader.cell())
+        values.append(reader.value())
     return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
 class _Reader:
-    """Reads one value after the other.
-
-    Attributes:
-        at: Where the next one begins.
-    """
+    """Reads one value after the other; ``at`` is where the next one begins."""
 
     def __init__(self, text: str, at: int) -> None:
         self._text = text
         self.at = at
         self._open = 0  # brackets
 
-    def cell(self) -> Any:
-        """Read a value as it is in a row."""
-        return _as_cell(self._value())
-
-    def rows_of_nebula(self) -> list[dict[str, Any]]:
-        """Read what follows ``ResultSet(keys: ``."""
-        self._open += 1
-        names = self.cell()
-        if not self._takes(", values:"):
-            self._refuse(re.compile(r"[,: a-z]*"))
-        rows, _ = self._items(")")
-        if any(not isinstance(row, list) or len(row) != len(set(map(str, names))) for row in rows):
-            raise UnreadableOutput("a ResultSet of Nebula whose rows do not fit its names")
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def _value(self) -> Any:
+    def value(self) -> Any:
         found = _TOKEN.match(self._text, self.at)
         if found is None or self._open > _DEEPEST:
             self._refuse(_TORN_VALUE)
         kind = found.lastgroup or ""
         token, self.at = found[kind], found.end()
-        match kind:
-            case "text":
-                return token[1:-1] if "\\" not in token and token[0] in "'\"" else literal_eval(token)
-            case "number":
-                return float(token) if any(sign in token for sign in ".ef") else int(token)
-            case "date":
-                return token
-            case "name":
-                return self._named(token, found.start(kind))
+        if kind == "text":
+            is_plain = "\\" not in token and token[0] in "'\""
+            return token[1:-1] if is_plain else _text_in(literal_eval(token))
+        if kind == "number":
+            return float(token) if any(sign in token for sign in ".ef") else int(token)
+        if kind == "name":
+            return self._named(token, found.start(kind))
         if token == "<":
             return self._object()
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
@@ -211,6 +181,14 @@ class _Reader:
         if token == "{" and not items:
             return named
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
+
+    def table_of_nebula(self) -> dict[str, Any]:
+        """Read what follows ``ResultSet(keys: ``."""
+        self._open += 1
+        names = self.value()
+        if not self._takes(", values:"):
+            self._refuse(re.compile(r"[,: a-z]*"))
+        return {"columns": names, "rows": self._items(")")[0]}
 
     def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
         """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
@@ -230,10 +208,7 @@ class _Reader:
         return True
 
     def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets: values, and those with a keyword or key; those of a call as Python has them.
-
-        Calls have arguments such as time zones, which are not cells.
-        """
+        """Read what is between brackets: values, and those with a key or keyword."""
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
@@ -245,13 +220,13 @@ class _Reader:
             keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
                 self.at = keyword.end()
-                named[keyword["name"]] = self._value()
+                named[keyword["name"]] = self.value()
                 continue
-            item = self._value() if is_call else self.cell()
+            item = self.value()
             if closing != "}" or not self._takes(":"):
                 items.append(item)
             elif isinstance(item, str | int):
-                named[str(item)] = self.cell()
+                named[str(item)] = self.value()
             else:
                 raise UnreadableOutput("a Python value with a key that is not a name")
         self._open -= 1
@@ -271,11 +246,11 @@ class _Reader:
 
     def _object(self) -> Any:
         """Read an object in angle brackets: a dict of its fields."""
-        self._open += 1
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
-            self.at, self._open = special.end(), self._open - 1
+            self.at = special.end()
             return _special(special)
+        self._open += 1
         if name is None:
             self._refuse(_TORN_PART)
         self.at = name.end()
@@ -285,51 +260,55 @@ class _Reader:
             if field is None:
                 self._refuse(_TORN_PART)
             self.at = field.end()
-            fields[field[1]] = self.cell()
+            fields[field[1]] = self.value()
         self._open -= 1
         if not fields.keys() >= _FIELDS_OF[name[1]]:
             raise UnreadableOutput(f"a Python value with a {name[1]} that lacks fields")
         return Triple(**fields) if name[1] == "Triple" else fields
 
 
-def _literal(text: str, datatype: str | None = None, language: str | None = None) -> Term:
+def _literal(text: str, datatype: str | None, language: str | None = None) -> Term:
     return Term(text, ("literal", datatype, language))
 
 
 def _special(found: re.Match[str]) -> Any:
     """Return a term of pyoxigraph, a time zone or a constant."""
-    kind = next(name for name in ("uri", "bnode", "literal", "hours", "constant") if found[name] is not None)
-    if kind == "constant":
+    if found["constant"]:
         return UTC if found["constant"] == "UTC" else found["constant"].endswith("true")
-    if kind == "hours":
+    if found["hours"]:
         minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
         return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
+    kind = next(name for name in ("uri", "bnode", "literal") if found[name] is not None)
     return Term(found[kind], (kind, found["datatype"], found["lang"]))
 
 
-def _as_cell(value: Any) -> Any:
-    """Return a value as it is in a cell: decimals, times, durations, and bytes that are not a text, as terms."""
-    match value:
-        case Decimal() if not value.is_finite():
-            return _literal("NaN" if value.is_nan() else "INF" if value > 0 else "-INF", f"{_XSD}double")
-        case Decimal():
-            if len(value.as_tuple().digits) + abs(value.adjusted()) > _MOST_DIGITS:
-                raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
-            return _literal(f"{value:f}", f"{_XSD}decimal")
-        case timedelta():
-            seconds = Decimal(value // timedelta(microseconds=1)) / 10**6
-            return _literal(duration_text(0, seconds), f"{_XSD}dayTimeDuration")
-        case datetime():
-            return _literal(value.isoformat(), f"{_XSD}dateTime")
-        case date() | time():
-            return _literal(value.isoformat(), f"{_XSD}{type(value).__name__}")
-        case bytes():
-            text = value.decode(errors="replace")
-            is_text = text.isprintable() and "\ufffd" not in text
-            return text if is_text else _literal(value.hex().upper(), f"{_XSD}hexBinary")
-        case tzinfo():
-            raise UnreadableOutput("a Python value with a time zone alone")
-    return value
+def _text_in(value: str | bytes) -> str | Term:
+    text = value if isinstance(value, str) else value.decode(errors="replace")
+    is_text = isinstance(value, str) or (text.isprintable() and "\ufffd" not in text)
+    return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
+
+
+def _decimal(text: str) -> Term:
+    number = Decimal(text)
+    if not number.is_finite():
+        return _literal("NaN" if number.is_nan() else "INF" if number > 0 else "-INF", f"{XSD}double")
+    if len(number.as_tuple().digits) + abs(number.adjusted()) > _MOST_DIGITS:
+        raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
+    return _literal(f"{number:f}", f"{XSD}decimal")
+
+
+def _time(kind: type[date | time | datetime], name: str) -> Callable[..., Term]:
+    return lambda *parts, **more: _literal(kind(*parts, **more).isoformat(), f"{XSD}{name}")
+
+
+def _timedelta(**parts: int) -> Term:
+    seconds = Decimal(timedelta(**parts) // timedelta(microseconds=1)) / 10**6
+    return _literal(duration_text(0, seconds), f"{XSD}dayTimeDuration")
+
+
+def _timezone(offset: Term, _name: str = "") -> timezone:
+    _, _, seconds = duration_from(offset.text) or ("", 0, 0)
+    return timezone(timedelta(seconds=int(seconds)))
 
 
 def duration_text(months: int, seconds: Decimal) -> str:
@@ -344,19 +323,9 @@ def duration_text(months: int, seconds: Decimal) -> str:
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
 
 
-def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
-    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
-    if len(pairs) == 2:
-        return {str(name): pairs[0][at] for name, at in pairs[1].items()}
-    return {str(key): _as_cell(value) for key, value in (dict(*pairs) | cells).items()}
-
-
-def _item_row(content: Any, **_: Any) -> Any:
-    """Read the row in an item of neo4j-graphrag's RetrieverResult."""
-    row = _Reader(content, 0).cell() if isinstance(content, str) and content[:1] in ("<", "{") else content
-    if not isinstance(row, dict):
-        raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
-    return row
+def duration_of(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
+    """Return the text of a duration of Neo4j's driver."""
+    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
 
 
 def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
@@ -366,15 +335,25 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
     return shown[:19] + (f".{nanosecond:09d}" if nanosecond else "") + shown[19:]
 
 
-def duration_of(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
-    """Return the text of a duration of Neo4j's driver."""
-    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
+def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
+    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
+    if len(pairs) == 2:
+        return {str(name): pairs[0][at] for name, at in pairs[1].items()}
+    return {str(key): value for key, value in (dict(*pairs) | cells).items()}
+
+
+def _item_row(content: Any, **_: Any) -> Any:
+    """Read the row in an item of neo4j-graphrag's RetrieverResult."""
+    row = _Reader(content, 0).value() if isinstance(content, str) and content[:1] in ("<", "{") else content
+    if not isinstance(row, dict):
+        raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
+    return row
 
 
 def _point(srids: tuple[int, int], *numbers: Any) -> dict[str, Any]:
     """Read a point of Neo4j, in the reference system for two or three numbers."""
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"type": "Point", "coordinates": list(numbers), "crs": {"srid": srids[len(numbers) - 2]}}
+    return {"srid": srids[len(numbers) - 2], **dict(zip("xyz", numbers, strict=False))}
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -386,13 +365,19 @@ _CONSTANTS: Final[dict[str, Any]] = {
 }
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
-    **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
+    "Decimal": _decimal,
+    "date": _time(date, "date"),
+    "time": _time(time, "time"),
+    "datetime": _time(datetime, "dateTime"),
+    "Timestamp": lambda text, **_: _literal(datetime.fromisoformat(text).isoformat(), f"{XSD}dateTime"),
+    "timedelta": _timedelta,
+    "timezone": _timezone,
+    "ZoneInfo": ZoneInfo,
     **dict.fromkeys(("UUID", "str_", "IPv4Address", "IPv6Address"), lambda text: text + ""),
     **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
     **dict.fromkeys(("OrderedDict", "RealDictRow", "Row"), _row),
     **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
-    "Timestamp": lambda text, **_: datetime.fromisoformat(text),
     "RetrieverResultItem": _item_row,
     "Variable": str,
     "URIRef": lambda text: Term(text, ("uri", None, None)),
