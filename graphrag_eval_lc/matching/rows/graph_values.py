@@ -8,7 +8,7 @@ with their ends.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -27,7 +27,7 @@ GraphValue: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: its labels in the order of their names, and its properties that are not null."""
+    """A node; its labels are in the order of their names."""
 
     labels: tuple[str, ...]
     properties: dict[str, GraphValue]
@@ -44,15 +44,9 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path: nodes and relationships in turns, or its first and last node only, and its number of relationships."""
+    """A path: nodes and relationships in turns."""
 
     parts: tuple[GraphValue, ...]
-    length: int
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all parts are known."""
-        return len(self.parts) == 2 * self.length + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +88,7 @@ _OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
 
 def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
     """Return the fields of the node (which has labels) or relationship that an object is; None if it is neither."""
-    kind = raw.get("$type")
-    inner = raw.get("_value") if kind in ("Node", "Relationship") else raw
+    inner = raw.get("_value") if raw.get("$type") in ("Node", "Relationship") else raw
     if not isinstance(inner, Mapping):
         return None
     own = {str(key).upper(): key for key in inner if str(key).upper() in _OF_LADYBUG}
@@ -117,10 +110,8 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
         return fields | {"labels": [name]}
     if isinstance(labels, list | tuple | Set):
         return fields if fields.get("type", "node") == "node" else None
-    is_relationship = kind == "Relationship" or (
-        fields.keys() & {"id", "start", "end", "nodes"} and isinstance(name, str)
-    )
-    return fields if labels is None and is_relationship else None
+    has_ends = isinstance(name, str) and not fields.keys().isdisjoint(("id", "start", "end", "nodes"))
+    return fields if labels is None and (has_ends or raw.get("$type") == "Relationship") else None
 
 
 def is_entity(raw: Any) -> bool:
@@ -191,35 +182,36 @@ class GraphReader:
         if len(raw) > 2 and all(isinstance(raw[at], list) and raw[at][:1] == [key] for at, key in _OF_FALKORDB):
             raise UnreadableOutput("is a node or relationship of FalkorDB's raw reply; return its properties instead")
         items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
-        is_path = len(items) % 2 and len(items) > 2 and isinstance(items[1], Relationship)
-        if is_path and all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items)):
-            return Path(tuple(items), len(items) // 2)
-        return items
+        nodes, between = items[::2], items[1::2]
+        if not between or len(nodes) == len(between) or not all(isinstance(node, Node | dict) for node in nodes):
+            return items
+        if all(isinstance(each, str) for each in between):  # as data() of Neo4j's driver has relationships and paths
+            between = [Relationship(name, None) for name in between]
+            if len(between) == 1:
+                between[0].ends = (nodes[0], nodes[1]) if nodes[0] or nodes[1] else None
+                return between[0]
+        is_path = all(isinstance(each, Relationship) for each in between)
+        return Path(tuple(_in_turns(nodes, between))) if is_path else items
 
     def _mapping(self, raw: Mapping[Any, Any], depth: int) -> GraphValue:
-        fields = _entity_in(raw)
+        fields, keys = _entity_in(raw), raw.keys()
         if fields is not None:
             return self._entity(fields, depth)
-        if raw.keys() == {"@type", "@value"} and isinstance(raw["@type"], str):
+        if keys == {"@type", "@value"} and isinstance(raw["@type"], str):
             return self._graphson(raw["@type"], raw["@value"], depth)
-        if raw.keys() == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
+        if keys == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
             return (_scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
-        if raw.keys() == {"start", "end", "size"} and type(raw["size"]) is int:  # as Python prints it
-            ends = tuple(self.read(raw[end], depth + 1) for end in ("start", "end"))
-            if all(isinstance(end, Node) for end in ends):
-                return Path(ends, raw["size"])
-        if raw.keys() == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
+        if keys == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
             return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
-        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
+        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (0, 0))
         segments = raw.get("segments")
         if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
             nodes = [raw["start"], *(each["end"] for each in segments)]
             between = [each["relationship"] for each in segments]
         if isinstance(nodes, list) and isinstance(between, list):
-            if len(nodes) == len(between) + 1:
-                return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
-            return self._list(between, depth)  # the relationships of a path of ladybug, with the nodes between them
+            # A relationship of several steps in ladybug has the nodes between them only.
+            return self._list(_in_turns(nodes, between) if len(nodes) > len(between) else between, depth)
         if raw.get("type") in ("vertex", "edge") and "properties" in raw:
             raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() instead")
         return _point_in(raw) or self._properties(raw, depth)
@@ -231,24 +223,22 @@ class GraphReader:
             self._nodes[str(self.read(fields.get("id"), depth + 1))] = node
             return node
         name = fields.get("label", fields.get("type"))
+        relationship = Relationship(name if isinstance(name, str) else None, properties)
         nodes = fields.get("nodes")  # as Python prints them
         ends = nodes if isinstance(nodes, tuple) and len(nodes) == 2 else (fields.get("start"), fields.get("end"))
         start, end = (self.read(each, depth + 1) for each in ends)
-        relationship = Relationship(name if isinstance(name, str) else None, properties)
         if isinstance(start, Node) and isinstance(end, Node):
-            nothing = Node((), {})  # a driver that knows only the ids
-            relationship.ends = None if start == end == nothing else (start, end)
+            is_known = start != Node((), {}) or start != end  # else the driver knows only the ids
+            relationship.ends = (start, end) if is_known else None
         elif start is not None and end is not None:
             self._loose.append((relationship, str(start), str(end)))
         return relationship
 
     def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
-        keys = value[::2] if kind == "g:Map" and isinstance(value, list) else ()
-        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in keys):
+        pairs = value if kind == "g:Map" and isinstance(value, list) else []
+        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in pairs[::2]):
             raise UnreadableOutput(f"is a {kind} of GraphSON that is an element; return valueMap() instead")
-        if kind != "g:Map" or not isinstance(value, list):
-            return self.read(value, depth + 1)
-        return self._properties(dict(zip(map(str, keys), value[1::2], strict=False)), depth)
+        return self.read(dict(zip(map(str, pairs[::2]), pairs[1::2], strict=False)) if pairs else value, depth + 1)
 
 
 def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
@@ -260,7 +250,7 @@ _COORDINATES: Final = ("x", "longitude", "y", "latitude", "z", "height")
 
 
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
-    """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
+    """Return the point in GeoJSON, or of coordinates with a reference system."""
     crs, numbers = raw.get("crs"), raw.get("coordinates") if raw.get("type") == "Point" else None
     srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _SRIDS.get(str(crs)))
     if raw.keys() <= {"srid", "crs", *_COORDINATES} and not raw.keys().isdisjoint(("srid", "crs", "longitude")):
@@ -336,74 +326,57 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     """Return what both sides of a comparison say in their values, and so what counts.
 
     That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
-    parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
-    is a path, not a relationship whose ends one side does not say. "fours" says that lists of four integers are
-    durations, as in the JSON of Neo4j's ``data()``: only one side has such lists, and only the other has durations.
+    and the srid of points (else a point equals a list). "chain" says that relationships without
+    properties, as in Neo4j's ``data()``, may be paths. "fours" says that lists of four integers are durations, as in
+    its JSON: only one side has such lists, and only the other has durations.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
         >>> "labels" in told_by([node], [node]), "labels" in told_by([node], [{"name": "Oslo"}])
         (True, False)
     """
-    sides: tuple[set[str], set[str]] = set(), set()
-    for facts, values in zip(sides, (reference, actual), strict=True):
-        for value in values:
-            _add_facts(value, facts)
-    both, either = sides[0] & sides[1], sides[0] | sides[1]
-    told = {part for part in ("type", "properties", "ends", "parts") if f"no {part}" not in either}
-    told |= {"labels"} if "nodes" in both else set()
-    told |= {"srid"} if "points" in both and "no srid" not in either else set()
-    if any("durations" in one - other and "fours" in other - one for one, other in (sides, sides[::-1])):
-        told.add("fours")
-    told |= {"chain"} if "ends" in told or "paths" in either or "relationships" not in either else set()
+    one, other = ({fact for value in values for fact in _facts(value)} for values in (reference, actual))
+    told = {part for part in ("type", "properties", "ends", "srid") if f"no {part}" not in one | other}
+    told |= {"labels"} if "node" in one & other else set()
+    told -= set() if "point" in one & other else {"srid"}
+    told |= {"chain"} if "path" in one | other else set()
+    kinds = {"duration", "four"}
+    told |= {"fours"} if one & kinds and other & kinds and one & kinds == kinds - other else set()
     return frozenset(told)
 
 
-def _add_facts(value: GraphValue, facts: set[str], *, is_in_path: bool = False) -> None:
-    """Add what a value says, and what it fails to say."""
+def _facts(value: GraphValue, *, is_in_path: bool = False) -> Iterator[str]:
+    """Yield what a value is, and what it fails to say."""
     inner: Iterable[GraphValue] = ()
     match value:
-        case Term(shape=(_, datatype, _)):
-            facts |= {"durations"} if datatype in _DURATIONS else set()
-        case str():
-            facts |= {"durations"} if value[:1] == "P" and duration_from(value) else set()
+        case str() if value[:1] == "P" and duration_from(value):
+            yield "duration"
+        case Term(shape=(_, datatype, _)) if datatype in _DURATIONS:
+            yield "duration"
         case dict():
             inner = value.values()
         case list():
             inner = value
-            facts |= {"fours"} if _is_four(value) else set()
-            if _is_chain(value):
-                facts |= {"no properties"} | ({"no ends"} if _has_unknown_ends(value) else set())
+            yield "four" if _is_four(value) else "list"
         case Node(properties=properties):
-            facts.add("nodes")
+            yield "node"
             inner = properties.values()
         case Relationship(type=name, properties=properties, ends=ends):
             known = {"no type": name, "no properties": properties, "no ends": () if is_in_path else ends}
-            facts |= {"relationships", *(fact for fact, each in known.items() if each is None)}
+            yield from (fact for fact, each in known.items() if each is None)
             inner = (*(properties or {}).values(), *(ends or ()))
         case Path(parts=parts):
-            facts |= {"paths"} | (set() if value.is_whole else {"no parts"})
+            yield "path"
             inner = parts
         case Point(srid=srid):
-            facts |= {"points"} | ({"no srid"} if srid is None else set())
+            yield "point" if srid is not None else "no srid"
     for each in inner:
         if isinstance(each, (*STRUCTURES, Term, str)):
-            _add_facts(each, facts, is_in_path=isinstance(value, Path))
-
-
-def _is_chain(items: Sequence[GraphValue]) -> bool:
-    """Return whether a list is one of maps and texts in turns, as ``data()`` of Neo4j's driver writes a path."""
-    if len(items) < 3 or len(items) % 2 == 0 or not isinstance(items[1], str):
-        return False
-    return all(isinstance(item, str if at % 2 else dict) for at, item in enumerate(items))
+            yield from _facts(each, is_in_path=isinstance(value, Path))
 
 
 def _is_four(items: Sequence[GraphValue]) -> bool:
     return len(items) == 4 and {*map(type, items)} == {int}
-
-
-def _has_unknown_ends(items: Sequence[GraphValue]) -> bool:
-    return len(items) == 3 and not items[0] and not items[2]
 
 
 def key_of(
@@ -436,22 +409,19 @@ class _Keys(NamedTuple):
                 return ("node", None if is_chosen else labels, key) if "labels" in self.told else ("map", key)
             case Relationship(ends=ends):
                 middle, is_chosen = self._middle(value)
-                if ends is None or is_chosen or "ends" not in self.told:
+                is_told = "ends" in self.told or ("chain" in self.told and value.properties is None)
+                if ends is None or is_chosen or not is_told:
                     return "relationship", middle
                 return "path", (self.key(ends[0]), middle, self.key(ends[1]))
-            case Path(parts=parts, length=length):
-                return self._path(parts, length)
+            case Path(parts=parts):
+                middles = (
+                    self._middle(part)[0] if isinstance(part, Relationship) else self.key(part) for part in parts
+                )
+                return "path", tuple(middles)
             case Point(srid=srid, coordinates=coordinates):
                 keys = tuple(map(self.key, coordinates))
                 return ("point", srid, keys) if "srid" in self.told else self._list(list(coordinates))
         return self._scalar(value)
-
-    def _path(self, parts: Sequence[GraphValue], length: int) -> Hashable:
-        if "parts" not in self.told:
-            return "path", length, self.key(parts[0]), self.key(parts[-1])
-        return "path", tuple(
-            self._middle(part)[0] if isinstance(part, Relationship) else self.key(part) for part in parts
-        )
 
     def _middle(self, value: Relationship) -> tuple[Hashable, bool]:
         """Return the key of a relationship without its ends, and whether it is that of chosen properties."""
@@ -469,11 +439,6 @@ class _Keys(NamedTuple):
         )
 
     def _list(self, items: list[GraphValue]) -> Hashable:
-        if _is_chain(items):
-            parts = [Relationship(item, None) if at % 2 else item for at, item in enumerate(items)]
-            if len(items) == 3 and ("chain" not in self.told or _has_unknown_ends(items)):
-                return self.key(parts[1])
-            return self._path(parts, len(items) // 2)
         if "fours" in self.told and _is_four(items):
             return self.key_of_term(Term(duration_of(*items), _DURATION))
         keys = tuple(map(self.key, items))
@@ -511,8 +476,7 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case Term():
             text = value.text
         case dict():
-            text = ", ".join(map("{}: {}".format, value, inside(value.values())))
-            text = f"{{{text}}}"
+            text = f"{{{', '.join(map('{}: {}'.format, value, inside(value.values())))}}}"
         case list():
             text = f"[{', '.join(inside(value))}]"
         case Node(labels=labels, properties=properties):
@@ -520,12 +484,12 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case Relationship(type=name, properties=properties, ends=ends):
             text = f"[{named([name] if name else [], properties)}]"
             text = text if ends is None else f"-{text}->".join(inside(ends))
-        case Path(parts=parts, length=length):
-            text = ("-" if value.is_whole else f"-[*{length}]-").join(inside(parts))
+        case Path(parts=parts):
+            text = "-".join(inside(parts))
         case Point(coordinates=coordinates):
             text = f"POINT({' '.join(map(str, coordinates))})"
         case bool() | None:
             text = {True: "true", False: "false", None: "null"}[value]
         case _:
-            text = hex(value) if isinstance(value, int) and value.bit_length() > 1_000 else str(value)
+            text = str(json_number(value) if isinstance(value, int) else value)
     return text if len(text) <= longest else f"{text[:longest]}…"

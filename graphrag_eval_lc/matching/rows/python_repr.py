@@ -37,7 +37,6 @@ _FIELDS_OF: Final = {
     **dict.fromkeys(("Record", "QuerySolution"), frozenset[str]()),
     "Node": {"labels", "properties"},
     "Relationship": {"type", "properties"},
-    "Path": {"start", "end", "size"},
     "Triple": {"subject", "predicate", "object"},
 }
 """The objects that are known, and the fields that they always have."""

@@ -88,14 +88,14 @@ def driver_values() -> dict[str, list[Any]]:
 
 def driver_forms(values: list[Any]) -> dict[str, Any]:
     from neo4j import Record
+    from neo4j.graph import Path
 
     records = [Record({"v": value}) for value in values]
     data = [record.data() for record in records]
-    return {
+    printed = {"records as Python shows them": repr(records)} if not isinstance(values[0], Path) else {}
+    return printed | {
         "records": [Record({"v": value}) for value in values] if not any(isinstance(v, list) for v in values) else data,
-        "records as Python shows them": repr(records),
         "objects": [{"v": value} for value in values],
-        "objects as Python shows them": repr([{"v": value} for value in values]),
         "data": data,
         "data as Python shows it": repr(data),
         "the MCP server's JSON": json.dumps(data, default=str),
