@@ -66,20 +66,16 @@ MOST_VALUES: Final = 5_000_000
 _DEEPEST: Final = 60
 _DURATION: Final = ("literal", f"{XSD}duration", None)
 _READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
-_FIELDS: Final = {
-    "id": "elementid identity id",
-    "labels": "labels",
-    "label": "label",
-    "type": "type",
-    "properties": "properties props",
-    "start": "startnodeelementid startelementid startid startnodeid startnode start srcnode",
-    "end": "endnodeelementid endelementid endid endnodeid endnode end destnode",
-    "nodes": "nodes",
-    "other": "entitytype",
+_ENDS: Final = "{0}nodeelementid {0}elementid {0}id {0}nodeid {0}node {0}"
+_FIELD_OF: Final = {
+    **{key: key for key in ("labels", "label", "type", "nodes", "entitytype")},
+    **dict.fromkeys(("elementid", "identity", "id"), "id"),
+    **dict.fromkeys(("properties", "props"), "properties"),
+    **dict.fromkeys((*_ENDS.format("start").split(), "srcnode"), "start"),
+    **dict.fromkeys((*_ENDS.format("end").split(), "destnode"), "end"),
 }
-"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB."""
+"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB: what they hold."""
 
-_FIELD_OF: Final = {key: field for field, keys in _FIELDS.items() for key in keys.split()}
 _OF_LADYBUG: Final = {"_ID": "id", "_LABEL": "label", "_SRC": "start", "_DST": "end"}
 _PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
 _SEGMENT: Final = {"relationship", "end"}
@@ -181,7 +177,7 @@ class GraphReader:
     def _list(self, raw: Sequence[Any], depth: int) -> GraphValue:
         if len(raw) > 2 and all(isinstance(raw[at], list) and raw[at][:1] == [key] for at, key in _OF_FALKORDB):
             raise UnreadableOutput("is a node or relationship of FalkorDB's raw reply; return its properties instead")
-        items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
+        items: list[Any] = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
         nodes, between = items[::2], items[1::2]
         if not between or len(nodes) == len(between) or not all(isinstance(node, Node | dict) for node in nodes):
             return items
@@ -206,7 +202,11 @@ class GraphReader:
             return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
         nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (0, 0))
         segments = raw.get("segments")
-        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
+        if (
+            isinstance(segments, list)
+            and "start" in raw
+            and all(isinstance(each, dict) and each.keys() >= _SEGMENT for each in segments)
+        ):
             nodes = [raw["start"], *(each["end"] for each in segments)]
             between = [each["relationship"] for each in segments]
         if isinstance(nodes, list) and isinstance(between, list):
@@ -268,14 +268,11 @@ _LONGEST_SCALAR: Final = 300
 
 
 def _scalar_of_text(text: str) -> Term | Point | None:
-    """Return the duration, the point, or the time of day without zeros at its end that a text writes.
-
-    Moments and times with a zone are texts, which count by their value anyway.
-    """
+    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
     if len(text) > _LONGEST_SCALAR:
         return None
     if _CLOCK.fullmatch(text):
-        return Term(text.rstrip("0").rstrip("."))
+        return Term(text.rstrip("0").rstrip("."))  # Neo4j writes nine digits of a second
     if text.startswith(("P", "-P")) and duration_from(text) is not None:
         return Term(text, _DURATION)
     found = _TIMEDELTA.fullmatch(text)
@@ -291,8 +288,6 @@ def _scalar_of_text(text: str) -> Term | Point | None:
 
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
     """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
-
-    One reader for all texts of a table can join relationships with their ends.
 
     Example:
         >>> value_of_text('{"name": "Oslo"}'), value_of_text("POINT(1 2)"), value_of_text("[sic]")
@@ -336,13 +331,13 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
         (True, False)
     """
     one, other = ({fact for value in values for fact in _facts(value)} for values in (reference, actual))
-    told = {part for part in ("type", "properties", "ends", "srid") if f"no {part}" not in one | other}
-    told |= {"labels"} if "node" in one & other else set()
-    told -= set() if "point" in one & other else {"srid"}
-    told |= {"chain"} if "path" in one | other else set()
+    told = {part: f"no {part}" not in one | other for part in ("type", "properties", "ends", "srid")}
+    told["labels"] = "node" in one & other
+    told["srid"] = told["srid"] and "point" in one & other
+    told["chain"] = "path" in one | other
     kinds = {"duration", "four"}
-    told |= {"fours"} if one & kinds and other & kinds and one & kinds == kinds - other else set()
-    return frozenset(told)
+    told["fours"] = kinds <= one ^ other and not kinds <= one and not kinds <= other
+    return frozenset(part for part, is_told in told.items() if is_told)
 
 
 def _facts(value: GraphValue, *, is_in_path: bool = False) -> Iterator[str]:
@@ -382,10 +377,7 @@ def _is_four(items: Sequence[GraphValue]) -> bool:
 def key_of(
     value: GraphValue, told: frozenset[str], rules: GraphRules, key_of_term: Callable[[Term | Triple], Hashable]
 ) -> Hashable:
-    """Return the key of a value: values that are equal as far as both sides say have equal keys.
-
-    ``key_of_term`` returns the key of a scalar; numbers and texts come as literals without a type.
-    """
+    """Return the key of a value: equal as far as both sides say; ``key_of_term`` returns that of a scalar."""
     return _Keys(told, rules, key_of_term).key(value)
 
 
@@ -414,17 +406,15 @@ class _Keys(NamedTuple):
                     return "relationship", middle
                 return "path", (self.key(ends[0]), middle, self.key(ends[1]))
             case Path(parts=parts):
-                middles = (
-                    self._middle(part)[0] if isinstance(part, Relationship) else self.key(part) for part in parts
-                )
-                return "path", tuple(middles)
+                nodes, between = parts[::2], (self._middle(part)[0] for part in parts[1::2])
+                return "path", tuple(_in_turns(list(map(self.key, nodes)), list(between)))
             case Point(srid=srid, coordinates=coordinates):
                 keys = tuple(map(self.key, coordinates))
                 return ("point", srid, keys) if "srid" in self.told else self._list(list(coordinates))
         return self._scalar(value)
 
     def _middle(self, value: Relationship) -> tuple[Hashable, bool]:
-        """Return the key of a relationship without its ends, and whether it is that of chosen properties."""
+        """As ``_properties``, for a relationship without its ends."""
         key, is_chosen = self._properties((value.properties if "properties" in self.told else None) or {})
         return (self.key(value.type) if "type" in self.told and not is_chosen else None, key), is_chosen
 

@@ -33,15 +33,7 @@ _TOKEN: Final = re.compile(
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
-_FIELDS_OF: Final = {
-    **dict.fromkeys(("Record", "QuerySolution"), frozenset[str]()),
-    "Node": {"labels", "properties"},
-    "Relationship": {"type", "properties"},
-    "Triple": {"subject", "predicate", "object"},
-}
-"""The objects that are known, and the fields that they always have."""
-
-_OBJECT: Final = re.compile(rf"({'|'.join(_FIELDS_OF)})(?=[\s>])")
+_OBJECT: Final = re.compile(r"(Record|QuerySolution|Node|Relationship|Triple)(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
@@ -152,7 +144,7 @@ def _rows_of(text: str) -> Any:
 
 
 class _Reader:
-    """Reads one value after the other; ``at`` is where the next one begins."""
+    """Reads one value after the other; the next one begins at ``at``."""
 
     def __init__(self, text: str, at: int) -> None:
         self._text = text
@@ -182,7 +174,6 @@ class _Reader:
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
     def table_of_nebula(self) -> dict[str, Any]:
-        """Read what follows ``ResultSet(keys: ``."""
         self._open += 1
         names = self.value()
         if not self._takes(", values:"):
@@ -261,8 +252,8 @@ class _Reader:
             self.at = field.end()
             fields[field[1]] = self.value()
         self._open -= 1
-        if not fields.keys() >= _FIELDS_OF[name[1]]:
-            raise UnreadableOutput(f"a Python value with a {name[1]} that lacks fields")
+        if name[1] in ("Node", "Relationship") and "properties" not in fields:
+            raise UnreadableOutput(f"a Python value with a {name[1]} without properties")
         return Triple(**fields) if name[1] == "Triple" else fields
 
 
@@ -282,8 +273,10 @@ def _special(found: re.Match[str]) -> Any:
 
 
 def _text_in(value: str | bytes) -> str | Term:
-    text = value if isinstance(value, str) else value.decode(errors="replace")
-    is_text = isinstance(value, str) or (text.isprintable() and "\ufffd" not in text)
+    if isinstance(value, str):
+        return value
+    text = value.decode(errors="replace")
+    is_text = text.isprintable() and "\ufffd" not in text
     return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
 
 
@@ -296,7 +289,7 @@ def _decimal(text: str) -> Term:
     return _literal(f"{number:f}", f"{XSD}decimal")
 
 
-def _time(kind: type[date | time | datetime], name: str) -> Callable[..., Term]:
+def _isoformat(kind: type[date | time | datetime], name: str) -> Callable[..., Term]:
     return lambda *parts, **more: _literal(kind(*parts, **more).isoformat(), f"{XSD}{name}")
 
 
@@ -365,9 +358,9 @@ _CONSTANTS: Final[dict[str, Any]] = {
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Decimal": _decimal,
-    "date": _time(date, "date"),
-    "time": _time(time, "time"),
-    "datetime": _time(datetime, "dateTime"),
+    "date": _isoformat(date, "date"),
+    "time": _isoformat(time, "time"),
+    "datetime": _isoformat(datetime, "dateTime"),
     "Timestamp": lambda text, **_: _literal(datetime.fromisoformat(text).isoformat(), f"{XSD}dateTime"),
     "timedelta": _timedelta,
     "timezone": _timezone,
