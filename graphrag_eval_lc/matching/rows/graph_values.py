@@ -151,9 +151,7 @@ class GraphReader:
             return raw
         if depth > _DEEPEST:
             raise UnreadableOutput(f"is nested more than {_DEEPEST} deep")
-        if isinstance(raw, set | frozenset):
-            raw = sorted(raw, key=repr)
-        elif not isinstance(raw, dict) and type(raw) not in (list, tuple):
+        if not isinstance(raw, dict) and type(raw) not in (list, tuple):
             return self._object(raw, depth)
         self._left -= 1 + len(raw)
         if self._left < 0:
@@ -200,7 +198,7 @@ class GraphReader:
             return (_scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
         if keys == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
             return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
-        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (0, 0))
+        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (None, None))
         segments = raw.get("segments")
         if (
             isinstance(segments, list)

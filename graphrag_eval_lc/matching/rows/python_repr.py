@@ -335,17 +335,16 @@ def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
 
 
 def _item_row(content: Any, **_: Any) -> Any:
-    """Read the row in an item of neo4j-graphrag's RetrieverResult."""
+    """Read the row in an item of neo4j-graphrag."""
     row = _Reader(content, 0).value() if isinstance(content, str) and content[:1] in ("<", "{") else content
     if not isinstance(row, dict):
         raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
     return row
 
 
-def _point(srids: tuple[int, int], *numbers: Any) -> dict[str, Any]:
-    """Read a point of Neo4j, in the reference system for two or three numbers."""
+def _point(crs: str, *numbers: Any) -> dict[str, Any]:
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"srid": srids[len(numbers) - 2], **dict(zip("xyz", numbers, strict=False))}
+    return {"crs": crs if len(numbers) == 2 else f"{crs}-3d", **dict(zip("xyz", numbers, strict=False))}
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -379,6 +378,6 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
     "Duration": duration_of,
-    "WGS84Point": partial(_point, (4326, 4979)),
-    "CartesianPoint": partial(_point, (7203, 9157)),
+    "WGS84Point": partial(_point, "wgs-84"),
+    "CartesianPoint": partial(_point, "cartesian"),
 }
