@@ -6,8 +6,9 @@ side's form does not say, such as the labels of nodes, counts for neither. The i
 with their ends.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -16,11 +17,8 @@ from unicodedata import normalize
 
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.python_repr import (
-    printed_scalar,
-    printed_value,
-    python_value,
-)
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
+from graphrag_eval_lc.matching.rows.python_repr import duration_of, duration_text, printed_value, python_value
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 GraphValue: TypeAlias = Any
@@ -29,7 +27,7 @@ GraphValue: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: its labels in the order of their names, and its properties that are not null."""
+    """A node; its labels are in the order of their names."""
 
     labels: tuple[str, ...]
     properties: dict[str, GraphValue]
@@ -46,15 +44,9 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path: nodes and relationships in turns, or its first and last node only, and its number of relationships."""
+    """A path: nodes and relationships in turns."""
 
     parts: tuple[GraphValue, ...]
-    length: int
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all parts are known."""
-        return len(self.parts) == 2 * self.length + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +64,18 @@ MOST_VALUES: Final = 5_000_000
 """A table may hold so many values inside its cells."""
 
 _DEEPEST: Final = 60
+_DURATION: Final = ("literal", f"{XSD}duration", None)
 _READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
-_FIELDS: Final = {
-    "id": "elementid identity id",
-    "labels": "labels",
-    "label": "label",
-    "type": "type",
-    "properties": "properties props",
-    "start": "startnodeelementid startelementid startid startnodeid startnode start srcnode",
-    "end": "endnodeelementid endelementid endid endnodeid endnode end destnode",
-    "nodes": "nodes",
-    "other": "entitytype",
+_ENDS: Final = "{0}nodeelementid {0}elementid {0}id {0}nodeid {0}node {0}"
+_FIELD_OF: Final = {
+    **{key: key for key in ("labels", "label", "type", "nodes", "entitytype")},
+    **dict.fromkeys(("elementid", "identity", "id"), "id"),
+    **dict.fromkeys(("properties", "props"), "properties"),
+    **dict.fromkeys((*_ENDS.format("start").split(), "srcnode"), "start"),
+    **dict.fromkeys((*_ENDS.format("end").split(), "destnode"), "end"),
 }
-"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB."""
+"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB: what they hold."""
 
-_FIELD_OF: Final = {key: field for field, keys in _FIELDS.items() for key in keys.split()}
 _OF_LADYBUG: Final = {"_ID": "id", "_LABEL": "label", "_SRC": "start", "_DST": "end"}
 _PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
 _SEGMENT: Final = {"relationship", "end"}
@@ -95,8 +84,7 @@ _OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
 
 def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
     """Return the fields of the node (which has labels) or relationship that an object is; None if it is neither."""
-    kind = raw.get("$type")
-    inner = raw.get("_value") if kind in ("Node", "Relationship") else raw
+    inner = raw.get("_value") if raw.get("$type") in ("Node", "Relationship") else raw
     if not isinstance(inner, Mapping):
         return None
     own = {str(key).upper(): key for key in inner if str(key).upper() in _OF_LADYBUG}
@@ -118,10 +106,8 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
         return fields | {"labels": [name]}
     if isinstance(labels, list | tuple | Set):
         return fields if fields.get("type", "node") == "node" else None
-    is_relationship = kind == "Relationship" or (
-        fields.keys() & {"id", "start", "end", "nodes"} and isinstance(name, str)
-    )
-    return fields if labels is None and is_relationship else None
+    has_ends = isinstance(name, str) and not fields.keys().isdisjoint(("id", "start", "end", "nodes"))
+    return fields if labels is None and (has_ends or raw.get("$type") == "Relationship") else None
 
 
 def is_entity(raw: Any) -> bool:
@@ -165,9 +151,7 @@ class GraphReader:
             return raw
         if depth > _DEEPEST:
             raise UnreadableOutput(f"is nested more than {_DEEPEST} deep")
-        if isinstance(raw, set | frozenset):
-            raw = sorted(raw, key=repr)
-        elif not isinstance(raw, dict) and type(raw) not in (list, tuple):
+        if not isinstance(raw, dict) and type(raw) not in (list, tuple):
             return self._object(raw, depth)
         self._left -= 1 + len(raw)
         if self._left < 0:
@@ -191,36 +175,41 @@ class GraphReader:
     def _list(self, raw: Sequence[Any], depth: int) -> GraphValue:
         if len(raw) > 2 and all(isinstance(raw[at], list) and raw[at][:1] == [key] for at, key in _OF_FALKORDB):
             raise UnreadableOutput("is a node or relationship of FalkorDB's raw reply; return its properties instead")
-        items = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
-        is_path = len(items) % 2 and len(items) > 2 and isinstance(items[1], Relationship)
-        if is_path and all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items)):
-            return Path(tuple(items), len(items) // 2)
-        return items
+        items: list[Any] = [item if isinstance(item, _READ) else self.read(item, depth + 1) for item in raw]
+        nodes, between = items[::2], items[1::2]
+        if not between or len(nodes) == len(between) or not all(isinstance(node, Node | dict) for node in nodes):
+            return items
+        if all(isinstance(each, str) for each in between):  # as data() of Neo4j's driver has relationships and paths
+            between = [Relationship(name, None) for name in between]
+            if len(between) == 1:
+                between[0].ends = (nodes[0], nodes[1]) if nodes[0] or nodes[1] else None
+                return between[0]
+        is_path = all(isinstance(each, Relationship) for each in between)
+        return Path(tuple(_in_turns(nodes, between))) if is_path else items
 
     def _mapping(self, raw: Mapping[Any, Any], depth: int) -> GraphValue:
-        fields = _entity_in(raw)
+        fields, keys = _entity_in(raw), raw.keys()
         if fields is not None:
             return self._entity(fields, depth)
-        if raw.keys() == {"@type", "@value"} and isinstance(raw["@type"], str):
+        if keys == {"@type", "@value"} and isinstance(raw["@type"], str):
             return self._graphson(raw["@type"], raw["@value"], depth)
-        if raw.keys() == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
+        if keys == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
-            return self.read((printed_scalar(raw["_value"]) if is_point else None) or raw["_value"], depth + 1)
-        if raw.keys() == {"start", "end", "size"} and type(raw["size"]) is int:  # as Python prints it
-            ends = tuple(self.read(raw[end], depth + 1) for end in ("start", "end"))
-            if all(isinstance(end, Node) for end in ends):
-                return Path(ends, raw["size"])
-        if raw.keys() == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
+            return (_scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
+        if keys == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
             return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
-        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if raw.keys() == {one, other}), (0, 0))
+        nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (None, None))
         segments = raw.get("segments")
-        if isinstance(segments, list) and "start" in raw and all(set(each) >= _SEGMENT for each in segments):
+        if (
+            isinstance(segments, list)
+            and "start" in raw
+            and all(isinstance(each, dict) and each.keys() >= _SEGMENT for each in segments)
+        ):
             nodes = [raw["start"], *(each["end"] for each in segments)]
             between = [each["relationship"] for each in segments]
         if isinstance(nodes, list) and isinstance(between, list):
-            if len(nodes) == len(between) + 1:
-                return Path(tuple(self.read(part, depth + 1) for part in _in_turns(nodes, between)), len(between))
-            return self._list(between, depth)  # the relationships of a path of ladybug, with the nodes between them
+            # A relationship of several steps in ladybug has the nodes between them only.
+            return self._list(_in_turns(nodes, between) if len(nodes) > len(between) else between, depth)
         if raw.get("type") in ("vertex", "edge") and "properties" in raw:
             raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() instead")
         return _point_in(raw) or self._properties(raw, depth)
@@ -232,60 +221,85 @@ class GraphReader:
             self._nodes[str(self.read(fields.get("id"), depth + 1))] = node
             return node
         name = fields.get("label", fields.get("type"))
+        relationship = Relationship(name if isinstance(name, str) else None, properties)
         nodes = fields.get("nodes")  # as Python prints them
         ends = nodes if isinstance(nodes, tuple) and len(nodes) == 2 else (fields.get("start"), fields.get("end"))
         start, end = (self.read(each, depth + 1) for each in ends)
-        relationship = Relationship(name if isinstance(name, str) else None, properties)
         if isinstance(start, Node) and isinstance(end, Node):
-            nothing = Node((), {})  # a driver that knows only the ids
-            relationship.ends = None if start == end == nothing else (start, end)
+            is_known = start != Node((), {}) or start != end  # else the driver knows only the ids
+            relationship.ends = (start, end) if is_known else None
         elif start is not None and end is not None:
             self._loose.append((relationship, str(start), str(end)))
         return relationship
 
     def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
-        keys = value[::2] if kind == "g:Map" and isinstance(value, list) else ()
-        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in keys):
+        pairs = value if kind == "g:Map" and isinstance(value, list) else []
+        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in pairs[::2]):
             raise UnreadableOutput(f"is a {kind} of GraphSON that is an element; return valueMap() instead")
-        if kind != "g:Map" or not isinstance(value, list):
-            return self.read(value, depth + 1)
-        return self._properties(dict(zip(map(str, keys), value[1::2], strict=False)), depth)
+        return self.read(dict(zip(map(str, pairs[::2]), pairs[1::2], strict=False)) if pairs else value, depth + 1)
 
 
 def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
     return [part for pair in zip(nodes, between, strict=False) for part in pair] + [nodes[-1]]
 
 
+_SRIDS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
+_COORDINATES: Final = ("x", "longitude", "y", "latitude", "z", "height")
+
+
 def _point_in(raw: Mapping[Any, Any]) -> Point | None:
-    """Return the point that an object is: GeoJSON, or coordinates with a reference system."""
+    """Return the point in GeoJSON, or of coordinates with a reference system."""
     crs, numbers = raw.get("crs"), raw.get("coordinates") if raw.get("type") == "Point" else None
-    srid = crs.get("srid") if isinstance(crs, Mapping) else raw.get("srid")
-    if "srid" in raw and {"x", "y"} <= raw.keys() <= {"srid", "x", "y", "z"}:
-        numbers = [raw[name] for name in "xyz" if raw.get(name) is not None]
+    srid = raw.get("srid", crs.get("srid") if isinstance(crs, Mapping) else _SRIDS.get(str(crs)))
+    if raw.keys() <= {"srid", "crs", *_COORDINATES} and not raw.keys().isdisjoint(("srid", "crs", "longitude")):
+        numbers = [raw[name] for name in _COORDINATES if raw.get(name) is not None]
     if not isinstance(numbers, list) or len(numbers) not in (2, 3) or {*map(type, numbers)} - {int, float}:
         return None
     is_finite = all(abs(number) < 10**300 for number in numbers)
     return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
+_TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_LONGEST_SCALAR: Final = 300
+
+
+def _scalar_of_text(text: str) -> Term | Point | None:
+    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
+    if len(text) > _LONGEST_SCALAR:
+        return None
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))  # Neo4j writes nine digits of a second
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return Term(text, _DURATION)
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), _DURATION)
+    found = _TEXT_POINT.fullmatch(text)
+    shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
+    if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
+        return None
+    return Point(int(found[1]) if found[1] else None, numbers)
+
+
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
     """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
-
-    One reader for all texts of a table can join relationships with their ends.
 
     Example:
         >>> value_of_text('{"name": "Oslo"}'), value_of_text("POINT(1 2)"), value_of_text("[sic]")
         ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
     try:
-        value = (reader or GraphReader()).read(printed_scalar(text) or printed_value(text))
+        value = _scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
     return value if isinstance(value, (*STRUCTURES, Term)) else None
 
 
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_BY_VALUE: Final = {_XSD + name for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time")}
+_DURATIONS: Final = {XSD + "duration", XSD + "dayTimeDuration"}
+_BY_VALUE: Final = {XSD + name for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time")}
 """The types of times and decimals, which most forms write without a type."""
 
 
@@ -305,71 +319,63 @@ def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> fr
     """Return what both sides of a comparison say in their values, and so what counts.
 
     That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
-    parts of paths, the srid of points (else a point equals a list), and "chain": that a list of a map, a text and a map
-    is a path, not a relationship whose ends one side does not say.
+    and the srid of points (else a point equals a list). "chain" says that relationships without
+    properties, as in Neo4j's ``data()``, may be paths. "fours" says that lists of four integers are durations, as in
+    its JSON: only one side has such lists, and only the other has durations.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
         >>> "labels" in told_by([node], [node]), "labels" in told_by([node], [{"name": "Oslo"}])
         (True, False)
     """
-    sides: tuple[set[str], set[str]] = set(), set()
-    for facts, values in zip(sides, (reference, actual), strict=True):
-        for value in values:
-            _add_facts(value, facts)
-    both, either = sides[0] & sides[1], sides[0] | sides[1]
-    told = {part for part in ("type", "properties", "ends", "parts") if f"no {part}" not in either}
-    told |= {"labels"} if "nodes" in both else set()
-    told |= {"srid"} if "points" in both and "no srid" not in either else set()
-    told |= {"chain"} if "ends" in told or "paths" in either or "relationships" not in either else set()
-    return frozenset(told)
+    one, other = ({fact for value in values for fact in _facts(value)} for values in (reference, actual))
+    told = {part: f"no {part}" not in one | other for part in ("type", "properties", "ends", "srid")}
+    told["labels"] = "node" in one & other
+    told["srid"] = told["srid"] and "point" in one & other
+    told["chain"] = "path" in one | other
+    kinds = {"duration", "four"}
+    told["fours"] = kinds <= one ^ other and not kinds <= one and not kinds <= other
+    return frozenset(part for part, is_told in told.items() if is_told)
 
 
-def _add_facts(value: GraphValue, facts: set[str], *, is_in_path: bool = False) -> None:
-    """Add what a value says, and what it fails to say."""
+def _facts(value: GraphValue, *, is_in_path: bool = False) -> Iterator[str]:
+    """Yield what a value is, and what it fails to say."""
     inner: Iterable[GraphValue] = ()
     match value:
+        case str() if value[:1] == "P" and duration_from(value):
+            yield "duration"
+        case Term(shape=(_, datatype, _)) if datatype in _DURATIONS:
+            yield "duration"
         case dict():
             inner = value.values()
         case list():
             inner = value
-            if _is_chain(value):
-                facts |= {"no properties"} | ({"no ends"} if _has_unknown_ends(value) else set())
+            yield "four" if _is_four(value) else "list"
         case Node(properties=properties):
-            facts.add("nodes")
+            yield "node"
             inner = properties.values()
         case Relationship(type=name, properties=properties, ends=ends):
             known = {"no type": name, "no properties": properties, "no ends": () if is_in_path else ends}
-            facts |= {"relationships", *(fact for fact, each in known.items() if each is None)}
+            yield from (fact for fact, each in known.items() if each is None)
             inner = (*(properties or {}).values(), *(ends or ()))
         case Path(parts=parts):
-            facts |= {"paths"} | (set() if value.is_whole else {"no parts"})
+            yield "path"
             inner = parts
         case Point(srid=srid):
-            facts |= {"points"} | ({"no srid"} if srid is None else set())
+            yield "point" if srid is not None else "no srid"
     for each in inner:
-        if isinstance(each, STRUCTURES):
-            _add_facts(each, facts, is_in_path=isinstance(value, Path))
+        if isinstance(each, (*STRUCTURES, Term, str)):
+            yield from _facts(each, is_in_path=isinstance(value, Path))
 
 
-def _is_chain(items: Sequence[GraphValue]) -> bool:
-    """Return whether a list is one of maps and texts in turns, as ``data()`` of Neo4j's driver writes a path."""
-    if len(items) < 3 or len(items) % 2 == 0 or not isinstance(items[1], str):
-        return False
-    return all(isinstance(item, str if at % 2 else dict) for at, item in enumerate(items))
-
-
-def _has_unknown_ends(items: Sequence[GraphValue]) -> bool:
-    return len(items) == 3 and not items[0] and not items[2]
+def _is_four(items: Sequence[GraphValue]) -> bool:
+    return len(items) == 4 and {*map(type, items)} == {int}
 
 
 def key_of(
     value: GraphValue, told: frozenset[str], rules: GraphRules, key_of_term: Callable[[Term | Triple], Hashable]
 ) -> Hashable:
-    """Return the key of a value: values that are equal as far as both sides say have equal keys.
-
-    ``key_of_term`` returns the key of a scalar; numbers and texts come as literals without a type.
-    """
+    """Return the key of a value: equal as far as both sides say; ``key_of_term`` returns that of a scalar."""
     return _Keys(told, rules, key_of_term).key(value)
 
 
@@ -393,25 +399,20 @@ class _Keys(NamedTuple):
                 return ("node", None if is_chosen else labels, key) if "labels" in self.told else ("map", key)
             case Relationship(ends=ends):
                 middle, is_chosen = self._middle(value)
-                if ends is None or is_chosen or "ends" not in self.told:
+                is_told = "ends" in self.told or ("chain" in self.told and value.properties is None)
+                if ends is None or is_chosen or not is_told:
                     return "relationship", middle
                 return "path", (self.key(ends[0]), middle, self.key(ends[1]))
-            case Path(parts=parts, length=length):
-                return self._path(parts, length)
+            case Path(parts=parts):
+                nodes, between = parts[::2], (self._middle(part)[0] for part in parts[1::2])
+                return "path", tuple(_in_turns(list(map(self.key, nodes)), list(between)))
             case Point(srid=srid, coordinates=coordinates):
                 keys = tuple(map(self.key, coordinates))
                 return ("point", srid, keys) if "srid" in self.told else self._list(list(coordinates))
         return self._scalar(value)
 
-    def _path(self, parts: Sequence[GraphValue], length: int) -> Hashable:
-        if "parts" not in self.told:
-            return "path", length, self.key(parts[0]), self.key(parts[-1])
-        return "path", tuple(
-            self._middle(part)[0] if isinstance(part, Relationship) else self.key(part) for part in parts
-        )
-
     def _middle(self, value: Relationship) -> tuple[Hashable, bool]:
-        """Return the key of a relationship without its ends, and whether it is that of chosen properties."""
+        """As ``_properties``, for a relationship without its ends."""
         key, is_chosen = self._properties((value.properties if "properties" in self.told else None) or {})
         return (self.key(value.type) if "type" in self.told and not is_chosen else None, key), is_chosen
 
@@ -426,11 +427,8 @@ class _Keys(NamedTuple):
         )
 
     def _list(self, items: list[GraphValue]) -> Hashable:
-        if _is_chain(items):
-            parts = [Relationship(item, None) if at % 2 else item for at, item in enumerate(items)]
-            if len(items) == 3 and ("chain" not in self.told or _has_unknown_ends(items)):
-                return self.key(parts[1])
-            return self._path(parts, len(items) // 2)
+        if "fours" in self.told and _is_four(items):
+            return self.key_of_term(Term(duration_of(*items), _DURATION))
         keys = tuple(map(self.key, items))
         return "list", keys if self.rules.list_order else frozenset(Counter(keys).items())
 
@@ -438,13 +436,13 @@ class _Keys(NamedTuple):
         if value is None:
             return None
         if isinstance(value, str):
-            found = printed_scalar(value) or Term(value)
-            return self.key_of_term(found) if isinstance(found, Term) else self.key(_point_in(found))
+            found = _scalar_of_text(value) or Term(value)
+            return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
         if isinstance(value, bool):
-            return self.key_of_term(Term("true" if value else "false", ("literal", f"{_XSD}boolean", None)))
+            return self.key_of_term(Term("true" if value else "false", ("literal", f"{XSD}boolean", None)))
         number = value if isinstance(value, Decimal) else json_number(value)
         if isinstance(number, str):
-            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{_XSD}double", None)))
+            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None)))
         return self.key_of_term(Term(str(number)))
 
 
@@ -466,8 +464,7 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case Term():
             text = value.text
         case dict():
-            text = ", ".join(map("{}: {}".format, value, inside(value.values())))
-            text = f"{{{text}}}"
+            text = f"{{{', '.join(map('{}: {}'.format, value, inside(value.values())))}}}"
         case list():
             text = f"[{', '.join(inside(value))}]"
         case Node(labels=labels, properties=properties):
@@ -475,12 +472,12 @@ def readable(value: GraphValue, longest: int = 300) -> str:
         case Relationship(type=name, properties=properties, ends=ends):
             text = f"[{named([name] if name else [], properties)}]"
             text = text if ends is None else f"-{text}->".join(inside(ends))
-        case Path(parts=parts, length=length):
-            text = ("-" if value.is_whole else f"-[*{length}]-").join(inside(parts))
+        case Path(parts=parts):
+            text = "-".join(inside(parts))
         case Point(coordinates=coordinates):
             text = f"POINT({' '.join(map(str, coordinates))})"
         case bool() | None:
             text = {True: "true", False: "false", None: "null"}[value]
         case _:
-            text = hex(value) if isinstance(value, int) and value.bit_length() > 1_000 else str(value)
+            text = str(json_number(value) if isinstance(value, int) else value)
     return text if len(text) <= longest else f"{text[:longest]}…"

@@ -2,15 +2,15 @@
 
 Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
 lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
-paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_scalar`` and
-``printed_value`` read what stores and shells of Cypher write in the text of a cell.
+paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_value`` reads what
+stores and shells of Cypher write in the text of a cell.
 """
 
 import math
 import re
 from ast import literal_eval
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -18,33 +18,22 @@ from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.numbers_and_times import duration_from
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from
 from graphrag_eval_lc.matching.rows.results import Term, Triple
 
 _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60
 _MOST_DIGITS: Final = 1_000
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _ESCAPE: Final = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
 _TOKEN: Final = re.compile(
     rf"""\s*+(?:(?P<text>[bu]?(?:'(?:[^'\\\n]|{_ESCAPE})*+'|"(?:[^"\\\n]|{_ESCAPE})*+"))"""
-    r"|(?P<date>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(?![\w.'\"-])"  # of Nebula
     r"|(?P<number>-?(?:(?:0|[1-9]\d{0,3999})(?:\.\d{1,400})?(?:e[+-]?\d{1,4})?|inf))(?![\w.'\"])"
     r"|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
     re.ASCII,
 )
 _KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
 _FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
-_FIELDS_OF: Final = {
-    **dict.fromkeys(("Record", "QuerySolution"), frozenset[str]()),
-    "Node": {"labels", "properties"},
-    "Relationship": {"type", "properties"},
-    "Path": {"start", "end", "size"},
-    "Triple": {"subject", "predicate", "object"},
-}
-"""The objects that are known, and the fields that they have for sure."""
-
-_OBJECT: Final = re.compile(rf"({'|'.join(_FIELDS_OF)})(?=[\s>])")
+_OBJECT: Final = re.compile(r"(Record|QuerySolution|Node|Relationship|Triple)(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
@@ -102,49 +91,10 @@ def python_value(text: str) -> Any:
         raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
 
 
-_NUMBER: Final = r"([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)"
-_POINT: Final = re.compile(
-    rf"(?:SRID=(\d{{1,9}});)? ?POINT ?Z? ?\( ?{_NUMBER} {_NUMBER}(?: {_NUMBER})? ?\)"
-    rf"|point\(\{{srid: ?(\d{{1,9}}), ?x: ?{_NUMBER}, ?y: ?{_NUMBER}(?:, ?z: ?{_NUMBER})?\}}\)",  # in cypher-shell
-    re.ASCII | re.IGNORECASE,
-)
-_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
-_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
-_LONGEST_SCALAR: Final = 300
-
-
-def printed_scalar(text: str) -> Term | dict[str, Any] | None:
-    """Return the duration, the point in GeoJSON, or the time of day without zeros at its end that a text writes.
-
-    None for all else; moments and times with a zone are texts, which count by their value anyway.
-
-    Example:
-        >>> printed_scalar("1 day, 0:00:01"), printed_scalar("SRID=7203;POINT(1 2)")["coordinates"]
-        (Term(text='PT86401S', shape=('literal', 'http://www.w3.org/2001/XMLSchema#duration', None)), [1.0, 2.0])
-    """
-    if len(text) > _LONGEST_SCALAR:
-        return None
-    if _CLOCK.fullmatch(text):
-        return Term(text.rstrip("0").rstrip("."))
-    if text.startswith(("P", "-P")) and duration_from(text) is not None:
-        return _literal(text, f"{_XSD}duration")
-    found = _TIMEDELTA.fullmatch(text)
-    if found is not None:
-        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
-        seconds = (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])
-        return _literal(duration_text(0, seconds), f"{_XSD}duration")
-    found = _POINT.fullmatch(text)
-    if found is None:
-        return None
-    srid, *numbers = found.groups()[4:] if found[6] else found.groups()[:4]
-    coordinates = [float(number) for number in numbers if number is not None]
-    return {"type": "Point", "coordinates": coordinates, "crs": {"srid": int(srid) if srid else None}}
-
-
-_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
+_ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">", "p": ")"}
 _LONGEST_IN_CELL: Final = 100_000
 _AGTYPE: Final = re.compile(r"(?<=[}\]])::(?:vertex|edge|path)")
-_CYPHER: Final = re.compile(r"[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?(?P<map>\{.*\})?[)\]]", re.DOTALL)
+_CYPHER: Final = re.compile(r"(?:point\(|[(\[](?P<names>(?::`?\w{1,60}`?){1,20}) ?)(?P<map>\{.*\})?[)\]]", re.DOTALL)
 _CYPHER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?<!\w)`?(?P<key>[A-Za-z_]\w*+)`?(?=:)')
 
 
@@ -165,10 +115,10 @@ def printed_value(text: str) -> Any:
         raise UnreadableOutput("a text")
     cypher = _CYPHER.fullmatch(text)
     if cypher is not None:
-        names = cypher["names"].replace("`", "").split(":")[1:]
-        shown = _CYPHER_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], cypher["map"] or "{}")
-        fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]}
-        text = f'{json_text(fields)[:-1]}, "properties": {shown}}}'
+        names = (cypher["names"] or "").replace("`", "").split(":")[1:]
+        fields = {"labels": names} if text[0] == "(" else {"id": "", "type": names[0]} if names else {}
+        text = _CYPHER_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], cypher["map"] or "{}")
+        text = f'{json_text(fields)[:-1]}, "properties": {text}}}' if fields else text
     try:
         return parse_json(text)
     except ValueError:
@@ -179,8 +129,8 @@ def _rows_of(text: str) -> Any:
     wrapper = _WRAPPER.match(text)
     reader = _Reader(text, wrapper.end() if wrapper else 0)
     if wrapper is not None:
-        return reader.rows_of_nebula() if wrapper["nebula"] else reader.cell()  # what follows is about the query
-    values = [reader.cell()]
+        return reader.table_of_nebula() if wrapper["nebula"] else reader.value()  # what follows is about the query
+    values = [reader.value()]
     while reader.at < len(text):
         following = _NEXT_ROW.match(text, reader.at)
         if following is None or type(values[0]) not in (dict, tuple):
@@ -189,52 +139,31 @@ def _rows_of(text: str) -> Any:
                 raise CutOutput(f"after the Python value follows {mark!r}")
             raise UnreadableOutput("a Python value with more text after it")
         reader.at = following.end()
-        values.append(reader.cell())
+        values.append(reader.value())
     return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
 class _Reader:
-    """Reads one value after the other.
-
-    Attributes:
-        at: Where the next one begins.
-    """
+    """Reads one value after the other; the next one begins at ``at``."""
 
     def __init__(self, text: str, at: int) -> None:
         self._text = text
         self.at = at
         self._open = 0  # brackets
 
-    def cell(self) -> Any:
-        """Read a value as it is in a row."""
-        return _as_cell(self._value())
-
-    def rows_of_nebula(self) -> list[dict[str, Any]]:
-        """Read what follows ``ResultSet(keys: ``."""
-        self._open += 1
-        names = self.cell()
-        if not self._takes(", values:"):
-            self._refuse(re.compile(r"[,: a-z]*"))
-        rows, _ = self._items(")")
-        if any(not isinstance(row, list) or len(row) != len(set(map(str, names))) for row in rows):
-            raise UnreadableOutput("a ResultSet of Nebula whose rows do not fit its names")
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def _value(self) -> Any:
+    def value(self) -> Any:
         found = _TOKEN.match(self._text, self.at)
         if found is None or self._open > _DEEPEST:
             self._refuse(_TORN_VALUE)
         kind = found.lastgroup or ""
         token, self.at = found[kind], found.end()
-        match kind:
-            case "text":
-                return token[1:-1] if "\\" not in token and token[0] in "'\"" else literal_eval(token)
-            case "number":
-                return float(token) if any(sign in token for sign in ".ef") else int(token)
-            case "date":
-                return token
-            case "name":
-                return self._named(token, found.start(kind))
+        if kind == "text":
+            is_plain = "\\" not in token and token[0] in "'\""
+            return token[1:-1] if is_plain else _text_in(literal_eval(token))
+        if kind == "number":
+            return float(token) if any(sign in token for sign in ".ef") else int(token)
+        if kind == "name":
+            return self._named(token, found.start(kind))
         if token == "<":
             return self._object()
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
@@ -243,6 +172,13 @@ class _Reader:
         if token == "{" and not items:
             return named
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
+
+    def table_of_nebula(self) -> dict[str, Any]:
+        self._open += 1
+        names = self.value()
+        if not self._takes(", values:"):
+            self._refuse(re.compile(r"[,: a-z]*"))
+        return {"columns": names, "rows": self._items(")")[0]}
 
     def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
         """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
@@ -262,10 +198,7 @@ class _Reader:
         return True
 
     def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets: values, and those with a keyword or key; those of a call as Python has them.
-
-        Calls have arguments such as time zones, which are not cells.
-        """
+        """Read what is between brackets: values, and those with a key or keyword."""
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
@@ -277,13 +210,13 @@ class _Reader:
             keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
                 self.at = keyword.end()
-                named[keyword["name"]] = self._value()
+                named[keyword["name"]] = self.value()
                 continue
-            item = self._value() if is_call else self.cell()
+            item = self.value()
             if closing != "}" or not self._takes(":"):
                 items.append(item)
             elif isinstance(item, str | int):
-                named[str(item)] = self.cell()
+                named[str(item)] = self.value()
             else:
                 raise UnreadableOutput("a Python value with a key that is not a name")
         self._open -= 1
@@ -303,11 +236,11 @@ class _Reader:
 
     def _object(self) -> Any:
         """Read an object in angle brackets: a dict of its fields."""
-        self._open += 1
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
-            self.at, self._open = special.end(), self._open - 1
+            self.at = special.end()
             return _special(special)
+        self._open += 1
         if name is None:
             self._refuse(_TORN_PART)
         self.at = name.end()
@@ -317,51 +250,57 @@ class _Reader:
             if field is None:
                 self._refuse(_TORN_PART)
             self.at = field.end()
-            fields[field[1]] = self.cell()
+            fields[field[1]] = self.value()
         self._open -= 1
-        if not fields.keys() >= _FIELDS_OF[name[1]]:
-            raise UnreadableOutput(f"a Python value with a {name[1]} that lacks fields")
+        if name[1] in ("Node", "Relationship") and "properties" not in fields:
+            raise UnreadableOutput(f"a Python value with a {name[1]} without properties")
         return Triple(**fields) if name[1] == "Triple" else fields
 
 
-def _literal(text: str, datatype: str | None = None, language: str | None = None) -> Term:
+def _literal(text: str, datatype: str | None, language: str | None = None) -> Term:
     return Term(text, ("literal", datatype, language))
 
 
 def _special(found: re.Match[str]) -> Any:
     """Return a term of pyoxigraph, a time zone or a constant."""
-    kind = next(name for name in ("uri", "bnode", "literal", "hours", "constant") if found[name] is not None)
-    if kind == "constant":
+    if found["constant"]:
         return UTC if found["constant"] == "UTC" else found["constant"].endswith("true")
-    if kind == "hours":
+    if found["hours"]:
         minutes = int(found["minutes"]) * (-1 if found["hours"][0] == "-" else 1)
         return timezone(timedelta(hours=int(found["hours"]), minutes=minutes))
+    kind = next(name for name in ("uri", "bnode", "literal") if found[name] is not None)
     return Term(found[kind], (kind, found["datatype"], found["lang"]))
 
 
-def _as_cell(value: Any) -> Any:
-    """Return a value as it is in a cell: decimals, times, durations, and bytes that are not a text, as terms."""
-    match value:
-        case Decimal() if not value.is_finite():
-            return _literal("NaN" if value.is_nan() else "INF" if value > 0 else "-INF", f"{_XSD}double")
-        case Decimal():
-            if len(value.as_tuple().digits) + abs(value.adjusted()) > _MOST_DIGITS:
-                raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
-            return _literal(f"{value:f}", f"{_XSD}decimal")
-        case timedelta():
-            seconds = Decimal(value // timedelta(microseconds=1)) / 10**6
-            return _literal(duration_text(0, seconds), f"{_XSD}dayTimeDuration")
-        case datetime():
-            return _literal(value.isoformat(), f"{_XSD}dateTime")
-        case date() | time():
-            return _literal(value.isoformat(), f"{_XSD}{type(value).__name__}")
-        case bytes():
-            text = value.decode(errors="replace")
-            is_text = text.isprintable() and "\ufffd" not in text
-            return text if is_text else _literal(value.hex().upper(), f"{_XSD}hexBinary")
-        case tzinfo():
-            raise UnreadableOutput("a Python value with a time zone alone")
-    return value
+def _text_in(value: str | bytes) -> str | Term:
+    if isinstance(value, str):
+        return value
+    text = value.decode(errors="replace")
+    is_text = text.isprintable() and "\ufffd" not in text
+    return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
+
+
+def _decimal(text: str) -> Term:
+    number = Decimal(text)
+    if not number.is_finite():
+        return _literal("NaN" if number.is_nan() else "INF" if number > 0 else "-INF", f"{XSD}double")
+    if len(number.as_tuple().digits) + abs(number.adjusted()) > _MOST_DIGITS:
+        raise UnreadableOutput(f"a Python value with a Decimal of more than {_MOST_DIGITS:,} digits")
+    return _literal(f"{number:f}", f"{XSD}decimal")
+
+
+def _isoformat(kind: type[date | time | datetime], name: str) -> Callable[..., Term]:
+    return lambda *parts, **more: _literal(kind(*parts, **more).isoformat(), f"{XSD}{name}")
+
+
+def _timedelta(**parts: int) -> Term:
+    seconds = Decimal(timedelta(**parts) // timedelta(microseconds=1)) / 10**6
+    return _literal(duration_text(0, seconds), f"{XSD}dayTimeDuration")
+
+
+def _timezone(offset: Term, _name: str = "") -> timezone:
+    _, _, seconds = duration_from(offset.text) or ("", 0, 0)
+    return timezone(timedelta(seconds=int(seconds)))
 
 
 def duration_text(months: int, seconds: Decimal) -> str:
@@ -376,19 +315,9 @@ def duration_text(months: int, seconds: Decimal) -> str:
     return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
 
 
-def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
-    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
-    if len(pairs) == 2:
-        return {str(name): pairs[0][at] for name, at in pairs[1].items()}
-    return {str(key): _as_cell(value) for key, value in (dict(*pairs) | cells).items()}
-
-
-def _item_row(content: Any, **_: Any) -> Any:
-    """Read the row in an item of neo4j-graphrag's RetrieverResult."""
-    row = _Reader(content, 0).cell() if isinstance(content, str) and content[:1] in ("<", "{") else content
-    if not isinstance(row, dict):
-        raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
-    return row
+def duration_of(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
+    """Return the text of a duration of Neo4j's driver."""
+    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
 
 
 def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
@@ -398,14 +327,24 @@ def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:
     return shown[:19] + (f".{nanosecond:09d}" if nanosecond else "") + shown[19:]
 
 
-def _duration(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
-    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
+def _row(*pairs: Any, **cells: Any) -> dict[str, Any]:
+    """Read a row that is printed as a dict, pairs, keywords, or values and the positions of their names (BigQuery)."""
+    if len(pairs) == 2:
+        return {str(name): pairs[0][at] for name, at in pairs[1].items()}
+    return {str(key): value for key, value in (dict(*pairs) | cells).items()}
 
 
-def _point(srids: tuple[int, int], *numbers: Any) -> dict[str, Any]:
-    """Read a point of Neo4j, in the reference system for two or three numbers."""
+def _item_row(content: Any, **_: Any) -> Any:
+    """Read the row in an item of neo4j-graphrag."""
+    row = _Reader(content, 0).value() if isinstance(content, str) and content[:1] in ("<", "{") else content
+    if not isinstance(row, dict):
+        raise UnreadableOutput("a RetrieverResult whose items are texts instead of rows")
+    return row
+
+
+def _point(crs: str, *numbers: Any) -> dict[str, Any]:
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"type": "Point", "coordinates": list(numbers), "crs": {"srid": srids[len(numbers) - 2]}}
+    return {"crs": crs if len(numbers) == 2 else f"{crs}-3d", **dict(zip("xyz", numbers, strict=False))}
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -417,13 +356,19 @@ _CONSTANTS: Final[dict[str, Any]] = {
 }
 _NUMBERS: Final = (f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
-    **{each.__name__: each for each in (Decimal, date, datetime, time, timedelta, timezone, ZoneInfo)},
+    "Decimal": _decimal,
+    "date": _isoformat(date, "date"),
+    "time": _isoformat(time, "time"),
+    "datetime": _isoformat(datetime, "dateTime"),
+    "Timestamp": lambda text, **_: _literal(datetime.fromisoformat(text).isoformat(), f"{XSD}dateTime"),
+    "timedelta": _timedelta,
+    "timezone": _timezone,
+    "ZoneInfo": ZoneInfo,
     **dict.fromkeys(("UUID", "str_", "IPv4Address", "IPv6Address"), lambda text: text + ""),
     **dict.fromkeys(("bool", "bool_", *_NUMBERS), lambda number: number),
     **dict.fromkeys(("OrderedDict", "RealDictRow", "Row"), _row),
     **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
-    "Timestamp": lambda text, **_: datetime.fromisoformat(text),
     "RetrieverResultItem": _item_row,
     "Variable": str,
     "URIRef": lambda text: Term(text, ("uri", None, None)),
@@ -432,7 +377,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Date": lambda *parts: date(*parts).isoformat(),
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
-    "Duration": _duration,
-    "WGS84Point": partial(_point, (4326, 4979)),
-    "CartesianPoint": partial(_point, (7203, 9157)),
+    "Duration": duration_of,
+    "WGS84Point": partial(_point, "wgs-84"),
+    "CartesianPoint": partial(_point, "cartesian"),
 }
