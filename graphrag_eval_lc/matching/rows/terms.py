@@ -366,6 +366,8 @@ def _structures_of(
     Texts are read if either side has values of property graphs, or ``reads_texts`` says so.
     """
     structures = [value for side in sides for column in side.values() for value in column.structures.values()]
+    if not structures and not reads_texts:
+        return [{}, {}]
     reads_texts = reads_texts or not all(isinstance(value, Triple) for value in structures)
     found: list[dict[str, Mapping[int, Any]]] = []
     for side in sides:
