@@ -5,7 +5,7 @@ A value is hashable, and equal values are the same; only numbers have a toleranc
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
@@ -51,12 +51,14 @@ MAX_NUMBER_LENGTH: Final = 4_000
 """A longer lexical form is compared as text; Python does not read much longer integers either."""
 
 _EXACT_DIGITS: Final = 15
+_SHORT: Final = 300  # a float has all numbers of so few characters
 _DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _DOUBLE: Final = re.compile(rf"{_DECIMAL}(?:[eE][+-]?[0-9]+)?")
 _FORMS: Final = (re.compile(r"[+-]?[0-9]+"), re.compile(_DECIMAL), _DOUBLE, _DOUBLE)  # by NumberKind
 _UNTYPED_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?([eE][+-]?[0-9]+)?")
 """As JSON writes numbers: a code such as 007 or 1_000 is a text."""
 _SPECIAL: Final[Mapping[str, Number]] = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": "NaN"}
+_SPECIAL_NUMBERS: Final = tuple(_SPECIAL.values())
 _WHITE_SPACE: Final = " \t\n\r"
 
 
@@ -86,12 +88,11 @@ def number_from(text: str, datatype: str | None) -> Number | None:
 def _exact(text: str) -> Number:
     """Return an integer or decimal; a float if it has so few digits that different numbers have different floats."""
     digits = text.lstrip("+-").replace(".", "").strip("0")
-    if len(digits) <= _EXACT_DIGITS and len(text) < _LONGEST_FLOAT:
+    if len(digits) <= _EXACT_DIGITS and len(text) < _SHORT:
         return float(text)
     return Decimal(text) if "." in text else int(text)
 
 
-_LONGEST_FLOAT: Final = 300
 _PLAIN: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
 _PLAIN_INTEGERS: Final = re.compile(r"(?:-?[0-9]+\n)*")
 
@@ -106,20 +107,15 @@ def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKi
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
     longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
-    numbers: dict[str, Number]
-    if max(map(len, texts), default=0) <= longest and form.fullmatch("\n".join([*texts, ""])):  # nearly always
-        numbers = dict(zip(texts, map(float, texts), strict=True))
-    else:
-        read = ((text, number_from(text, datatype)) for text in texts)
-        numbers = {text: number for text, number in read if number is not None}
+    found: Iterable[Number | None] = map(float, texts)
+    if max(map(len, texts), default=0) > longest or not form.fullmatch("\n".join([*texts, ""])):  # rarely
+        found = (number_from(text, datatype) for text in texts)
+    numbers = {text: number for text, number in zip(texts, found, strict=True) if number is not None}
     if kind is not None:
         return {kind: numbers}
     whole = {text: number for text, number in numbers.items() if text.lstrip("-").isdigit()}
     others = {text: number for text, number in numbers.items() if text not in whole}
     return {kind: some for kind, some in ((NumberKind.INTEGER, whole), (NumberKind.DOUBLE, others)) if some}
-
-
-_SPECIAL_NUMBERS: Final = (math.inf, -math.inf, "NaN")
 
 
 def numbers_are_equal(one: Number, other: Number, relative: float = 0.0) -> bool:
@@ -154,12 +150,7 @@ def _fraction(number: Number) -> Fraction:
 
 
 def relative_difference(one: Number, other: Number) -> float | None:
-    """Return the difference of two numbers as a share of the larger one; None if one is infinite or NaN.
-
-    Example:
-        >>> relative_difference(0.5, 1)
-        0.5
-    """
+    """Return the difference of two numbers as a share of the larger one; None if one is infinite or NaN."""
     if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
         return None
     larger = max(abs(_fraction(one)), abs(_fraction(other)))
@@ -170,12 +161,7 @@ _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false
 
 
 def boolean_from(text: str) -> Value | None:
-    """Read an xsd:boolean, or True and False as Python writes them; None if ``text`` is none of these.
-
-    Example:
-        >>> boolean_from("1"), boolean_from("yes")
-        (('boolean', 'true'), None)
-    """
+    """Read an xsd:boolean, or True and False as Python writes them; None if ``text`` is none of these."""
     found = _BOOLEANS.get(text.strip(_WHITE_SPACE))
     return None if found is None else ("boolean", found)
 
@@ -200,10 +186,6 @@ def time_from(text: str, name: str) -> Value | None:
     Example:
         >>> time_from("1970-01-01T01:00:00.50+01:00", "dateTime") == time_from("1970-01-01 00:00:00.5Z", "dateTime")
         True
-        >>> time_from("1970-01-01-12:00", "date") == time_from("1970-01-02+12:00", "date")
-        True
-        >>> time_from("2021-02-29T00:00:00Z", "dateTime") is None
-        True
     """
     kind = name.removesuffix("Stamp")
     found = _TIMES[kind].fullmatch(text.strip(_WHITE_SPACE))
@@ -221,16 +203,11 @@ def time_from(text: str, name: str) -> Value | None:
 
 
 def untyped_time_from(text: str) -> Value | None:
-    """Read a text without a datatype that is a point in time, or a time of day with a zone; None for all else.
-
-    A point in time has a zone or seconds. A date is a text, as ids look like it (2020-01-01-05), and so is a time of
-    day without seconds before a zone without a colon, as in chapters and verses (10:15-12).
+    """Read a point in time, or a time of day with a zone; an id (2020-01-01-05) or verse (10:15-12) is a text.
 
     Example:
         >>> untyped_time_from("1970-01-01 01:00+01") == time_from("1970-01-01T00:00:00Z", "dateTime")
         True
-        >>> untyped_time_from("01:00:00"), untyped_time_from("10:15-12")
-        (None, None)
     """
     if ":" not in text or text != text.strip(_WHITE_SPACE):
         return None
@@ -252,10 +229,8 @@ def duration_from(text: str) -> Value | None:
     """Read a duration as months and seconds, of which neither makes up for the other; None if ``text`` is none.
 
     Example:
-        >>> duration_from("P1DT0.5S") == duration_from("PT24H0.50S"), duration_from("P1Y") == duration_from("P12M")
-        (True, True)
-        >>> duration_from("P1M") == duration_from("P30D"), duration_from("P1DT")
-        (False, None)
+        >>> duration_from("P1DT0.5S") == duration_from("PT24H0.50S"), duration_from("P1M") == duration_from("P30D")
+        (True, False)
     """
     found = _DURATION.fullmatch(text.strip(_WHITE_SPACE))
     if found is None:
@@ -280,8 +255,6 @@ def geometry_from(text: str) -> Value | None:
     Example:
         >>> geometry_from("Point ( 1  2.0 )")
         ('POINT(##)', (1.0, 2.0))
-        >>> geometry_from("<http://www.opengis.net/def/crs/OGC/1.3/CRS84> POINT(1 2)") == geometry_from("POINT(1 2)")
-        True
     """
     text, crs = text.strip(_WHITE_SPACE), ""
     found = _CRS.match(text)
@@ -296,9 +269,10 @@ def geometry_from(text: str) -> Value | None:
 
 
 VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {
+    XSD_BOOLEAN: ("", boolean_from),
     None: ("times", untyped_time_from),
     **{XSD + name: ("times", partial(time_from, name=name)) for name in ("dateTime", "dateTimeStamp", "date", "time")},
     **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},
     WKT_LITERAL: ("wkt", geometry_from),
 }
-"""For each datatype (None: texts without one) the switch of ``ValuesConfig`` and what reads its values."""
+"""For each datatype (None: texts without one) the switch of ``ValuesConfig``, if any, and what reads its values."""

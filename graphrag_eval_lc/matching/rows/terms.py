@@ -7,7 +7,7 @@ that the reference does not have equals a text of the reference that is written 
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -23,8 +23,6 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
     XSD_STRING,
     Number,
     NumberKind,
-    Value,
-    boolean_from,
     distance_of,
     number_from,
     numbers_are_equal,
@@ -39,8 +37,6 @@ RowsAs: TypeAlias = Literal["set", "bag", "list"]
 
 Tolerance: TypeAlias = float | Mapping[str, float]
 """A relative tolerance from 0 to below 1 for all numbers but integers, or those of ``float`` and ``double``."""
-
-_DEFAULT_TOLERANCES: Final[Mapping[str, float]] = ToleranceConfig().model_dump()
 
 
 class Tolerances(NamedTuple):
@@ -63,42 +59,25 @@ class Tolerances(NamedTuple):
             Tolerances(integer=0.0, decimal=0.0, double=1e-12, float=0.0001)
         """
         if tolerance is not None and not isinstance(tolerance, Mapping):
-            every = _share("tolerance", tolerance)
+            every = relative_tolerance(tolerance)
             return cls(0.0, every, every, every)
-        shares = dict(_DEFAULT_TOLERANCES)
-        for name, share in (tolerance or {}).items():
-            if name not in shares:
-                raise ValueError(f"there is no tolerance of {name}, only of {' and '.join(shares)}")
-            shares[name] = _share(f"tolerance of {name}", share)
-        return cls() if strict else cls(**shares)
+        shares = ToleranceConfig.model_validate(tolerance) if tolerance else _DEFAULT_TOLERANCES
+        return cls() if strict else cls(double=shares.double, float=shares.float)
 
 
-def _share(name: str, share: object) -> float:
-    try:
-        return relative_tolerance(share)
-    except ValueError as problem:
-        raise ValueError(f"the {name} is {share!r:.40}: {problem}") from None
+_DEFAULT_TOLERANCES: Final = ToleranceConfig()
 
 
-class ValueRules(NamedTuple):
-    """Which terms are compared by what they mean; see ``ValuesConfig``."""
-
-    times: bool = True
-    durations: bool = True
-    wkt: bool = True
-    nfc: bool = True
-    iri_case: bool = True
+class ValueRules(ValuesConfig):
+    """Which terms are compared by what they mean."""
 
     @classmethod
-    def of(cls, values: "Mapping[str, bool] | ValuesConfig | None") -> "ValueRules":
-        """Return the rules of a config, or those switched on and off by name; all other names raise a ValueError."""
-        given = dict(values or ())
-        for name, value in given.items():
-            if name not in cls._fields:
-                raise ValueError(f"values has no {name!r:.40}: it has {', '.join(cls._fields)}")
-            if not isinstance(value, bool):
-                raise ValueError(f"values.{name} is neither true nor false")
-        return cls(**given)
+    def of(cls, values: Mapping[str, bool] | ValuesConfig | None) -> ValuesConfig:
+        """Return the rules of a config, or those switched on and off by name; a ValueError for any other name."""
+        return values if isinstance(values, ValuesConfig) else cls(**values) if values else _DEFAULT_VALUES
+
+
+_DEFAULT_VALUES: Final = ValueRules()
 
 
 class Rules(NamedTuple):
@@ -107,7 +86,7 @@ class Rules(NamedTuple):
     rows_as: RowsAs = "set"
     strict: bool = False
     tolerances: Tolerances = Tolerances.of(None)
-    values: ValueRules = ValueRules()
+    values: ValuesConfig = _DEFAULT_VALUES
     graph: GraphRules = GraphRules()
 
 
@@ -135,16 +114,17 @@ class _NumberKeys:
         self._tolerances, self._new_key = tolerances, new_key
         self._keys: dict[Number, int] = {}
         self._others: dict[Number, int] = {}
-        self._of_kind: dict[NumberKind, list[Number]] = {}
-        self._sorted: dict[NumberKind, list[tuple[float, list[Any]]]] = {}
+        self._of_kind: dict[NumberKind, set[Number]] = {}
+        self._sorted: dict[NumberKind, list[Any]] = {}
 
     def keys_of(
         self, numbers: Sequence[Number], kind: NumberKind, written: Iterable[int | None] = repeat(None)
     ) -> list[int]:
         """Return keys; of what is not of the reference those of its nearest numbers, or else of how it is written."""
         if self.is_reference:
-            self._of_kind.setdefault(kind, []).extend(numbers)
+            self._of_kind.setdefault(kind, set()).update(numbers)
             return list(map(self._keys.setdefault, numbers, self._new_key))
+        self._sorted = self._sorted or {of: sorted(some - {"NaN"}) for of, some in self._of_kind.items()}
         found = []
         for number, otherwise in zip(numbers, written, strict=False):
             key = self._keys.get(number) or self._nearest(number, kind) or otherwise  # no key of a number is 0
@@ -152,28 +132,14 @@ class _NumberKeys:
         return found
 
     def _nearest(self, number: Any, kind: NumberKind) -> int | None:
-        if kind not in self._sorted:
-            self._sorted[kind] = self._by_tolerance(kind)
         near = []
-        is_float = isinstance(number, float)
-        for relative, others in self._sorted[kind] if number != "NaN" else ():
+        for other_kind, others in self._sorted.items() if number != "NaN" else ():
+            relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             at = bisect_left(others, number)
-            far = 3e-8 + 2 * relative / (1 - relative) * abs(number) if is_float else 0.0  # more than the tolerance
-            for other in others[max(at - 1, 0) : at + 1]:
-                is_far = is_float and isinstance(other, float) and abs(number - other) > far  # told quickly
-                if not is_far and numbers_are_equal(number, other, relative):
-                    near.append(other)
+            near += [other for other in others[max(at - 1, 0) : at + 1] if numbers_are_equal(number, other, relative)]
         if len(near) > 1:
-            near.sort(key=lambda each: (distance_of(number, each), each))
+            near.sort(key=lambda other: (distance_of(number, other), other))
         return self._keys[near[0]] if near else None
-
-    def _by_tolerance(self, kind: NumberKind) -> list[tuple[float, list[Any]]]:
-        """Return the relative tolerances of numbers of a kind with those of the reference, each with these in order."""
-        found: dict[float, set[Any]] = {}
-        for other, numbers in self._of_kind.items():
-            relative = max(self._tolerances[kind], self._tolerances[other]) if kind and other else 0.0
-            found.setdefault(relative, set()).update(numbers)
-        return [(relative, sorted(numbers - {"NaN"})) for relative, numbers in found.items()]
 
 
 def is_untyped(shape: Shape) -> bool:
@@ -183,26 +149,20 @@ def is_untyped(shape: Shape) -> bool:
 
 
 class _Space:
-    """The cells of one shape: how their texts are read, and their keys.
+    """The cells of one shape: how their values are read, and the keys of their texts.
 
-    Attributes:
-        read: Reads a value that is not a number; None if there are none.
-        texts: The keys of texts without a value, and of texts in which the reference writes values; the same for all
-            shapes whose texts may be equal.
-        known: The keys of texts with a value.
+    ``known`` has the keys of texts with a value. ``texts`` has those of all others, and of texts in which the reference
+    writes values; all shapes whose texts may be equal share it.
     """
 
     def __init__(self, shape: Shape, rules: Rules, texts: dict[Hashable, dict[str, int]]) -> None:
         self.kind, self.datatype, language = shape
-        is_literal = self.kind not in NO_LITERALS
-        self.is_iri = self.kind == "uri" and rules.values.iri_case and not rules.strict
-        self.has_numbers = is_literal and (self.datatype in NUMBER_KINDS or (is_untyped(shape) and not rules.strict))
-        self.read: Callable[[str], Value | None] | None = None
-        if is_literal and self.datatype == XSD_BOOLEAN:
-            self.read = boolean_from
-        elif is_literal and not rules.strict and (self.datatype or not language) and self.datatype in VALUE_READERS:
-            switch, reader = VALUE_READERS[self.datatype]
-            self.read = reader if getattr(rules.values, switch) else None
+        is_literal, by_value = self.kind not in NO_LITERALS, not rules.strict
+        self.is_iri = self.kind == "uri" and by_value and rules.values.iri_case
+        self.has_numbers = is_literal and (self.datatype in NUMBER_KINDS or (by_value and is_untyped(shape)))
+        switch, reader = VALUE_READERS.get(self.datatype, ("", None))
+        is_read = not switch or (by_value and getattr(rules.values, switch) and (self.datatype or not language))
+        self.read = reader if is_literal and is_read else None
         alike: Hashable = None
         if rules.strict:
             alike = ((language or "").lower() or (self.datatype or XSD_STRING, "")) if is_literal else self.kind
@@ -216,7 +176,6 @@ _Cells: TypeAlias = Sequence[tuple[_Space, Sequence[str], Sequence[int]]]
 _FIRST_OF_VALUES: Final = frozenset("-0123456789")
 _first_character: Final = itemgetter(slice(1))
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-_NOTHING_TOLD: Final = told_by((), ())
 
 _REFERENCE: Final = 0
 _ACTUAL: Final = 1
@@ -244,13 +203,10 @@ class Keys:
         self._coordinates = _NumberKeys(rules.tolerances, self._new_key)
         self._labels: tuple[dict[str, int], dict[str, int]] = ({}, {})
         compared = {name: reference.columns[name] for name in required}
-        self._structures = _structures_of(
-            (compared, actual.columns), reads_texts=reference.is_untyped and actual.is_untyped
-        )
-        self._told = _NOTHING_TOLD
-        if any(self._structures):
-            mine, others = ([value for cells in side.values() for value in cells.values()] for side in self._structures)
-            self._told = told_by(mine, others)
+        are_untyped = reference.is_untyped and actual.is_untyped
+        self._structures = _structures_of((compared, actual.columns), reads_texts=are_untyped)
+        values = [[value for cells in side.values() for value in cells.values()] for side in self._structures]
+        self._told = told_by(*values) if any(values) else frozenset()
         self._is_reference = True
         cells = {name: self._learned(column) for name, column in compared.items()}  # texts may be written like values
         self._reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
@@ -285,28 +241,23 @@ class Keys:
         keys = [UNBOUND_KEY] * len(self._columns[side][name].texts)
         blanks: dict[int, tuple[int, ...]] = {}
         for space, texts, rows in cells:
-            if not space.kind:
-                continue
             if space.kind == "bnode":
-                found = [BLANK_KEY] * len(texts)
                 numbers = [labels.setdefault(text, len(labels)) for text in texts]
                 blanks |= {row: (number,) for row, number in zip(rows, numbers, strict=True)}
+                found = [BLANK_KEY] * len(texts)
             else:
-                found = self._keys_of(space, texts)
-            if len(found) == len(keys):
-                keys = found
-            else:
-                for row, key in zip(rows, found, strict=True):
-                    keys[row] = key
+                found = self._keys_of(space, texts) if space.kind else [UNBOUND_KEY] * len(texts)
+            for row, key in zip(rows, found, strict=True):
+                keys[row] = key
         for row, value in structures.items():
-            blanks_of_cell: list[int] = []
-            keys[row] = self._key_of_structure(value, labels, blanks_of_cell)
+            keys[row], blanks_of_cell = self._key_of_structure(value, labels)
             if blanks_of_cell:
                 blanks[row] = tuple(blanks_of_cell)
         return KeyColumn(keys, blanks)
 
-    def _key_of_structure(self, value: Any, labels: dict[str, int], blanks: list[int]) -> int:
-        """Return the key of a value with parts; its blank nodes are added to ``blanks``."""
+    def _key_of_structure(self, value: Any, labels: dict[str, int]) -> tuple[int, list[int]]:
+        """Return the key of a value with parts, and its blank nodes."""
+        blanks: list[int] = []
 
         def key_of_part(part: Term | Triple) -> Hashable:
             if isinstance(part, Triple):
@@ -319,12 +270,7 @@ class Keys:
 
         is_term = isinstance(value, Term | Triple)
         key = key_of_part(value) if is_term else key_of(value, self._told, self._rules.graph, key_of_part)
-        return key if isinstance(key, int) else self._key_of_value(key)
-
-    def _key_of_value(self, value: Hashable, written: int | None = None) -> int:
-        if value not in self._values:
-            self._values[value] = written or next(self._new_key)
-        return self._values[value]
+        return key if isinstance(key, int) else self._values.setdefault(key, next(self._new_key)), blanks
 
     def _learn(self, space: _Space, texts: Sequence[str]) -> None:
         """Find the keys of those texts that have a value."""
@@ -342,10 +288,10 @@ class Keys:
                 written = None if self._is_reference else of_texts.get(text)
                 if datatype == WKT_LITERAL:
                     value = value[0], *self._coordinates.keys_of(value[1], NumberKind.DOUBLE)
-                elif datatype == XSD_BOOLEAN:  # 1 is written true as well
-                    written = written or (None if self._is_reference else of_texts.get(value[1]))
-                    of_texts.setdefault(value[1], self._key_of_value(value, written))
-                found[text] = self._key_of_value(value, written)
+                if datatype == XSD_BOOLEAN:  # 1 is written true as well
+                    found[text] = of_texts.setdefault(value[1], written or next(self._new_key))
+                else:
+                    found[text] = self._values.setdefault(value, written or next(self._new_key))
         known.update(found)
         if self._is_reference:
             for text, key in found.items():
@@ -377,16 +323,13 @@ class Keys:
         column, other_column = self._columns[_REFERENCE][name], self._columns[_ACTUAL][actual_name]
         text, shape = column.texts[row], column.shape(row)
         other, other_shape = other_column.texts[actual_row], other_column.shape(actual_row)
-        numbers = [
-            number_from(each, of[1]) if is_untyped(of) or of[1] in NUMBER_KINDS else None
-            for each, of in ((text, shape), (other, other_shape))
-        ]
+        cells = ((text, shape), (other, other_shape))
+        numbers = [number_from(of, by[1]) if is_untyped(by) or by[1] in NUMBER_KINDS else None for of, by in cells]
         if numbers[0] is not None and numbers[1] is not None:
             share = relative_difference(numbers[0], numbers[1])
             if not share or share > _NEAR:
                 return None
-            mantissa, exponent = f"{share:.0e}".split("e")
-            return f"{other} instead of {text} differs by {mantissa}e{int(exponent)} of its value"
+            return f"{other} instead of {text} differs by {share:.1g} of its value".replace("e-0", "e-")
         if not shape[0] or not other_shape[0] or (text == other and shape == other_shape):
             return None
         if text == other:
@@ -415,26 +358,30 @@ _MAY_BE_STRUCTURE: Final = re.compile(
 )
 
 
-def _structures_of(sides: Sequence[Mapping[str, TermColumn]], *, reads_texts: bool) -> list[dict[str, dict[int, Any]]]:
+def _structures_of(
+    sides: Sequence[Mapping[str, TermColumn]], *, reads_texts: bool
+) -> list[dict[str, Mapping[int, Any]]]:
     """Return the values with parts by column and row, for each side: those read, and those that untyped texts write.
 
     Texts are read if either side has values of property graphs, or ``reads_texts`` says so.
     """
-    columns = [column for side in sides for column in side.values()]
-    structures = [value for column in columns for value in column.structures.values()]
-    found: list[dict[str, dict[int, Any]]] = [{}, {}]
+    structures = [value for side in sides for column in side.values() for value in column.structures.values()]
     if not structures and not reads_texts:
-        return found
+        return [{}, {}]
     reads_texts = reads_texts or not all(isinstance(value, Triple) for value in structures)
-    for side, of_side in zip(sides, found, strict=True):
+    found: list[dict[str, Mapping[int, Any]]] = []
+    for side in sides:
         reader = GraphReader()
+        of_side: dict[str, Mapping[int, Any]] = {}
         for name, column in side.items():
             cells: dict[int, Any] = {}
             for shape, texts, rows in _by_shape(column) if reads_texts else ():
                 if (is_untyped(shape) or shape[1] == WKT_LITERAL) and _MAY_BE_STRUCTURE.search("\n".join(texts)):
                     values = {text: value_of_text(text, reader) for text in dict.fromkeys(texts)}
-                    cells |= {row: values[text] for row, text in zip(rows, texts, strict=True)}
-            cells |= column.structures
-            of_side[name] = {row: value for row, value in cells.items() if value is not None}
+                    cells |= {
+                        row: values[text] for row, text in zip(rows, texts, strict=True) if values[text] is not None
+                    }
+            of_side[name] = {**cells, **column.structures}
         reader.join_ends()
+        found.append(of_side)
     return found
