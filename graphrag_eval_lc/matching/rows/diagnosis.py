@@ -49,7 +49,7 @@ def _about_match(aligned: Alignment) -> str:
         if set(others).difference(texts):  # such as a number within the tolerance, which has the same key
             row_of = {key: at for at, key in enumerate(aligned.keys.reference(name).keys)}
             for other, key in enumerate(aligned.keys.actual(found).keys[:_MATCHED_ROWS]):
-                near = aligned.keys.note(name, row_of[key], found, other) if key in row_of else None
+                near = aligned.keys.note(name, row_of[key], found, other, of_numbers=True) if key in row_of else None
                 if near:
                     return f"{text}; {near}, which is within the tolerance"
     return text

@@ -134,7 +134,7 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
         texts = [item["text"] for item in value if _is_block(item)]
         if texts and all(isinstance(item.get("type"), str) for item in value):
             return _noted(read_text("\n".join(texts)), "in content blocks")
-        is_statement = len(value) == 1 and value[0].keys() & {"status", "success"}  # of SurrealDB, Cloudflare's D1
+        is_statement = len(value) == 1 and {*value[0].keys()} & {"status", "success"}  # of SurrealDB, Cloudflare's D1
         if is_statement and _is_array(value[0].get("results", value[0].get("result"))):
             return results_in(value[0], read_text)
     contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]

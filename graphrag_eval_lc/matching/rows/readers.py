@@ -105,7 +105,7 @@ def _read(output: Any, depth: int = 0, chain: Sequence[_Entry] | None = None) ->
     except UnreadableOutput:
         _refuse_notice(output, readers)
         raise
-    has_end = not any(form in results.form for form in text_forms.OPEN_FORMS)
+    has_end = text_forms.has_end(results)
     if not has_end and (len(results.columns) == 1 or "Markdown" in results.form or results.is_graph):
         _refuse_notice(output, readers)  # it may be the last row, or follow
     return results

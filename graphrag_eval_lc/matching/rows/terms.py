@@ -10,8 +10,10 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from operator import itemgetter
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 from unicodedata import normalize
+
+from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.config import ToleranceConfig, ValuesConfig
 from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphRules, key_of, told_by, value_of_text
@@ -39,6 +41,18 @@ Tolerance: TypeAlias = float | Mapping[str, float]
 """A relative tolerance from 0 to below 1 for all numbers but integers, or those of ``float`` and ``double``."""
 
 
+Section = TypeVar("Section", bound=BaseModel)
+
+
+def _checked(name: str, section: type[Section], given: Mapping[str, Any]) -> Section:
+    """Return what a caller says as a section of the config, or say in one line what is wrong with it."""
+    try:
+        return section.model_validate(dict(given))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise ValueError(f"{'.'.join([name, *map(str, first['loc'])])}: {first['msg']}") from None
+
+
 class Tolerances(NamedTuple):
     """The relative tolerances of the kinds of numbers, in the order of ``NumberKind``; of two the looser counts."""
 
@@ -61,7 +75,7 @@ class Tolerances(NamedTuple):
         if tolerance is not None and not isinstance(tolerance, Mapping):
             every = relative_tolerance(tolerance)
             return cls(0.0, every, every, every)
-        shares = ToleranceConfig.model_validate(tolerance) if tolerance else _DEFAULT_TOLERANCES
+        shares = _checked("tolerance", ToleranceConfig, tolerance) if tolerance else _DEFAULT_TOLERANCES
         return cls() if strict else cls(double=shares.double, float=shares.float)
 
 
@@ -74,7 +88,9 @@ class ValueRules(ValuesConfig):
     @classmethod
     def of(cls, values: Mapping[str, bool] | ValuesConfig | None) -> ValuesConfig:
         """Return the rules of a config, or those switched on and off by name; a ValueError for any other name."""
-        return values if isinstance(values, ValuesConfig) else cls(**values) if values else _DEFAULT_VALUES
+        if isinstance(values, ValuesConfig):
+            return values
+        return _checked("values", cls, values) if values else _DEFAULT_VALUES
 
 
 _DEFAULT_VALUES: Final = ValueRules()
@@ -318,8 +334,8 @@ class Keys:
                 of_texts.setdefault(text, key)
         return list(map(known.__getitem__, texts))
 
-    def note(self, name: str, row: int, actual_name: str, actual_row: int) -> str | None:
-        """Return how two cells are near each other, for a reason; None if nothing is to be said."""
+    def note(self, name: str, row: int, actual_name: str, actual_row: int, *, of_numbers: bool = False) -> str | None:
+        """Return how two cells, or the numbers in them, are near each other; None if nothing is to be said."""
         column, other_column = self._columns[_REFERENCE][name], self._columns[_ACTUAL][actual_name]
         text, shape = column.texts[row], column.shape(row)
         other, other_shape = other_column.texts[actual_row], other_column.shape(actual_row)
@@ -330,7 +346,7 @@ class Keys:
             if not share or share > _NEAR:
                 return None
             return f"{other} instead of {text} differs by {share:.1g} of its value".replace("e-0", "e-")
-        if not shape[0] or not other_shape[0] or (text == other and shape == other_shape):
+        if of_numbers or not shape[0] or not other_shape[0] or (text == other and shape == other_shape):
             return None
         if text == other:
             return f"{other!r:.60} has another datatype, language tag or kind"

@@ -28,8 +28,14 @@ from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermCol
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
 
-OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas", "Turtle")
-"""Parts of the names of forms that have no end of their own, so that nothing shows whether lines are missing."""
+_OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas", "Turtle", " lines", "a line")
+
+
+def has_end(results: SparqlResults) -> bool:
+    """Return whether the form of results has a mark of its end, so that it shows if lines are missing."""
+    form = results.form.split(" under ")[0]  # keys may be called anything
+    return not any(name in form for name in _OPEN_FORMS)
+
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
@@ -452,7 +458,7 @@ def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
     results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
-    if not fences[-1][4] and any(form in results.form for form in OPEN_FORMS):
+    if not fences[-1][4] and not has_end(results):
         raise CutOutput("the code fence has no end")
     return replace(results, form=f"{results.form} in a code fence")
 
