@@ -50,7 +50,9 @@ def _checked(name: str, section: type[Section], given: Mapping[str, Any]) -> Sec
         return section.model_validate(dict(given))
     except ValidationError as problem:
         first = problem.errors()[0]
-        raise ValueError(f"{'.'.join([name, *map(str, first['loc'])])}: {first['msg']}") from None
+        place, fields = ".".join([name, *map(str, first["loc"])]), ", ".join(section.model_fields)
+        unknown = f"there is only {fields}" if first["type"] == "extra_forbidden" else first["msg"]
+        raise ValueError(f"{place}: {unknown}") from None
 
 
 class Tolerances(NamedTuple):
