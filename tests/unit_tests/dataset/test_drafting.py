@@ -212,7 +212,7 @@ ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "liter
         ("n,m\r\na,1\r\n", "text/csv"),
         ("| n | m |\n|---|---|\n| a | 1 |", None),
         ('[{"n": "a", "m": 1}]', "application/json"),
-        ("\ufeff" + ROWS, None),
+        ("\ufeff" + ROWS, "application/sparql-results+json"),
     ],
 )
 def test_rows_in_another_form_are_drafted_as_they_are_where_the_config_names_a_query(
