@@ -40,7 +40,7 @@ class Candidates:
 
     @property
     def tools(self) -> str:
-        """What the agent's tools that may fulfil it are called, for people."""
+        """The names of the agent's tools that may fulfil it, for people."""
         return " or ".join(self._views.tools_called(self.names))
 
     def may_be(self, step: StepView) -> bool:
@@ -58,10 +58,6 @@ class Candidates:
                 comparison = _with_more(comparison, hint)
             self.made[index] = comparison
         return comparison
-
-    def compared(self, before: int | None = None) -> dict[int, StepScore]:
-        """Return the comparisons with all steps before an index."""
-        return {index: self[index] for index in self.indices if before is None or index < before}
 
     def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the comparisons from the last step back to the first worth 1, which no other can beat."""
@@ -83,12 +79,12 @@ class Candidates:
         return matched is None or (self[matched].is_undecided and self.worth(matched) < 1.0)
 
     def worth(self, index: int) -> float:
-        """Return what an actual step is worth for it: its score or, where steps are graded, its grade.
+        """Return what an actual step is worth for it: its score or, if steps are graded, its grade.
 
         A grade that fails is 0, and the reason says so.
 
         Raises:
-            MatcherError: A matcher gave a grade that is none.
+            MatcherError: A matcher returned a grade that is not one.
         """
         comparison = self[index]
         if not self._views.is_graded:
@@ -126,7 +122,7 @@ def _with_more(comparison: StepScore, more: str) -> StepScore:
 
 
 def _is_suspect(step: StepView, *, needs_rows: bool) -> bool:
-    """Return whether an output may be unreadable, told without reading it: it is no whole JSON, or not that of rows."""
+    """Return whether an output may be unreadable, by its ends: it is not a whole JSON value, or not one of rows."""
     output = step.get("output")
     if not isinstance(output, str) or step.declared is not None:
         return True

@@ -51,7 +51,7 @@ def readable_text(output: Any) -> str:
 
 
 def place_of(text: str, iri: str) -> int | None:
-    """Return where an IRI first is in a text as a whole term; None if it is not.
+    """Return the index at which an IRI first is in a text as a whole term; None if it is not, or in other IRIs only.
 
     It is part of another IRI if further characters of one follow it or precede it, other than the punctuation of a
     sentence. In quotes and angle brackets everything up to their end is one IRI.
@@ -71,11 +71,6 @@ def place_of(text: str, iri: str) -> int | None:
             return place
         place = text.find(iri, place + 1)
     return None
-
-
-def holds_whole(text: str, iri: str) -> bool:
-    """Return whether an IRI is in a text as a whole term, not as part of another one."""
-    return place_of(text, iri) is not None
 
 
 def iris_in_text(text: str) -> list[str]:
@@ -108,7 +103,7 @@ def terms_of(column: TermColumn, row: int) -> Iterator[tuple[str, str]]:
 def rank_in_results(results: SparqlResults, iri: str) -> int | None:
     """Return the rank of an IRI among the distinct ones of some results, row by row and column by column, from 1.
 
-    A literal counts where it is written as an IRI, so that STR() hides none. None where no cell is the IRI.
+    A literal counts if it is written as an IRI, so that STR() hides none. None if no cell is the IRI.
     """
     columns = results.columns.values()
     if not any(iri in column.texts or column.structures for column in columns):
@@ -124,7 +119,7 @@ def rank_in_results(results: SparqlResults, iri: str) -> int | None:
 
 
 def rank_in_text(text: str, place: int) -> int:
-    """Return the rank of what stands at a place of a text among its distinct IRIs and prefixed names, from 1.
+    """Return the rank of the term at an index of a text among its distinct IRIs and prefixed names, from 1.
 
     Declarations of prefixes do not count.
 
@@ -157,7 +152,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     try:
         results = step_results(actual)
     except CutOutput:
-        # An IRI at the end may go on behind the cut.
+        # An IRI at the end may continue after the cut.
         if text.endswith(iri) or place_of(text, iri) is None:
             raise
     except UnreadableOutput as problem:
@@ -201,7 +196,7 @@ def _found(iri: str, rank: int) -> StepScore:
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
-    """Find reference steps without an IRI, or with one that no tool would give as it is written."""
+    """Find reference steps without an IRI, or with one that no tool would return as it is written."""
     output = step.get("output")
     if not isinstance(output, str) or not output:
         yield Finding(f"an {_IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
@@ -212,8 +207,10 @@ def _check_step(step: StepView) -> Iterator[Finding]:
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     """Return a reference step for the first IRI of a search that a later step uses in its arguments."""
-    asked = "\n".join(_argument_text(other) for other in later)
-    iri = next((each for each in iris_of(step.get("output")) if holds_whole(asked, each)), None)
+    all_args = [other.get("args") for other in later]
+    values = [each for args in all_args for each in (args.values() if isinstance(args, Mapping) else [args])]
+    text = "\n".join(value if isinstance(value, str) else json_text(value) for value in values)
+    iri = next((each for each in iris_of(step.get("output")) if place_of(text, each) is not None), None)
     if iri is None:
         return None
     given = step.get("args") or {}
@@ -231,12 +228,6 @@ def iris_of(output: Any) -> list[str]:
         return iris_in_text("\n".join(text for each in results.columns.values() for text in each.texts))
     columns = results.columns.values()
     return [text for each in columns for row, text in enumerate(each.texts) if each.kind(row) == "uri"]
-
-
-def _argument_text(step: Step) -> str:
-    args = step.get("args")
-    values = args.values() if isinstance(args, Mapping) else [args]
-    return "\n".join(value if isinstance(value, str) else json_text(value) for value in values)
 
 
 IRI = StepKind(

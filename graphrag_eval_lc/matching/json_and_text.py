@@ -1,6 +1,5 @@
-"""Comparing outputs as JSON values of any depth, or as texts where no media type says more."""
+"""Comparing outputs as JSON values of any depth, or as texts if no media type says more."""
 
-import json
 import math
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -38,9 +37,9 @@ def parse_json_output(output: Any) -> Any:
 
 
 def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
-    """Return where two JSON values first differ, and what stands there: "nothing" where a part is missing.
+    """Return where two JSON values first differ, and the two parts, "nothing" for a missing one; None if none differs.
 
-    Returns None if the values are equal. The walk has its own stack, as deep values would exhaust the interpreter's.
+    The walk has its own stack, as deep values would exhaust the interpreter's.
 
     Example:
         >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
@@ -51,13 +50,14 @@ def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
     while levels:
         for part, one, other in levels[-1]:
             path[len(levels) - 1 :] = [part]
+            if _are_equal(one, other):
+                continue
             inner = _parts(one, other)
             if inner is not None:
                 levels.append(inner)
                 break
-            if not _are_leaves_equal(one, other):
-                one, other = ("nothing" if each is _MISSING else each for each in (one, other))
-                return _place(path), one, other
+            one, other = ("nothing" if each is _MISSING else each for each in (one, other))
+            return _place(path), one, other
         else:
             levels.pop()
     return None
@@ -74,12 +74,13 @@ def _parts(found: Any, expected: Any) -> Iterator[tuple[str, Any, Any]] | None:
     return None
 
 
-def _are_leaves_equal(left: Any, right: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
+    """Return whether Python's own fast comparison shows that two values are equal."""
     if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
         return math.isnan(right)
     try:
         return bool(left == right)
-    except RecursionError:  # deep values of other kinds, such as tuples
+    except RecursionError:
         return False
 
 
@@ -92,7 +93,7 @@ def _place(parts: list[str]) -> str:
 
 
 def have_same_text(reference: StepView, actual: StepView) -> bool:
-    """Return whether two outputs are the same text but for white space around it, so that they match whatever it is.
+    """Return whether two outputs are the same text apart from white space around it: they match, whatever it is.
 
     Example:
         >>> have_same_text(StepView({"output": "420 kV"}), StepView({"output": "420 kV "}))
@@ -127,29 +128,17 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
         raise
     except UnreadableOutput as problem:
         return explained(0.0, str(problem), unreadable=str(problem))
-    is_plain = reference.once(_is_plain) and actual.once(_is_plain)
-    if found == expected if is_plain else first_difference(found, expected) is None:
+    difference = first_difference(found, expected)
+    if difference is None:
         return explained(1.0, "the same JSON value")
-    return StepScore(0.0, lambda: _json_difference(found, expected), float)  # not near at all
-
-
-def _is_plain(step: StepView) -> bool:
-    """Return whether Python compares a JSON value as it should, and fast: it has no NaN, and is not too deep."""
-    try:
-        json.dumps(step.parsed(parse_json_output), allow_nan=False)
-    except (ValueError, TypeError, RecursionError):
-        return False
-    return True
-
-
-def _json_difference(found: Any, expected: Any) -> str:
-    place, found, expected = first_difference(found, expected) or ("", found, expected)
+    place, one, other = difference
     where = f" at {place}" if place else ""
-    return f"another JSON value{where}: {_short_text(found)} instead of {_short_text(expected)}"
+    reason = f"another JSON value{where}: {_short_text(one)} instead of {_short_text(other)}"
+    return StepScore(0.0, lambda: reason, float)  # not near at all
 
 
 def match_texts(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 if both outputs are the same text, to the letter but for white space around it."""
+    """Score 1 if both outputs are the same text, apart from white space around it."""
     expected, found = reference.get("output"), actual.get("output")
     if expected is None:
         return explained(0.0, "the reference step has no output to compare with")

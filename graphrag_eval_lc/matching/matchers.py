@@ -25,7 +25,7 @@ Parsed = TypeVar("Parsed")
 
 
 ComparisonOutcome: TypeAlias = Literal["match", "mismatch", "undecided"]
-"""What a comparison found; undecided where an output is cut, or a search reached its bound before it could tell."""
+"""What a comparison found; undecided if an output is cut, or a search reached its bound before it was decided."""
 
 
 class StepView(Mapping[str, Any]):
@@ -34,10 +34,10 @@ class StepView(Mapping[str, Any]):
     It has the keys of the step, and those of the defaults that the step lacks or has as null.
 
     Attributes:
-        id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
-        tool: The name of its tool where the config gives the step another; else None.
-        declared: How its output is read, as ``steps.outputs`` says; None where nothing is said.
-        rows: How its rows are compared, as ``steps.rows`` says; None where nothing is said.
+        id_column: The column of its SPARQL results that holds the ids of a retrieval; None if it has none.
+        tool: The name of its tool if the config gives the step another; else None.
+        declared: How its output is read, as ``steps.outputs`` says; None if it says nothing.
+        rows: How its rows are compared, as ``steps.rows`` says; None if it says nothing.
         is_read: Whether some ``parse`` could read its output.
 
     Example:
@@ -93,14 +93,18 @@ class StepView(Mapping[str, Any]):
         ``parse`` is given None if the step has no output.
 
         Raises:
-            UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing where the config says.
+            UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing at the declared path.
         """
         kept: Parsed = self._kept(parse, self._read_by, parse)
         return kept
 
     def _read_by(self, parse: Callable[[Any], Parsed]) -> Parsed:
+        declared = self.declared
+        if declared is not None and declared.artifact and self._step.get("artifact") is None:
+            raise UnreadableOutput("there is no artifact, which is read in place of the output (steps.outputs)")
+        output = self._step.get("artifact" if declared is not None and declared.artifact else "output")
         try:
-            value = parse(self._to_be_read())
+            value = parse(output if declared is None or declared.path is None else value_at(output, declared.path))
         except CutOutput as error:
             raise (error if (cut := self.cut_by_capture) is None else CutOutput(f"{cut} ({error})")) from None
         self.is_read = True
@@ -109,8 +113,8 @@ class StepView(Mapping[str, Any]):
     def _kept(self, key: object, compute: Callable[[Any], Any], argument: Any) -> Any:
         """Return what is kept under a key; an error is raised as a copy.
 
-        Of an error the frames are dropped that it went through: they hold the step, which is to hold the error, and
-        such a ring would keep whole responses in memory until the garbage collector comes by.
+        The frames of an error are dropped: they hold the step, which is to hold the error, and such a cycle would keep
+        whole responses in memory until the garbage collector runs.
         """
         if key not in self._parsed:
             try:
@@ -133,7 +137,7 @@ class StepView(Mapping[str, Any]):
 
     @property
     def cut_by_capture(self) -> str | None:
-        """Where the capture cut the output (``max_output_chars``); None if it kept all of what is read."""
+        """How the capture cut the output (``max_output_chars``); None if it kept all of what is read."""
         full_length = self._step.get("full_length")
         if full_length is None or (self.declared is not None and self.declared.artifact):
             return None
@@ -142,20 +146,11 @@ class StepView(Mapping[str, Any]):
             return None
         return f"the output is cut at {len(output):,} of {full_length:,} characters"
 
-    def _to_be_read(self) -> Any:
-        declared = self.declared
-        if declared is None:
-            return self._step.get("output")
-        if declared.artifact and self._step.get("artifact") is None:
-            raise UnreadableOutput("there is no artifact, which is read in place of the output (steps.outputs)")
-        found = self._step.get("artifact" if declared.artifact else "output")
-        return found if declared.path is None else value_at(found, declared.path)
-
 
 def _copied(error: UnreadableOutput) -> UnreadableOutput:
     try:
         return copy(error)
-    except Exception:  # one of a user's own that cannot be copied
+    except Exception:  # a user's error that cannot be copied
         return error
 
 
@@ -167,11 +162,11 @@ class StepScore:
         score: 0 (not at all) to 1 (in full).
         reason: Returns why, in a sentence or two for people; called only for steps that the diagnosis shows.
         closeness: Returns a number from 0 to 1 that ranks the steps that score 0; the nearest has the highest.
-        unreadable: What is wrong with the actual step's output where no comparison could be made of it.
+        unreadable: What is wrong with the actual step's output, if it could not be compared.
         is_undecided: Whether the steps may fit although the score is 0, as for a cut output.
-        cut: Where the actual step's output ends before its end; None where it is whole.
-        grade: Returns what the step is worth where steps are graded, 0 to 1, also where the score is 0 or the surplus
-            has its price; None: the score.
+        cut: At what point the actual step's output is cut; None if it is whole.
+        grade: Returns what the step is worth if steps are graded, 0 to 1: part of the answer, or an answer with too
+            much around it, is worth more than 0 and less than 1. None: the score.
         grade_reason: Returns what the grade consists of, for people; None: what the reason says.
     """
 
@@ -192,12 +187,12 @@ class StepScore:
 
     @property
     def worth(self) -> float:
-        """What the step is worth where steps are graded, 0 to 1."""
+        """What the step is worth if steps are graded, 0 to 1."""
         return self.score if self.grade is None else self.grade()
 
     @property
     def outcome(self) -> ComparisonOutcome:
-        """``match`` where the score is above 0, else ``undecided`` or ``mismatch``."""
+        """``match`` if the score is above 0, else ``undecided`` or ``mismatch``."""
         return "match" if self.score > 0 else "undecided" if self.is_undecided else "mismatch"
 
 
@@ -228,10 +223,10 @@ def register_matcher(
 ) -> Callable[[MatcherT], MatcherT]:
     """Register a function that compares a reference step with an actual step, by default one of the same name.
 
-    The function gets both steps as read-only mappings and gives a score from 0 to 1, or a StepScore that has a
+    The function gets both steps as read-only mappings and returns a score from 0 to 1, or a StepScore that has a
     reason too. It may raise UnreadableOutput; that, like any other exception, scores 0 and becomes the reason.
-    Of several matchers that fit, the one for name and media type goes before the one for the name, and that
-    before the one for the media type. A second registration of the same kind replaces the first.
+    If several matchers fit, the one for name and media type takes precedence over the one for the name, and that
+    over the one for the media type. A second registration of the same kind replaces the first.
 
     What ``validate`` checks of such reference steps and ``draft-dataset`` writes stays as without the matcher;
     ``register_step_kind`` declares more.
@@ -248,8 +243,8 @@ def register_matcher(
         A decorator.
 
     Raises:
-        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name; or ``reads`` is
-            something else.
+        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name; or ``reads`` has
+            another value.
 
     Example:
         >>> @register_matcher(name="count_rows")
@@ -258,14 +253,11 @@ def register_matcher(
     """
     if name is None and media_type is None:
         raise MatcherError("a matcher needs a name or a media type", hint="Call register_matcher(name=…).")
-    others = tuple(fulfilled_by)
-    if others and name is None:
-        raise MatcherError("fulfilled_by needs the name of the reference steps", hint="Add name=….")
     if reads not in (None, "output", "args"):
         raise MatcherError(f"a matcher cannot read {reads!r:.40}", hint='Give reads="output" or reads="args".')
 
     def register(matcher: MatcherT) -> MatcherT:
-        register_step_kind(_kind(matcher, (name, media_type), others, reads))
+        register_step_kind(_kind(matcher, (name, media_type), tuple(fulfilled_by), reads))
         return matcher
 
     return register
@@ -275,7 +267,7 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
     """Return the step kind of a matcher, with all else that is known of such steps without it."""
     built_in, name = built_in_step_kinds(), key[0]
     known = built_in.get(key) or (built_in.get((name, None)) if name is not None else None)
-    # Shown as without the matcher: by the name where there is one, else by the media type.
+    # Shown as without the matcher: by the name if there is one, else by the media type.
     shown = (
         kind.shown_as for served, kind in built_in.items() if (served == key if name is None else name in kind.names)
     )
@@ -292,7 +284,7 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered, those in place of a built-in one too."""
+    """Return the matchers that users registered, including those that replace a built-in one."""
     built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
     return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 
@@ -301,7 +293,7 @@ def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> St
     """Compare two steps; whatever goes wrong in the matcher scores 0 and says why.
 
     Raises:
-        MatcherError: The matcher gives back something that is no score. A mistake in the matcher, not in the data.
+        MatcherError: The matcher returned something that is not a score. A mistake in the matcher, not in the data.
     """
     try:
         outcome = matcher(reference, actual)
@@ -318,8 +310,8 @@ def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> St
         score = float(outcome)
         return explained(score, f"the score of {_matcher_name(matcher)} is {score:g}")
     raise MatcherError(
-        f"the matcher {_matcher_name(matcher)} gave {outcome!r:.80} for a step named {reference.get('name')}",
-        hint="A matcher gives a number from 0 to 1, or a StepScore.",
+        f"the matcher {_matcher_name(matcher)} returned {outcome!r:.80} for a step named {reference.get('name')}",
+        hint="A matcher returns a number from 0 to 1, or a StepScore.",
     )
 
 

@@ -28,7 +28,7 @@ _IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
 
 
 def alternatives(relevant: RelevantIds) -> list[list[Id]]:
-    """Return the groups of ids of which one will do; an id that is relevant of itself is a group of its own.
+    """Return the groups of ids of which one is enough; an id that is relevant alone is a group of one.
 
     Example:
         >>> alternatives({"doc-1": 2, "doc-2": 0}), alternatives(["doc-1", "doc-1"])
@@ -63,7 +63,7 @@ class WantedIds:
 
     def __init__(self, given: RelevantIds) -> None:
         self.ids: RelevantIds
-        if isinstance(given, dict):  # of an id that is there as a number and as a text, the higher gain counts
+        if isinstance(given, dict):  # if an id is given as a number and as a text, the higher gain counts
             self.ids = {id_text(each): gain for each, gain in sorted(given.items(), key=itemgetter(1))}
         else:
             texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in given]
@@ -100,15 +100,15 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     try:
         found = _found(actual, wanted)
     except CutOutput:
-        raise  # which of the relevant ids stood behind the cut is not known
+        raise  # which of the relevant ids came after the cut is not known
     except UnreadableOutput as problem:
-        # A query that was no search is no search that failed.
+        # A query that was not a search is not a failed search.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
         hint = "" if is_query or actual.id_column is not None else _hint(actual.get("output"))
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = reference.once(_cut_off)
     k = actual.once(_cut_off) if k is None else k
-    # As metrics.recall_at_k, from sets that are made once.
+    # The same as metrics.recall_at_k, from sets that are made once.
     most = len(wanted.groups) if k is None else min(k, len(wanted.groups))
     score = min(wanted.held(found.top(k)), most) / most
     # Of many steps there are hundreds of thousands of pairs, so that these two are small.
@@ -116,11 +116,11 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
 
 
 def _hint(output: object) -> str:
-    """Say how to keep documents where an output may be the text that a retriever tool made of them."""
+    """Say how to keep documents if an output may be the text that a retriever tool made of them."""
     if not isinstance(output, str) or output.lstrip()[:1] in {"{", "["}:
         return ""
     return (
-        "; if a LangChain retriever gave it, keep its documents: run with --retrieval-documents TOOL "
+        "; if it is from a LangChain retriever, keep its documents: run with --retrieval-documents TOOL "
         "(config: capture: {retrieval_documents: [TOOL]})"
     )
 
@@ -155,7 +155,7 @@ def _check_step(step: StepView) -> Iterator[Finding]:
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Return a reference step for a retrieval; None where it found no ids."""
+    """Return a reference step for a retrieval; None if it found no ids."""
     del later
     return {key: step[key] for key in ("name", "args", "output")} if parse_document_ids(step["output"]) else None
 
@@ -164,11 +164,11 @@ def parse_document_ids(output: Any) -> list[Id]:
     """Return the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank.
 
     Raises:
-        UnreadableOutput: The output is no list of objects that have an id.
+        UnreadableOutput: The output is not a list of objects that have an id.
     """
     documents = parse_json_output(output)
     if not isinstance(documents, list):
-        raise UnreadableOutput(f"the output is no list of documents but {type(documents).__name__}")
+        raise UnreadableOutput(f"the output is not a list of documents but {type(documents).__name__}")
     for rank, document in enumerate(documents, start=1):
         if not isinstance(document, dict) or not isinstance(document.get("id"), str | int | float):
             raise UnreadableOutput(f"document {rank} has no id")
@@ -176,7 +176,7 @@ def parse_document_ids(output: Any) -> list[Id]:
 
 
 def parse_relevant_ids(value: Any) -> RelevantIds:
-    """Return ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one will do.
+    """Return ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one is enough.
 
     Raises:
         UnreadableOutput: It is none of these, or names nothing that is relevant.
@@ -186,8 +186,10 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         [['doc-1', 'doc-1b'], ['doc-2']]
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes):
-        raise UnreadableOutput(f"relevant_ids is {value!r:.40}, no list and no mapping")
-    groups = [entry for entry in value if _is_collection(entry)]
+        raise UnreadableOutput(f"relevant_ids is {value!r:.40}, neither a list nor a mapping")
+    groups = [
+        entry for entry in value if isinstance(entry, Collection) and not isinstance(entry, str | bytes | Mapping)
+    ]
     if groups and len(groups) < len(value):
         raise UnreadableOutput("relevant_ids mixes ids and groups")
     if not all(groups):
@@ -196,19 +198,15 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
         raise UnreadableOutput("relevant_ids is empty")
     for each in chain.from_iterable(groups) if groups else value:
         if isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise UnreadableOutput(f"relevant_ids has {each!r:.40}, which is no id")
+            raise UnreadableOutput(f"relevant_ids has {each!r:.40}, which is not an id")
     if not isinstance(value, Mapping):
         return [list(group) for group in groups] if groups else list(value)
     for each, gain in value.items():
         if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 <= gain < math.inf:
-            raise UnreadableOutput(f"relevant_ids gives {each!r:.40} the gain {gain!r:.40}, no number from 0")
+            raise UnreadableOutput(f"relevant_ids has the gain {gain!r:.40} for {each!r:.40}, not a number from 0")
     if not any(value.values()):
         raise UnreadableOutput("relevant_ids has no gain above 0")
     return dict(value)
-
-
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
 
 
 def relevant_ids(reference: StepView) -> RelevantIds:
@@ -231,7 +229,7 @@ def relevant_ids(reference: StepView) -> RelevantIds:
 def found_ids(relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[str]]:
     """Return the relevant ids and those that the actual step retrieved, by rank, both as texts, which compare.
 
-    Of SPARQL results these are the cells of the id column or, where there is no column of that name, of the column that
+    In SPARQL results these are the cells of the id column or, if there is no column of that name, of the column that
     holds most of the relevant ids.
 
     Raises:
@@ -252,14 +250,14 @@ def _column_ids(results: SparqlResults, name: str) -> list[str]:
 
 
 def _found_in_columns(actual: StepView) -> list[FoundIds]:
-    """Return the ids of the id column or, where SPARQL results have none of that name, of each column."""
+    """Return the ids of the id column or, if SPARQL results have none of that name, of each column."""
     results, column = step_results(actual), str(actual.id_column)
     if results.boolean is not None:
         raise UnreadableOutput("the answer of an ASK query has no ids")
     is_there = column in results.columns or column in results.faults
     if not is_there and not results.columns:
         why = "".join(f"; {results.fault_of(name)}" for name in results.faults)
-        raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
+        raise UnreadableOutput(f"the results have no column {column} and no other{why}")
     return [FoundIds(_column_ids(results, name)) for name in ([column] if is_there else results.columns)]
 
 
@@ -291,8 +289,8 @@ class RetrievalMeasures:
 
     Attributes:
         of_steps: By index of the actual step: the keys that are added to it.
-        missing: Number of reference steps with relevant ids that no step fulfils; None where none has relevant ids.
-        text_missing: Number of reference steps with texts that no step fulfils; None where none has texts.
+        missing: Number of reference steps with relevant ids that no step fulfils; None if none has relevant ids.
+        text_missing: Number of reference steps with texts that no step fulfils; None if none has texts.
     """
 
     of_steps: dict[int, dict[str, float | str]] = field(default_factory=dict)
@@ -339,7 +337,7 @@ def _readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None
 
 @contextmanager
 def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
-    """Note an error in the record of a step; whatever it is, the other metrics of the question are good."""
+    """Note any error in the record of a step; the other metrics of the question remain valid."""
     try:
         yield
     except Exception as problem:
@@ -348,7 +346,7 @@ def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
 
 
 def _texts(step: StepView) -> list[str]:
-    """Return the texts of the documents of a step, by rank; none where no document has a text.
+    """Return the texts of the documents of a step, by rank; none if no document has a text.
 
     A document without text counts as an empty one: the others keep their ranks.
     """

@@ -1,4 +1,4 @@
-"""What became of one reference step: the actual step that fulfils it or comes nearest, and why."""
+"""Which actual step fulfils a reference step or comes nearest, and why."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ _SHOWN_ERROR = 160
 
 @dataclass(frozen=True, slots=True)
 class StepDiagnosis:
-    """What became of one reference step.
+    """Which actual step fulfils a reference step or comes nearest, and why.
 
     Attributes:
-        nearest: The index of the actual step that fulfils it or comes nearest; None where there is none like it.
+        nearest: The index of the actual step that fulfils it or comes nearest; None if none has a right name.
         nearest_id: That step's id.
-        score: How well that step fulfils it, 0 to 1, even where that does not count; its grade where steps are graded.
+        score: How well that step fulfils it, 0 to 1, even if that does not count; its grade if steps are graded.
         matched: Whether that step counts as its match.
         reason: Why, for people.
-        outcome: What comparing it with that step found; ``mismatch`` if it was compared with none. A graded step may be
-            matched although it is a mismatch: it is worth something, but less than the whole.
+        outcome: The outcome of the comparison with that step; ``mismatch`` if there was none. A graded step may be
+            matched although it is a mismatch: it is worth more than 0, but less than 1.
     """
 
     nearest: int | None
@@ -35,9 +35,9 @@ class StepDiagnosis:
 def diagnosis_of(
     candidates: Candidates, *, matched: int | None, taken: Collection[int], before: int | None
 ) -> StepDiagnosis:
-    """Say what became of one reference step, which ``matched`` fulfils, if any.
+    """Return the diagnosis of one reference step, which the actual step ``matched`` fulfils, if any.
 
-    ``taken`` are all steps that fulfil some reference step. Its match had to come ``before`` an index; None where its
+    ``taken`` are all steps that fulfil some reference step. Its match had to come ``before`` an index; None if its
     group is not scored.
     """
     if matched is not None:
@@ -55,14 +55,21 @@ def diagnosis_of(
     reason, worth = candidates.reason(nearest), candidates.worth(nearest)
     if worth > 0:
         fits = "fits" if worth == 1 or candidates[nearest].score > 0 else "fits in part"
-        reason = f"{fits}, {_why_not_counted(nearest, taken, before)}: {reason}"
+        why = "another assignment scores higher"
+        if nearest in taken:
+            why = "fulfils another reference step"
+        elif before is None:
+            why = "its group is not scored"
+        elif nearest >= before:
+            why = "comes after a step of a later group"
+        reason = f"{fits}, but {why}: {reason}"
     else:
         reason += (f"; {calls} {why_failed}" if failed else "") + _hint_on_name(candidates)
     return _compared_with(candidates, nearest, reason, matched=False)
 
 
 def _nearest_step(candidates: Candidates, taken: Collection[int], before: int | None) -> int:
-    """Return the step that comes nearest: rather one that is free, and rather an undecided one than one too late."""
+    """Return the step that comes nearest: a free one if possible, and an undecided one rather than one too late."""
     found: Collection[int] = candidates.latest_best()
     nearest = _nearest(candidates, found)
     if nearest in taken and candidates.worth(nearest) > 0:
@@ -83,16 +90,6 @@ def _nearest(candidates: Candidates, indices: Iterable[int]) -> int:
     return max(best, key=lambda index: (candidates[index].closeness(), index))
 
 
-def _why_not_counted(nearest: int, taken: Collection[int], before: int | None) -> str:
-    if nearest in taken:
-        return "but fulfils another reference step"
-    if before is None:
-        return "but its group is not scored"
-    if nearest >= before:
-        return "but comes after a step of a later group"
-    return "but another assignment scores higher"
-
-
 def _why_not_called(candidates: Candidates) -> str:
     steps = candidates.actual_steps
     if (renamed := next((step for step in steps if step.tool in candidates.names), None)) is not None:
@@ -102,7 +99,7 @@ def _why_not_called(candidates: Candidates) -> str:
 
 
 def _hint_on_name(candidates: Candidates) -> str:
-    """Say which names may fulfil the reference step where the agent used its name, which may not."""
+    """Say which names may fulfil the reference step if the agent used its name, which may not."""
     name = candidates.reference.get("name")
     if all(step.get("name") != name or candidates.may_be(step) for step in candidates.actual_steps):
         return ""

@@ -1,4 +1,4 @@
-"""How the config has steps read and compared: their names, kinds, outputs, and which of them count as retrieval."""
+"""How steps are read and compared by the config: their names, kinds, outputs, and which count as retrieval."""
 
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from graphrag_eval_lc.registry.step_kinds import (
 
 
 class StepViews:
-    """Steps as the config has them read: under which names, from which outputs, as which kinds.
+    """Steps as the config says to read them: under which names, from which outputs, as which kinds.
 
     Sections of the config that are not given have their defaults. ``is_graded`` says whether steps are worth their
     grades, not their scores.
@@ -37,8 +37,8 @@ class StepViews:
         self.is_graded = steps.grading == "graded"
         self._tools = steps.names
         self._outputs = steps.outputs
-        # By the names of reference steps, without those of plugins that are gone; a step's own entry goes before that
-        # of a tool that is renamed to it.
+        # By the names of reference steps, without those of missing plugins; a step's own entry overrides that of a
+        # tool that is renamed to it.
         known = step_kinds_by_key() if steps.kinds else {}
         declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
         self._kinds = {steps.names.get(name, name): kind for name, kind in declared.items()} | declared
@@ -57,13 +57,13 @@ class StepViews:
         status = step_status(step.get("status"))
         if status != step.get("status"):
             step = {**step, "status": status}
-        if not isinstance(step.get("name"), Hashable):  # no name that could fulfil anything
+        if not isinstance(step.get("name"), Hashable):  # such a name fulfils nothing
             step = {**step, "name": tool}
         if tool not in self._tools:
             return StepView(step, id_column=self._columns.get(tool), declared=self._outputs.get(tool))
         name = self._tools[tool]
         declared = self._outputs.get(tool, self._outputs.get(name))
-        # A column of the tool goes before one of all steps of that name.
+        # A column of the tool overrides one of all steps of that name.
         column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
         return StepView({**step, "name": name}, id_column=column, tool=tool, declared=declared)
 
@@ -72,14 +72,14 @@ class StepViews:
         return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
 
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
-        """Return the name and the media type that tell the kind of a reference step, where the config does not."""
+        """Return the name and the media type by which a reference step has its kind, unless the config declares it."""
         name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
         return name, media_type_of(reference, name)
 
     def kind_of(self, reference: StepView) -> StepKind:
         """Return the kind by which a reference step is compared.
 
-        What counts as retrieval is compared so. Of all else ``steps.kinds`` decides, then the name and the media type.
+        What counts as retrieval is compared so. Else ``steps.kinds`` decides, then the name and the media type.
         """
         if self.includes(reference):
             return step_kind_for(*self.compared_by(reference))
@@ -93,7 +93,7 @@ class StepViews:
         return step_kind_of(name, media_type_of(reference, name), reference, reference.is_read_by)
 
     def declared_kind_of(self, name: str) -> StepKind | None:
-        """Return the kind that ``steps.kinds`` gives reference steps of a name; None where it gives none."""
+        """Return the kind that ``steps.kinds`` declares for reference steps of a name; None if there is none."""
         return self._kinds.get(name)
 
     def shown_as_of(self, name: str, kind: StepKind) -> ShownAs:
@@ -106,7 +106,7 @@ class StepViews:
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
     def tools_called(self, names: Collection[str]) -> list[str]:
-        """Return the tools that ``steps.names`` gives these names, and the names that it gives no tool, sorted."""
+        """Return the tools that have these names by ``steps.names``, and the names that no tool has, sorted."""
         tools = [tool for tool, name in self._tools.items() if name in names]
         return sorted({*tools, *names} - {self._tools[tool] for tool in tools if tool not in names})
 
@@ -118,7 +118,7 @@ class StepViews:
 
 
 def media_type_of(reference: StepView, name: str | None = None) -> str | None:
-    """Return the media type by which a reference step is compared, under a name or its own: that it gives or means."""
+    """Return the media type by which a reference step is compared, under its or another name: given or implied."""
     given = reference.get("output_media_type")
     name = str(reference.get("name")) if name is None else name
     return meant_media_type(name, given, reference.is_read_by) if given is None or isinstance(given, str) else None

@@ -44,7 +44,7 @@ class Match:
         group: The index of the group among the question's reference steps.
         reference: The index of the reference step in its group.
         actual: The index of the actual step.
-        score: How well it fulfils it, above 0 and up to 1; its grade where steps are graded.
+        score: How well it fulfils it, above 0 and up to 1; its grade if steps are graded.
         reason: Why, for people.
     """
 
@@ -59,13 +59,13 @@ class StepsMatch:
     """The outcome of ``match_steps``.
 
     Attributes:
-        steps_score: 0 to 1; None where there are no reference steps to score.
+        steps_score: 0 to 1; None if there are no reference steps to score.
         matches: The matches of the scored groups, by group and reference step.
-        undecided: How many reference steps of the scored groups nothing fulfils and some step may fulfil, as their
-            comparison is undecided. Of groups that were not reached, as a later one is not matched in full, none is.
-            Where steps are graded, those too that an undecided step fulfils in part.
-        steps_score_upper: What ``steps_score`` would be, were each undecided comparison a match in full; never below
-            ``steps_score``. None where that could change nothing and no reference step is undecided.
+        undecided: How many reference steps of the scored groups are fulfilled by no step but may be by one, as their
+            comparison is undecided. Groups that were not reached, as a later one is not matched in full, do not count.
+            If steps are graded, those that an undecided step fulfils in part count too.
+        steps_score_upper: What ``steps_score`` would be if each undecided comparison were a match in full; never below
+            ``steps_score``. None if that could change nothing and no reference step is undecided.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
         failed: The indices of the steps that failed.
     """
@@ -98,7 +98,7 @@ class StepsMatch:
 
     def _upper_score(self) -> float | None:
         score = self.steps_score
-        if score is None or not any(each.undecided() for each in self._each()):
+        if score is None or not any(each.undecided() for group in self._candidates for each in group):
             return None
         if self._is_graded:
             quality = steps_quality(self._candidates, {}, best_total(self._candidates, of_undecided=1.0))
@@ -106,9 +106,6 @@ class StepsMatch:
         else:
             upper = _walk(self._candidates, self._groups, len(self._actual_steps), of_undecided=1.0)[0] or 0.0
         return max(upper, score) if self.undecided or upper > score else None
-
-    def _each(self) -> Iterator[Candidates]:
-        return chain.from_iterable(self._candidates)
 
     @cached_property
     def diagnosis(self) -> list[list[StepDiagnosis]]:
@@ -133,18 +130,19 @@ class StepsMatch:
 
     @cached_property
     def cut(self) -> dict[int, str]:
-        """By index of the actual step, of those that were compared: where its output ends before its end."""
+        """By index of the actual step, of those that were compared: at what point its output is cut."""
         cut = {index: each.cut for index, each, _ in reversed(self._made()) if each.cut is not None}
         return dict(sorted(cut.items()))
 
     def _made(self) -> list[tuple[int, StepScore, Candidates]]:
-        """Return all comparisons, once the diagnosis has made its own: it must not matter what was asked for before."""
+        """Return all comparisons after the diagnosis made its own, so that the order of calls does not matter."""
         _ = self.diagnosis
-        return [(index, comparison, each) for each in self._each() for index, comparison in each.made.items()]
+        every = chain.from_iterable(self._candidates)
+        return [(index, comparison, each) for each in every for index, comparison in each.made.items()]
 
     @cached_property
     def quality(self) -> StepsQuality | None:
-        """Recall, precision, F1 and order of all groups; None where there are no reference steps to score."""
+        """Recall, precision, F1 and order of all groups; None if there are no reference steps to score."""
         if self._is_graded:
             actual_of = self._actual_of
         else:
@@ -195,17 +193,17 @@ def match_steps(
         actual_steps: The steps that the agent took, in order.
         scoring: ``last_group``: the sum of the match scores in the last group ÷ its size. ``all_groups``: the mean
             of that over the groups, walking back from the last; an earlier group may match only steps before the
-            earliest one matched so far; after a group that is not matched in full the rest scores 0. Where steps are
-            graded it says nothing.
+            earliest one matched so far; after a group that is not matched in full the rest scores 0. It has no
+            effect if steps are graded.
         sparql: Defaults for the keys of SPARQL reference steps.
         names: Step names by tool name, for tools that have other names than the reference steps.
-        retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
-            the reference steps; they are compared by their ids.
+        retrieval: Which steps count as retrieval as well as those called ``retrieval``, by the name of their tool or
+            of the reference steps; they are compared by their ids.
         outputs: How the outputs of actual steps are read, by the name of their tool or, after ``names``, of the step.
         kinds: The kinds by which reference steps are compared, by their name or that of the tool; see ``StepsConfig``.
         rows: How rows of a query language are compared.
-        grading: ``binary``: as ``scoring`` says. ``graded``: a step is worth what it brings, and ``steps_score`` is
-            ``steps_f1`` of all groups, each for itself.
+        grading: ``binary``: as ``scoring`` says. ``graded``: a step is worth its grade, and ``steps_score`` is
+            ``steps_f1`` of all groups, each compared separately.
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
@@ -241,7 +239,7 @@ def match_viewed_steps(
         for place, step in enumerate(group):
             if not isinstance(name := step.get("name"), Hashable):
                 raise DatasetError(
-                    f"the name of a reference step is {name!r:.60}, which is no text",
+                    f"the name of a reference step is {name!r:.60}, which is not a text",
                     key=f"reference_steps[{at}][{place}].name",
                     hint="Give the name of one step kind or tool.",
                 )
@@ -285,7 +283,7 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
         args = step.get("args")
         try:
             call = (str(step.get("name")), repr(sorted(args.items()) if isinstance(args, Mapping) else args))
-        except (TypeError, ValueError, RecursionError):  # keys without an order, or what cannot be written
+        except (TypeError, ValueError, RecursionError):  # keys that cannot be sorted, values that cannot be written
             continue
         if call in seen:
             repeated.append(index)
@@ -301,19 +299,19 @@ def _walk(
     ``of_undecided`` is what an undecided comparison scores.
 
     Returns:
-        The score; the actual step of each reference step that is matched; and for each group that was reached the index
-        that its actual steps had to come before.
+        The score; the actual step of each reference step that is matched; and for each group that was reached the
+        index before which its actual steps had to come.
     """
     actual_of: dict[Place, int] = {}
     before_of: dict[int, int] = {}
     before, totals = step_count, []
     for at in reversed(groups):
         group = candidates[at]
-        compared = [each.latest_best(before) if len(group) == 1 else each.compared(before) for each in group]
-        scores = [
-            {index: of_undecided if pair.is_undecided else pair.score for index, pair in row.items()}
-            for row in compared
-        ]
+        scores = []
+        for each in group:
+            indices = each.latest_best(before) if len(group) == 1 else [at for at in each.indices if at < before]
+            pairs = {index: each[index] for index in indices}
+            scores.append({index: of_undecided if pair.is_undecided else pair.score for index, pair in pairs.items()})
         assigned = {place: index for place, index in enumerate(best_assignment(scores)) if index is not None}
         actual_of |= {(at, place): index for place, index in assigned.items()}
         before_of[at] = before

@@ -19,14 +19,14 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StepsQuality:
-    """How well the reference steps of all groups were fulfilled, each group for itself; all from 0 to 1.
+    """How well the reference steps of all groups were fulfilled, each group compared separately; all from 0 to 1.
 
     Attributes:
         recall: The mean grade of the reference steps.
         precision: The sum of their grades ÷ the number of successful calls that could fulfil some reference step, by
             their names; 0 without such a call.
-        order: Of the pairs of matched steps from different groups the share that stands in the order of the reference;
-            1 where there is no pair.
+        order: Of the pairs of matched steps from different groups the share that is in the order of the reference;
+            1 if there is no pair.
     """
 
     recall: float
@@ -61,14 +61,14 @@ def steps_quality(
     return StepsQuality(
         recall=total / references,
         precision=total / calls if calls else 0.0,
-        order=order_share([(group, actual) for (group, _), actual in actual_of.items()]),
+        order=_order_of(actual_of),
     )
 
 
 def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int]:
     """Assign actual steps to the reference steps of all groups, each used once, so that their total worth is the best.
 
-    Where all reference steps can have what is worth most for them in the order of the groups, they have it. Else the
+    If all reference steps can have what is worth most for them in the order of the groups, they have it. Else the
     assignment is changed, a step or two at a time, as long as its total stays and its order gets better.
     """
     in_order = _assigned_in_order(candidates)
@@ -79,7 +79,7 @@ def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, 
 
 
 def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
-    """Return what the reference steps get where an undecided comparison is worth at least so much."""
+    """Return what the reference steps get if an undecided comparison is worth at least so much."""
     worths = _worths(candidates, of_undecided)
     return {place: worths[place][actual] for place, actual in _assigned(worths).items()}
 
@@ -105,8 +105,8 @@ def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place
     """Return an assignment in order that gives each reference step what is worth most for it; None if there is none.
 
     From the last group back each takes such steps as leave the most room to those before it. A reference step that is
-    alone in its group takes the last step that will do, so that few comparisons are made where the agent repaired
-    what it had.
+    alone in its group takes the last step that is worth so much, so that few comparisons are made if the agent
+    repaired what it had.
     """
     actual_of: dict[Place, int] = {}
     before: int | None = None
@@ -138,7 +138,7 @@ def _in_better_order(worths: Mapping[Place, Mapping[int, float]], actual_of: dic
         worths: For each reference step the worths above 0 by the index of the actual step.
         actual_of: An assignment of the best total and number, which stay.
     """
-    share, tries = _share(actual_of), _EFFORT // (len(worths) + 1)
+    share, tries = _order_of(actual_of), _EFFORT // (len(worths) + 1)
     options = [(place, index) for place, row in worths.items() for index in row]
     is_better = True
     while is_better and share < 1.0:
@@ -153,12 +153,12 @@ def _in_better_order(worths: Mapping[Place, Mapping[int, float]], actual_of: dic
             if index == had or len(changed) < len(actual_of) or not isclose(lost, won, rel_tol=0, abs_tol=1e-12):
                 continue
             tries -= 1
-            if (changed_share := _share(changed)) > share:
+            if (changed_share := _order_of(changed)) > share:
                 actual_of, share, is_better = changed, changed_share, True
             if tries == 0:
                 return actual_of
     return actual_of
 
 
-def _share(actual_of: Mapping[Place, int]) -> float:
+def _order_of(actual_of: Mapping[Place, int]) -> float:
     return order_share([(group, actual) for (group, _), actual in actual_of.items()])

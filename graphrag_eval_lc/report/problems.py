@@ -9,7 +9,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.iri_discovery import holds_whole
+from graphrag_eval_lc.matching.iri_discovery import place_of
 from graphrag_eval_lc.matching.rows import SparqlResults
 from graphrag_eval_lc.matching.rows.row_steps import ROWS, actual_results, reference_results
 from graphrag_eval_lc.matching.steps import scored_groups
@@ -153,7 +153,7 @@ def _all(passed: Iterable[bool]) -> bool | None:
 
 def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether a query has an IRI, wherever the agent got it from."""
-    return isinstance(iri, str) and any(holds_whole(args_text(query.get("args")), iri) for query in queries)
+    return isinstance(iri, str) and any(place_of(args_text(query.get("args")), iri) is not None for query in queries)
 
 
 def _gives_answer(actual: StepView, references: Iterable[StepView]) -> bool:

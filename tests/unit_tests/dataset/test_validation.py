@@ -169,9 +169,9 @@ def test_sound_relevant_ids_are_no_problem(step: dict[str, Any]) -> None:
         ([], "relevant_ids is empty"),
         (["a", ["b"]], "relevant_ids mixes ids and groups"),
         ([["a"], []], "relevant_ids has a group without ids"),
-        ({"a": -1}, "relevant_ids gives 'a' the gain -1, no number from 0"),
-        ({"a": "3"}, "relevant_ids gives 'a' the gain '3', no number from 0"),
-        ([{"id": "a"}], "relevant_ids has {'id': 'a'}, which is no id"),
+        ({"a": -1}, "relevant_ids has the gain -1 for 'a', not a number from 0"),
+        ({"a": "3"}, "relevant_ids has the gain '3' for 'a', not a number from 0"),
+        ([{"id": "a"}], "relevant_ids has {'id': 'a'}, which is not an id"),
         ("a", "'a' is not allowed here"),
     ],
 )

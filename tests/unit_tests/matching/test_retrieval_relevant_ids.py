@@ -48,17 +48,17 @@ def test_ids_groups_and_gains_are_relevant_ids(value: Any) -> None:
         ([[]], "a group without ids"),
         ([["a"], []], "a group without ids"),
         (["a", ["b"]], "mixes ids and groups"),
-        ([["a", ["b"]]], "which is no id"),
-        ([None], "None, which is no id"),
-        ([True], "True, which is no id"),
-        ([{"id": "a"}], "which is no id"),
-        ({"a": -1}, "gives 'a' the gain -1"),
-        ({"a": "2"}, "gives 'a' the gain '2'"),
-        ({"a": True}, "gives 'a' the gain True"),
-        ({"a": float("nan")}, "gives 'a' the gain nan"),
+        ([["a", ["b"]]], "which is not an id"),
+        ([None], "None, which is not an id"),
+        ([True], "True, which is not an id"),
+        ([{"id": "a"}], "which is not an id"),
+        ({"a": -1}, "has the gain -1 for 'a'"),
+        ({"a": "2"}, "has the gain '2' for 'a'"),
+        ({"a": True}, "has the gain True for 'a'"),
+        ({"a": float("nan")}, "has the gain nan for 'a'"),
         ({"a": 0}, "no gain above 0"),
-        ("a", "no list and no mapping"),
-        (5, "no list and no mapping"),
+        ("a", "neither a list nor a mapping"),
+        (5, "neither a list nor a mapping"),
     ],
 )
 def test_all_else_is_refused(value: Any, complaint: str) -> None:
@@ -118,7 +118,7 @@ def test_iri_in_angle_brackets_finds_its_column() -> None:
     ("output", "complaint"),
     [
         ('{"head": {}, "boolean": true}', "the answer of an ASK query has no ids"),
-        (rows(names=[]), "no column doc, nor any other"),
+        (rows(names=[]), "no column doc and no other"),
         ("@prefix : <urn:> .", "a text without results"),
     ],
 )
@@ -140,5 +140,5 @@ def test_an_id_column_that_cannot_be_read_says_why_and_another_one_does_no_harm(
     sound = {"head": {"vars": ["n", "doc"]}, "results": {"bindings": [{"n": [1], "doc": "urn:a"}]}}
     assert found_ids(["urn:a"], sparql(json.dumps(sound)))[1] == ["urn:a"]
     others = {"head": {"vars": ["n"]}, "results": {"bindings": [{"n": [1]}]}}
-    with pytest.raises(UnreadableOutput, match="nor any other; column `n` cannot be read"):
+    with pytest.raises(UnreadableOutput, match="and no other; column `n` cannot be read"):
         found_ids(["urn:a"], sparql(json.dumps(others)))
