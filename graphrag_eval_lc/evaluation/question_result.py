@@ -25,9 +25,7 @@ from graphrag_eval_lc.registry.metrics import (
     JUDGES,
     OUTPUTS_CUT,
     RETRIEVAL_IDS,
-    RETRIEVAL_MISSING,
     RETRIEVAL_TEXT,
-    RETRIEVAL_TEXT_MISSING,
     STEPS_COUNTS,
     STEPS_SCORE,
     STEPS_SCORE_UPPER,
@@ -182,10 +180,7 @@ def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: Retrieva
     measured = retrieval_measures(matched.retrieval_pairs(), config)
     for index, record in measured.of_steps.items():
         result["actual_steps"][index].update(record)
-    if measured.missing is not None:
-        result[RETRIEVAL_MISSING] = measured.missing
-    if measured.text_missing is not None:
-        result[RETRIEVAL_TEXT_MISSING] = measured.text_missing
+    result.update(measured.of_result)
 
 
 def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
-# Where an output may have several forms, the earlier kind goes before the later.
+# If an output may be of several kinds, the earlier one takes precedence.
 BUILT_IN = (ROWS, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 

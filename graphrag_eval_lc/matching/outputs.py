@@ -1,4 +1,4 @@
-"""Outputs of steps as texts: what makes one unreadable, whether it is cut, and the place of results inside it."""
+"""Outputs of steps as texts: what makes one unreadable, whether it is cut, and where results are inside it."""
 
 import json
 import re
@@ -18,7 +18,7 @@ class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as 
 
 
 class CutOutput(UnreadableOutput):
-    """An output ends before its end, so that what is left does not tell whether it fits; the text says where."""
+    """An output was cut, so that the part that is left does not show whether it fits; the text says at what point."""
 
 
 _MARK: Final = re.compile(
@@ -36,7 +36,7 @@ _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
 
 
 def cut_mark(text: str) -> str | None:
-    """Return what a tool wrote at the end of a text to say that it cut it; None where nothing says so.
+    """Return what a tool wrote at the end of a text to say that it cut it; None if nothing says so.
 
     Example:
         >>> cut_mark('[{"name": "Oslo"}, {"na... (1234 more characters)'), cut_mark("There are 3 more rows here")
@@ -91,9 +91,9 @@ def is_prose(text: str) -> bool:
 
 
 def cut_json(text: str) -> str | None:
-    """Return where a text that is no JSON was JSON until it broke off; None where it is broken in another way.
+    """Return where a text that is not JSON was JSON until it broke off; None if it is broken in another way.
 
-    It broke off at its end, at an ellipsis there, or where a tool wrote that it left something out.
+    It broke off at its end, at an ellipsis there, or at a note of the tool that it left something out.
 
     Example:
         >>> cut_json('[{"name": "Oslo"}, {"na'), cut_json('[{"name": "Oslo"} {"na'), cut_json("Sorry")
@@ -109,7 +109,7 @@ def cut_json(text: str) -> str | None:
         if _is_json_beginning(before):
             return f"the JSON breaks off{_json_place(before)}, at {said}"
         if cut_mark(text) and _is_json_beginning(before, or_whole=True):
-            return f"after the JSON stands {said}"
+            return f"after the JSON is {said}"
     if (ellipsis := _ELLIPSIS.search(text, max(0, len(text) - 30))) and _is_json_beginning(text[: ellipsis.start()]):
         return f"the JSON breaks off{_json_place(text[: ellipsis.start()])}, at an ellipsis"
     return None
@@ -154,7 +154,7 @@ def parsed_json(text: str) -> Any:
 
     Raises:
         CutOutput: It breaks off before its end.
-        UnreadableOutput: It is no JSON.
+        UnreadableOutput: It is not JSON.
     """
     try:
         return parse_json(text.removeprefix("\ufeff"))
@@ -173,7 +173,7 @@ def printable(text: str) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """Return what stands in a JSON output at a path of keys, and of indices in arrays, such as ``result.rows``.
+    """Return the part of a JSON output at a path of keys, and of indices in arrays, such as ``result.rows``.
 
     A text on the way that holds JSON is read.
 
@@ -192,7 +192,7 @@ def value_at(value: Any, path: str) -> Any:
             except CutOutput:
                 raise
             except UnreadableOutput as problem:
-                place = f"what stands at {walked}" if walked else "the output"
+                place = f"the value at {walked}" if walked else "the output"
                 raise UnreadableOutput(f"{place} is {problem}, so it has no {path} (steps.outputs)") from None
         if isinstance(value, Mapping) and key in value:
             value = value[key]

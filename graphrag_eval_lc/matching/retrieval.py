@@ -2,9 +2,9 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -19,7 +19,7 @@ from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import check_rows_step, step_results
 from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
-from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
+from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_MISSING, RETRIEVAL_TEXT, RETRIEVAL_TEXT_MISSING
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
 
 Found = TypeVar("Found")
@@ -283,19 +283,15 @@ class RetrievalPair(NamedTuple):
     position: int | None = None
 
 
-@dataclass(slots=True)
-class RetrievalMeasures:
-    """The retrieval measures of a question.
+class RetrievalMeasures(NamedTuple):
+    """The retrieval measures of a question: the keys that are added to its actual steps, by index, and to its result.
 
-    Attributes:
-        of_steps: By index of the actual step: the keys that are added to it.
-        missing: Number of reference steps with relevant ids that no step fulfils; None if none has relevant ids.
-        text_missing: Number of reference steps with texts that no step fulfils; None if none has texts.
+    The result has the number of reference steps that no step fulfils: of those with relevant ids, and of those with
+    texts, if there are any.
     """
 
-    of_steps: dict[int, dict[str, float | str]] = field(default_factory=dict)
-    missing: int | None = None
-    text_missing: int | None = None
+    of_steps: dict[int, dict[str, float | str]]
+    of_result: dict[str, int]
 
 
 def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) -> RetrievalMeasures:
@@ -303,15 +299,16 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
 
     A reference step without relevant ids, or whose ids cannot be read, is neither measured nor missing.
     """
-    measured, text = RetrievalMeasures(), config.text
+    of_steps: dict[int, dict[str, float | str]] = {}
+    missing, text = Counter[str](), config.text
     for reference, actual, position in pairs:
-        relevant = _readable(reference, relevant_ids) or []
+        relevant = readable(reference, relevant_ids) or []
         texts = [each for each in _texts(reference) if each] if text.enabled else []
         has_relevant, is_missing = bool(alternatives(relevant)), position is None
         if has_relevant:
-            measured.missing = (measured.missing or 0) + is_missing
+            missing[RETRIEVAL_MISSING] += is_missing
         if texts:
-            measured.text_missing = (measured.text_missing or 0) + is_missing
+            missing[RETRIEVAL_TEXT_MISSING] += is_missing
         if actual is None or position is None:
             continue
         record: dict[str, float | str] = {}
@@ -324,11 +321,12 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
                 scores = text_context_scores(found, texts, threshold=text.threshold, distance=text.distance)
                 record |= {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
         if record:
-            measured.of_steps[position] = record
-    return measured
+            of_steps[position] = record
+    return RetrievalMeasures(of_steps, dict(missing))
 
 
-def _readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None:
+def readable(step: StepView, read: Callable[[StepView], Found]) -> Found | None:
+    """Return what a function reads from a step; None if it cannot be read."""
     try:
         return read(step)
     except UnreadableOutput:
@@ -350,7 +348,7 @@ def _texts(step: StepView) -> list[str]:
 
     A document without text counts as an empty one: the others keep their ranks.
     """
-    documents = _readable(step, lambda step: step.parsed(parse_json_output))
+    documents = readable(step, lambda step: step.parsed(parse_json_output))
     texts = [document_text(each) or "" for each in documents] if isinstance(documents, list) else []
     return [text if text.strip() else "" for text in texts] if any(map(str.strip, texts)) else []
 

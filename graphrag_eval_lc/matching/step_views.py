@@ -4,8 +4,8 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, SparqlConfig, StepsConfig
-from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.retrieval import relevant_ids
+from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.matching.retrieval import readable, relevant_ids
 from graphrag_eval_lc.records import step_status
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
@@ -69,7 +69,10 @@ class StepViews:
 
     def includes(self, reference: StepView) -> bool:
         """Return whether a reference step counts as retrieval: by its name, or by the ids in its SPARQL results."""
-        return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
+        if reference.get("name") in self._names:
+            return True
+        has_ids = reference.get("relevant_ids") is not None
+        return reference.id_column is not None and (has_ids or bool(readable(reference, relevant_ids)))
 
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
         """Return the name and the media type by which a reference step has its kind, unless the config declares it."""
@@ -122,12 +125,3 @@ def media_type_of(reference: StepView, name: str | None = None) -> str | None:
     given = reference.get("output_media_type")
     name = str(reference.get("name")) if name is None else name
     return meant_media_type(name, given, reference.is_read_by) if given is None or isinstance(given, str) else None
-
-
-def _has_ids(reference: StepView) -> bool:
-    if reference.get("relevant_ids") is not None:
-        return True
-    try:
-        return bool(relevant_ids(reference))
-    except UnreadableOutput:
-        return False

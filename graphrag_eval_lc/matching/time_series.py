@@ -14,21 +14,21 @@ Arguments = Mapping[str, Any]
 
 
 def match_time_series_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 where a ``retrieve_time_series`` call asks for the same ``mrid`` (one or several, in any order).
+    """Score 1 if a ``retrieve_time_series`` call asks for the same ``mrid`` (one or several, in any order).
 
-    The ``limit`` must be equal where the reference has one. Without an ``mrid`` in the reference the call must have
-    none either, and the same limit. The grade is the share of equal arguments, of those that the reference gives and
-    those that the call should not have.
+    The ``limit`` must be equal if the reference has one. Without an ``mrid`` in the reference the call must have none
+    either, and the same limit. The grade is the share of equal arguments, of those that the reference has and those
+    that the call should not have.
     """
     return _compared(reference, actual, ("mrid", "limit"), _time_series_differences)
 
 
 def match_data_points_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Score 1 where a ``retrieve_data_points`` call asks for the same data.
+    """Score 1 if a ``retrieve_data_points`` call asks for the same data.
 
     ``external_id`` and ``aggregates`` (one or several, in any order), ``granularity`` in any spelling, ``start`` and
     ``end`` as times relative to the step's ``execution_timestamp`` or absolute, and ``limit`` must agree. The grade is
-    the share of equal arguments, of those that the reference or the call gives.
+    the share of equal arguments, of those that the reference or the call has.
     """
     return _compared(reference, actual, _DATA_POINTS_KEYS, _data_points_differences)
 
@@ -44,7 +44,7 @@ def _compared(
     different = list(differences(expected, found, actual.get("execution_timestamp")))
     if not different:
         return explained(1.0, "the same arguments")
-    # An argument too many, that changes what is asked for, is a difference; one that does not is none.
+    # An argument too many is a difference only if it changes what the call asks for.
     wanted = len({key for key in keys if expected.get(key)} | set(different))
     equal = wanted - len(different)
     return StepScore(

@@ -28,7 +28,7 @@ from graphrag_eval_lc.texts import counted, listed, on_one_line, shortened
 _LOOKED_AT = 5
 _STEPS_LOOKED_AT = 3
 _ALIKE = 0.6
-# A good agent may miss a step of one question or two, and call tools that no reference needs.
+# A good agent may miss a step of one or two questions, and call tools that no reference needs.
 _FEWEST_UNEXPLAINED = 3
 _short = partial(shortened, length=80)
 
@@ -58,8 +58,8 @@ class UnknownTools:
     """Finds tools whose names no reference step has, if that explains lost scores.
 
     Agents have tools that no reference needs. So a tool is only reported if a reference step of a scored group needs a
-    name that no response calls at all, and a response calls the tool where such a step is missed. A name is suggested
-    if the tool's outputs would fulfil the reference steps, or have their form, or if the names resemble each other.
+    name that no response calls at all, and a response that misses such a step calls the tool. A name is suggested if
+    the tool's outputs would fulfil the reference steps, or have their form, or if the names resemble each other.
     Without a suggestion the step must be missed in three responses. ``reference_names`` are those of other questions.
 
     Example:
@@ -86,7 +86,7 @@ class UnknownTools:
     def add(self, reference_steps: Any, response: Mapping[str, Any]) -> None:
         """Add a response, or its result, with the groups of reference steps of its question.
 
-        What breaks the format is passed over, and a response that failed before its first step.
+        Parts that break the format are ignored, and so is a response that failed before its first step.
         """
         called = _by_name(response.get("actual_steps"))
         if not called and is_error(response):
@@ -123,7 +123,7 @@ class UnknownTools:
         declared = outputs.get(tool, outputs.get(reference["name"]))
         actual = StepView(step, id_column=reference.id_column, declared=declared)
         kind = self._views.kind_of(reference)
-        with suppress(MatcherError):  # a matcher of the user's was not made for these steps
+        with suppress(MatcherError):  # a user's matcher was not made for these steps
             if comparison_of(kind.matcher, reference, actual).score > 0:
                 return 2
         if kind.reads == "args":
@@ -136,11 +136,6 @@ class UnknownTools:
         if form is None or found is None or (form == "rows" and shown_as != "rows"):
             return 0
         return 1 if form == found else -1
-
-    def _target(self, tool: str, name: str) -> str:
-        """Return the name that a tool needs to fulfil reference steps of a name: that one, or another that may."""
-        names = names_that_fulfil(name)
-        return name if name in names else max(sorted(names), key=lambda other: name_similarity(tool, other))
 
     def knows(self, tool: str) -> bool:
         """Return whether steps of a tool may fulfil some reference step, as far as reference steps are known yet."""
@@ -165,7 +160,7 @@ class UnknownTools:
             text = yaml.safe_dump(setting, default_flow_style=True, width=10_000, allow_unicode=True).strip()[1:-1]
             what = f"{shown} is called in {times} and no reference step has that name"
             found.append(UnknownTool((tool,), target, what, f"perhaps `{text}` in the config"))
-        # A suggestion explains the missed steps that it fulfils; for the others any tool that is left may be meant.
+        # A suggestion explains the missed steps that it fulfils; the others may be those of any tool that is left.
         left = [
             (tool, name)
             for tool, name in missed
@@ -179,7 +174,9 @@ class UnknownTools:
         """Return names by tool, the best pair first; each tool gets one name, and each reference name one tool."""
         ranked = []
         for tool, name in pairs:
-            fits, target = self._fits[tool, name], self._target(tool, name)
+            # The tool needs the name of the reference step, or of another step that may fulfil it.
+            fits, names = self._fits[tool, name], names_that_fulfil(name)
+            target = name if name in names else max(sorted(names), key=partial(name_similarity, tool))
             alike = max(name_similarity(tool, other) for other in (name, target))
             fitting, unfit = sum(fit > 0 for fit in fits), sum(fit < 0 for fit in fits)
             if 0 < len(fits) <= 2 * fitting or (alike >= _ALIKE and 2 * unfit <= len(fits)):
@@ -234,7 +231,7 @@ def _by_name(steps: Any) -> dict[str, list[Step]]:
 
 
 def reference_names(templates: Any) -> list[str]:
-    """Return the names of the reference steps of a dataset, sorted; what breaks the format is passed over."""
+    """Return the names of the reference steps of a dataset, sorted; parts that break the format are ignored."""
     questions = [question for template in _mappings(templates) for question in _mappings(template.get("questions"))]
     groups = [group for question in questions for group in _items(question.get("reference_steps"))]
     return sorted({name for group in groups for name in _by_name(group)})

@@ -68,18 +68,18 @@ def test_gains_and_groups_are_measured() -> None:
 
 def test_missing_are_the_reference_steps_that_nothing_fulfils() -> None:
     with_texts, without = {"output": documents(a="one")}, {"relevant_ids": ["a"]}
-    assert measured(with_texts, None) == RetrievalMeasures({}, 1, 1)
-    assert measured(without, None) == RetrievalMeasures({}, 1, None)
-    assert measured(with_texts, None, text={"enabled": False}).text_missing is None
+    assert measured(with_texts, None) == RetrievalMeasures({}, {"retrieval_missing": 1, "retrieval_text_missing": 1})
+    assert measured(without, None) == RetrievalMeasures({}, {"retrieval_missing": 1})
+    assert measured(with_texts, None, text={"enabled": False}).of_result == {"retrieval_missing": 1}
     found = measured(with_texts, {"output": documents(a="one")})
-    assert (found.missing, found.text_missing) == (0, 0)
-    assert retrieval_measures([], RetrievalConfig()) == RetrievalMeasures({}, None, None)
+    assert found.of_result == {"retrieval_missing": 0, "retrieval_text_missing": 0}
+    assert retrieval_measures([], RetrievalConfig()) == RetrievalMeasures({}, {})
 
 
 @pytest.mark.parametrize("reference", [{"output": "[]"}, {"output": "oops"}, {"relevant_ids": {"a": 0}}, {}])
 def test_reference_that_names_nothing_relevant_is_neither_measured_nor_missing(reference: dict[str, Any]) -> None:
-    assert measured(reference, None) == RetrievalMeasures()
-    assert measured(reference, {"output": documents(a="one")}) == RetrievalMeasures()
+    assert measured(reference, None) == RetrievalMeasures({}, {})
+    assert measured(reference, {"output": documents(a="one")}) == RetrievalMeasures({}, {})
 
 
 def test_what_cannot_be_measured_says_why() -> None:
