@@ -60,31 +60,25 @@ def _heaviest_matching(weights: Sequence[Mapping[int, int]]) -> list[int | None]
     potentials = [max(row.values(), default=0) for row in weights]
     column_of: list[int | None] = [None] * len(weights)
     row_of: dict[int, int] = {}
-    # Rows of equal weights lead to the same columns at the same cost: a path passes one of them.
-    first_of_kind: dict[frozenset[tuple[int, int]], int] = {}
-    kinds = [first_of_kind.setdefault(frozenset(weights[row].items()), row) for row in range(len(weights))]
     for start in sorted(range(len(weights)), key=potentials.__getitem__, reverse=True):
         costs: dict[int, int] = {}
         came_from: dict[int, int] = {}
         passed = {start: 0}  # by row the cost of the path so far
         waiting: list[tuple[int, int]] = []
-        seen_kinds: dict[int, int] = {}
         row, cost = start, 0
         end, last_row, last_column = potentials[start], start, None
         while True:
             base = cost + potentials[row]
             if base < end:
                 end, last_row, last_column = base, row, None
-            if base < seen_kinds.get(kinds[row], base + 1):
-                seen_kinds[kinds[row]] = base
-                for column, weight in weights[row].items():
-                    there = base + prices[column] - weight
-                    if there < end and there < costs.get(column, end):
-                        costs[column], came_from[column] = there, row
-                        if column in row_of:
-                            heappush(waiting, (there, column))
-                        else:
-                            end, last_row, last_column = there, row, column
+            for column, weight in weights[row].items():
+                there = base + prices[column] - weight
+                if there < end and there < costs.get(column, end):
+                    costs[column], came_from[column] = there, row
+                    if column in row_of:
+                        heappush(waiting, (there, column))
+                    else:
+                        end, last_row, last_column = there, row, column
             while waiting and row_of[waiting[0][1]] in passed:
                 heappop(waiting)
             if not waiting or waiting[0][0] >= end:
