@@ -1,6 +1,6 @@
 """Matching the reference steps of one question with the agent's steps: the best assignment in each group."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -20,7 +20,7 @@ from graphrag_eval_lc.config import (
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
-from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, custom_matchers
+from graphrag_eval_lc.matching.matchers import StepScore, StepView
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_diagnosis import StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -31,7 +31,6 @@ from graphrag_eval_lc.matching.steps_quality import (
     steps_quality,
     whole_assignment,
 )
-from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds
 
 Group = Sequence[Mapping[str, Any]]
 
@@ -248,31 +247,6 @@ def match_viewed_steps(
         [Candidates(views.reference_view(step), actual, views) for step in group] for group in reference_steps
     ]
     return StepsMatch(candidates, actual, steps)
-
-
-def custom_matchers_for(
-    reference_steps: Iterable[Mapping[str, Any]],
-    *,
-    names: Mapping[str, str] | None = None,
-    retrieval: RetrievalConfig | None = None,
-    kinds: Mapping[str, str] | None = None,
-) -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered for these reference steps; the rest is as in ``match_steps``."""
-    unused, kinds_of_users = custom_matchers(), custom_step_kinds()
-    used: dict[MatcherKey, Matcher] = {}
-    views = StepViews(StepsConfig(names=dict(names or {}), kinds=dict(kinds or {})), retrieval=retrieval)
-    seen: set[tuple[str, str | None, StepKind]] = set()
-    for step in reference_steps if unused else ():
-        reference = views.reference_view(step)
-        kind = views.kind_of(reference)
-        sort = name, media_type, _ = (*views.compared_by(reference), kind)
-        is_declared = kind is views.declared_kind_of(str(reference.get("name")))
-        for key in () if sort in seen else list(unused):
-            fits = not is_declared and key[0] in (None, name) and key[1] in (None, media_type)
-            if fits or kinds_of_users[key] is kind:
-                used[key] = unused.pop(key)
-        seen.add(sort)
-    return used
 
 
 def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:

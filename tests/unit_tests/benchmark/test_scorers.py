@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.scorers import evaluators_of, load_matchers, scored_with
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.benchmark.scorers import custom_matchers_for, evaluators_of, load_matchers, scored_with
+from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.matching import register_matcher
+from graphrag_eval_lc.matching import StepKind, StepView, register_matcher, register_step_kind
 from graphrag_eval_lc.matching.matchers import custom_matchers
 
 pytestmark = pytest.mark.usefixtures("forget_matchers")
@@ -116,3 +116,41 @@ def test_evaluators_may_be_functions_and_specs() -> None:
 def test_what_is_no_list_of_functions_is_told(given: Any) -> None:
     with pytest.raises(OptionError, match="Give a list of functions"):
         evaluators_of(given)
+
+
+def test_custom_matchers_for_steps_are_those_that_may_compare_them() -> None:
+    def own(reference: StepView, actual: StepView) -> float:
+        return 1.0
+
+    keys: list[tuple[str | None, str | None]] = [
+        ("count", None),
+        ("count", "text/x"),
+        (None, "text/x"),
+        ("retrieval", None),
+        ("other", None),
+    ]
+    for name, media_type in keys:
+        register_matcher(name=name, media_type=media_type)(own)
+    assert set(custom_matchers_for([], EvaluationConfig())) == set()
+    assert set(custom_matchers_for([{"name": "count"}, {"name": "count"}], EvaluationConfig())) == {("count", None)}
+    typed = {"name": "count", "output_media_type": "text/x"}
+    assert set(custom_matchers_for([typed], EvaluationConfig())) == {
+        ("count", None),
+        ("count", "text/x"),
+        (None, "text/x"),
+    }
+    searched = {"name": "search_docs", "relevant_ids": ["a"]}
+    assert set(custom_matchers_for([searched], EvaluationConfig())) == set()
+    retrieval = load_config({"retrieval": {"steps": ["search_docs"]}})
+    assert set(custom_matchers_for([searched], retrieval)) == {("retrieval", None)}
+
+
+def test_kinds_of_users_that_are_named_are_recorded() -> None:
+    def match(reference: Any, actual: Any) -> float:
+        return 0.5
+
+    register_step_kind(StepKind(key="half", serves=(("half_step", None),), matcher=match))
+    named = load_config({"steps": {"kinds": {"graph": "half"}}})
+    assert custom_matchers_for([{"name": "graph"}], named) == {("half_step", None): match}
+    as_text = load_config({"steps": {"kinds": {"half_step": "text"}}})
+    assert custom_matchers_for([{"name": "half_step"}], as_text) == {}

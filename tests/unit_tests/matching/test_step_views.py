@@ -9,7 +9,6 @@ from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig, StepsConf
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.matching import StepKind, match_steps, register_step_kind
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.matching.steps import custom_matchers_for
 
 ROWS = json.dumps([{"name": "Oslo", "n": 5}, {"name": "Bergen", "n": 3}])
 RENAMED = json.dumps([{"m": 3, "city": "Bergen"}, {"m": 5, "city": "Oslo"}])
@@ -52,16 +51,13 @@ def test_what_has_ids_counts_as_retrieval_and_is_rows_else() -> None:
 
 
 @pytest.mark.usefixtures("forget_matchers")
-def test_kinds_of_users_may_be_named_and_are_recorded() -> None:
+def test_kinds_of_users_may_be_named() -> None:
     def match(reference: Any, actual: Any) -> float:
         return 0.5
 
     register_step_kind(StepKind(key="half", serves=(("half_step", None),), matcher=match))
     assert load_config({"steps": {"kinds": {"graph": "half"}}}).steps.kinds == {"graph": "half"}
     assert score({"output": "a"}, "b", kinds={"graph": "half"}) == 0.5
-    used = custom_matchers_for([{"name": "graph"}], kinds={"graph": "half"})
-    assert used == {("half_step", None): match}
-    assert custom_matchers_for([{"name": "half_step"}], kinds={"half_step": "text"}) == {}
 
 
 KNOWN = "There are rows, iri_discovery"

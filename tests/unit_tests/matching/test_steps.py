@@ -1,12 +1,10 @@
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.config import RetrievalConfig, Scoring
-from graphrag_eval_lc.matching import StepView, match_steps, register_matcher
-from graphrag_eval_lc.matching.steps import custom_matchers_for
+from graphrag_eval_lc.config import Scoring
+from graphrag_eval_lc.matching import match_steps
 
 
 def ref(name: str, output: Any = "ok") -> dict[str, Any]:
@@ -48,27 +46,3 @@ def test_score_lies_between_0_and_1_and_every_match_is_diagnosed(
 @given(st.permutations([ref("a"), ref("b"), ref("b", "other")]), actual_lists)
 def test_order_inside_a_group_does_not_matter(group: list[dict[str, Any]], actual: list[dict[str, Any]]) -> None:
     assert scored([group], actual)[0] == scored([[ref("a"), ref("b"), ref("b", "other")]], actual)[0]
-
-
-@pytest.mark.usefixtures("forget_matchers")
-def test_custom_matchers_for_steps_are_those_that_may_compare_them() -> None:
-    def own(reference: StepView, actual: StepView) -> float:
-        return 1.0
-
-    keys: list[tuple[str | None, str | None]] = [
-        ("count", None),
-        ("count", "text/x"),
-        (None, "text/x"),
-        ("retrieval", None),
-        ("other", None),
-    ]
-    for name, media_type in keys:
-        register_matcher(name=name, media_type=media_type)(own)
-    assert set(custom_matchers_for([])) == set()
-    assert set(custom_matchers_for([{"name": "count"}, {"name": "count"}])) == {("count", None)}
-    typed = {"name": "count", "output_media_type": "text/x"}
-    assert set(custom_matchers_for([typed])) == {("count", None), ("count", "text/x"), (None, "text/x")}
-    searched = {"name": "search_docs", "relevant_ids": ["a"]}
-    assert set(custom_matchers_for([searched])) == set()
-    retrieval = RetrievalConfig.model_validate({"steps": ["search_docs"]})
-    assert set(custom_matchers_for([searched], retrieval=retrieval)) == {("retrieval", None)}
