@@ -99,7 +99,7 @@ def _why_not_called(candidates: Candidates) -> str:
 
 
 def _hint_on_name(candidates: Candidates) -> str:
-    """Say which names may fulfil the reference step if the agent used its name, which may not."""
+    """Say which names may fulfil the reference step where the agent used its name, which may not."""
     name = candidates.reference.get("name")
     if all(step.get("name") != name or candidates.may_be(step) for step in candidates.actual_steps):
         return ""
