@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.matchers import StepScore, StepView, comparison_of
@@ -59,20 +60,19 @@ class Candidates:
             self.made[index] = comparison
         return comparison
 
-    def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
-        """Return the comparisons from the last step back to the first worth 1, which no other can beat."""
-        found: dict[int, StepScore] = {}
+    def latest_best(self, before: float = inf) -> list[int]:
+        """Return the steps from the last one before an index back to the first worth 1, which no other can beat."""
+        found = []
         for index in reversed(self.indices):
-            if before is None or index < before:
-                found[index] = self[index]
+            if index < before:
+                found.append(index)
                 if self.worth(index) == 1.0:
                     break
         return found
 
-    def undecided(self, before: int | None = None) -> list[int]:
+    def undecided(self, before: float = inf) -> list[int]:
         """Return the steps before an index, of those compared so far, that may or may not fulfil it."""
-        undecided = (index for index, comparison in self.made.items() if comparison.is_undecided)
-        return sorted(index for index in undecided if before is None or index < before)
+        return sorted(index for index, comparison in self.made.items() if comparison.is_undecided and index < before)
 
     def is_open(self, matched: int | None) -> bool:
         """Return whether a comparison may yet do better than the step that fulfils it: no decided one does."""

@@ -70,7 +70,7 @@ def diagnosis_of(
 
 def _nearest_step(candidates: Candidates, taken: Collection[int], before: int | None) -> int:
     """Return the step that comes nearest: a free one if possible, and an undecided one rather than one too late."""
-    found: Collection[int] = candidates.latest_best()
+    found = candidates.latest_best()
     nearest = _nearest(candidates, found)
     if nearest in taken and candidates.worth(nearest) > 0:
         free = [index for index in candidates.indices if index not in taken and candidates.worth(index) > 0]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import fsum, isclose
+from math import fsum, inf, isclose
 from typing import Final
 
 from graphrag_eval_lc.matching.assignment import best_assignment, order_share
@@ -109,18 +109,14 @@ def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place
     repaired what it had.
     """
     actual_of: dict[Place, int] = {}
-    before: int | None = None
+    before: float = inf
     for at in reversed(range(len(candidates))):
         rows: dict[Place, dict[int, float]] = {}
         for place, each in enumerate(candidates[at]):
             most = max(map(each.worth, each.latest_best()), default=0.0)
             if most == 0:
                 continue
-            fitting = (
-                index
-                for index in reversed(each.indices)
-                if (before is None or index < before) and each.worth(index) == most
-            )
+            fitting = (index for index in reversed(each.indices) if index < before and each.worth(index) == most)
             chosen = fitting if len(candidates[at]) > 1 else islice(fitting, 1)
             rows[at, place] = dict.fromkeys(chosen, 1.0)
         of_group = _assigned(rows)
