@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_number, json_text
@@ -19,11 +20,16 @@ from graphrag_eval_lc.matching.outputs import (
 )
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
+    UNBOUND,
     SparqlResults,
     Term,
+    TermColumn,
     Triple,
-    parse_sparql_results,
+    column_of,
+    require_unicode,
     results_from_bindings,
+    sparql_object,
+    term_of,
 )
 from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
 from graphrag_eval_lc.texts import listed, shortened
@@ -74,7 +80,7 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
         UnreadableOutput: There are none, or several things that may be meant.
 
     Example:
-        >>> results_in({"data": [{"name": "Oslo"}, {"name": "Bergen"}]}, parse_sparql_results).form
+        >>> results_in({"data": [{"name": "Oslo"}, {"name": "Bergen"}]}, read_text=str).form
         'an array of row objects under data'
     """
     if isinstance(value, str):
@@ -192,24 +198,6 @@ def _plain_key(key: Any) -> str:
     return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
 
 
-def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
-    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None."""
-    if "boolean" in value and ("head" in value or {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}):
-        truth = {"true": True, "false": False}.get(str(value["boolean"]).lower())
-        return None if truth is None else SparqlResults({}, 0, truth)
-    inner, head = value.get("results"), value.get("head")
-    holder = inner if isinstance(inner, Mapping) and "bindings" in inner else value
-    bindings = holder.get("bindings")
-    if not _is_array(bindings):
-        return None
-    if "head" in value and (not bindings or (isinstance(head, Mapping) and isinstance(head.get("vars"), list))):
-        results = parse_sparql_results({"head": head, "results": {"bindings": list(bindings)}})
-        return results if holder is inner else replace(results, form="bindings beside a head")
-    if not all(isinstance(binding, Mapping) for binding in bindings):
-        raise UnreadableOutput("bindings that are not all objects")
-    return replace(results_of_rows(bindings), form="bindings without a head")
-
-
 # Where databases' interfaces put the names of the columns, the name of one column, and the rows.
 _NAMES_KEYS: Final = _words(
     "columns column_names columnnames cols headers header fields meta schema selected columninfo columnmetadata rowtype"
@@ -242,13 +230,11 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
         rows = [[row.get(name) for name in names] for row in rows]
     elif not all(map(_is_array, rows)):
         return None
-    if "selected" in keys:  # QLever's own JSON
-        names, rows = [name.removeprefix("?") for name in names], [list(map(_of_turtle, row)) for row in rows]
-    if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
+    if rows and rows[0] == names:  # as Athena has them
         del rows[0]
     if "primarykey" in keys and names[0] == "index" and [str(row[0]) for row in rows if row] == _counted(rows):
         names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
-    return _of_table(names, rows, "rows beside the names of their columns")
+    return _of_table(names, rows, "rows next to the names of their columns")
 
 
 def _names(value: Any) -> list[str]:
@@ -301,7 +287,7 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
 
     SPARQL results take precedence over rows, and these over rows with objects in their cells.
     """
-    found: list[tuple[int, str, SparqlResults]] = []
+    found: list[tuple[str, SparqlResults]] = []
     cuts: list[CutOutput] = []
     holders = [(value, "", 1)]
     for holder, path, level in holders:  # it grows
@@ -316,18 +302,17 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
                 continue
             else:
                 if results is not None:
-                    has_objects = any(column.structures for column in results.columns.values())
-                    found.append((-1 if has_objects else int(not results.is_untyped), f"{path}{key}", results))
+                    found.append((f"{path}{key}", results))
                 elif isinstance(inner, Mapping) and level < _LEVELS:
                     holders.append((inner, f"{path}{key}.", level + 1))
-    highest = max((rank for rank, _, _ in found), default=0)
-    best = [(place, results) for rank, place, results in found if rank == highest]
-    if any(results.columns != best[0][1].columns for _, results in best):
-        places = f"{printable(listed([place for place, _ in best]))}); steps.outputs can say which (path)"
+    found = [each for each in found if not each[1].is_untyped] or found
+    found = [each for each in found if not any(column.structures for column in each[1].columns.values())] or found
+    if any(results.columns != found[0][1].columns for _, results in found):
+        places = f"{printable(listed([place for place, _ in found]))}); steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}")
-    if not best and cuts:
+    if not found and cuts:
         raise cuts[0]
-    return _noted(best[0][1], f"under {printable(shortened(best[0][0], 60))}") if best else None
+    return _noted(found[0][1], f"under {printable(shortened(found[0][0], 60))}") if found else None
 
 
 def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
@@ -346,7 +331,7 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
 
 def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
     """Read what is under the one key that does not only say something about results."""
-    keys = [key for key, _ in value.items() if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
+    keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
     if len(keys) != 1:
         return None
     name, inner = str(keys[0]).lower(), value[keys[0]]
@@ -359,10 +344,10 @@ def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResul
 
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
     """Read an object without results in it as one row, unless it is a message."""
-    keys, cells = set(map(_plain_key, value.keys())), list(value.values())
-    left, lists = keys - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
-    only_says = not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or keys & {"head", "boolean"}
-    has_results = lists and (left < keys or not all(map(_are_scalars, lists)))
+    names, cells = set(map(_plain_key, value)), list(value.values())
+    left, lists = names - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
+    only_says = not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or names & {"head", "boolean"}
+    has_results = lists and (left < names or not all(map(_are_scalars, lists)))
     is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
     has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
     if only_says or has_results or is_message or has_objects:
@@ -380,6 +365,8 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput(f"{len(table):,} rows with {len(names):,} different keys")
     if len(table) == 1:  # its status may be a cell
         refuse_error_report({name: cell for name, cell in table[0].items() if name.lower() in ERROR_KEYS})
+    if all(cell is None or (isinstance(cell, dict) and _is_term(cell)) for row in table for cell in row.values()):
+        return replace(results_from_bindings(names, table), form="a list of bindings")
     results = _of_table(names, [[row.get(name) for name in names] for row in table], "an array of row objects")
     return results if results.is_untyped else replace(results, form="a list of bindings")
 
@@ -393,36 +380,35 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
         raise UnreadableOutput(f"rows of other lengths than their {len(names)} columns")
     if len(set(names)) < len(names):
         names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
+    require_unicode(names)
     cells = [cell for row in rows for cell in row if cell is not None]
     if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):
         rows = [[cell and cell[0] for cell in row] for row in rows]  # as Gremlin's valueMap() has them
-    if _are_turtle([cell for row in rows for cell in row if isinstance(cell, str)]):
-        rows = [list(map(_of_turtle, row)) for row in rows]
-    untyped, reader = not rows, GraphReader()
-    structures: dict[str, dict[int, Any]] = {}
-    bindings: list[dict[str, Any]] = [{} for _ in rows]
-    for at, row in enumerate(rows):
-        for name, cell in zip(names, row, strict=True):
-            is_plain = isinstance(cell, str | int | float)
-            if cell is None or (is_plain and cell != cell and len(names) > 1):  # pandas' missing cells
-                continue
-            is_term = not is_plain and _is_term(cell)
-            untyped = untyped or not is_term
-            if not is_term and not is_plain:
-                try:
-                    cell = reader.read(cell)
-                except UnreadableOutput as problem:
-                    where = f"row {at + 1}, {printable(name[:40])}"
-                    raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
-                if isinstance(cell, STRUCTURES):
-                    structures.setdefault(name, {})[at] = cell
-                    cell = printable(readable(cell))
-            if cell is not None:
-                bindings[at][name] = _term(cell)
+    texts, has_variables = [cell for cell in cells if isinstance(cell, str)], all(name[:1] == "?" for name in names)
+    if has_variables or _are_turtle(texts):  # as QLever's own JSON has them
+        names = [name.removeprefix("?") for name in names] if has_variables else names
+        rows = [[term_of_turtle(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    reader, is_untyped = GraphReader(), not rows
+    columns: dict[str, TermColumn] = {}
+    for name, column in zip(names, zip(*rows, strict=True) if rows else repeat(()), strict=False):
+        structures: dict[int, Any] = {}
+        terms: list[Term | Triple] = []
+        for row, cell in enumerate(column):
+            is_term = cell is None or _is_term(cell)
+            is_untyped = is_untyped or not is_term
+            try:
+                value = term_of(cell) if is_term else reader.read(cell)
+            except UnreadableOutput as problem:
+                where = f"row {row + 1}, {printable(name[:40])}"
+                raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
+            if isinstance(value, STRUCTURES):
+                structures[row] = value
+                value = printable(readable(value))
+            terms.append(_term(value, is_alone=len(names) == 1))
+        columns[name] = column_of(terms)
+        columns[name].structures = {**columns[name].structures, **structures}
     reader.join_ends()
-    results = results_from_bindings(names, bindings)
-    parts = {name: replace(results.columns[name], structures=parts) for name, parts in structures.items()}
-    return replace(results, columns={**results.columns, **parts}, form=form, is_untyped=untyped)
+    return SparqlResults(columns, len(rows), form=form, is_untyped=is_untyped)
 
 
 _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
@@ -433,36 +419,28 @@ def _are_turtle(texts: Sequence[str]) -> bool:
     return all(map(_TURTLE.fullmatch, texts)) and not all(text[0] == "_" or text[-1] == '"' for text in texts)
 
 
-def _of_turtle(cell: Any) -> Any:
-    return term_of_turtle(cell) if isinstance(cell, str) else cell
-
-
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
 
 
 def _is_term(cell: Any) -> bool:
     """Return whether a cell is an RDF term, and not a map or node with a property called value."""
-    if not isinstance(cell, Mapping):
+    if not isinstance(cell, dict):
         return isinstance(cell, Term | Triple)
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
-def _term(value: Any) -> dict[str, Any]:
-    """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
+def _term(value: Any, *, is_alone: bool) -> Term | Triple:
+    """Return a value without parts as a term; NaN is pandas' missing cell, unless it is the only one of its row."""
+    if isinstance(value, Term | Triple):
+        return value
     if isinstance(value, str):
-        is_blank_node = value.startswith("_:") and len(value) > 2
-        return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Triple):
-        return {"type": "triple", "value": {key: _term(part) for key, part in value._asdict().items()}}
-    if isinstance(value, Term):
-        kind, datatype, language = value.shape
-        return {"type": kind, "value": value.text, "datatype": datatype, "xml:lang": language}
+        return Term(value[2:], ("bnode", None, None)) if value.startswith("_:") and len(value) > 2 else Term(value)
+    if value is None or (value != value and not is_alone):
+        return UNBOUND
     if isinstance(value, bool):
-        return {"type": "literal", "value": str(value).lower(), "datatype": f"{XSD}boolean"}
+        return Term(str(value).lower(), ("literal", f"{XSD}boolean", None))
     number = value if isinstance(value, Decimal) else json_number(value)
     if isinstance(number, str):
-        return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
-    return {"type": "literal", "value": str(number)}
+        return Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None))
+    return Term(str(number))

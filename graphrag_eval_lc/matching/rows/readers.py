@@ -20,7 +20,6 @@ from graphrag_eval_lc.matching.rows.json_forms import (
     results_in,
     results_of_rows,
     single_value,
-    sparql_object,
 )
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, parse_sparql_results
@@ -288,7 +287,7 @@ def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
                 return results_of_rows(value)
             if isinstance(value, bool | int | float):
                 return single_value(value)
-            return (sparql_object(value) if isinstance(value, Mapping) else None) or parse_sparql_results(value)
+            return parse_sparql_results(value)
         if format == "python" and isinstance(output, list | tuple | Mapping):
             return _read(output)
         if not isinstance(output, str):

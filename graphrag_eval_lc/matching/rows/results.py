@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.matching.outputs import UnreadableOutput, parsed_json
 from graphrag_eval_lc.texts import counted, plural
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
@@ -137,48 +136,48 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         >>> results.variables, results.row_count
         (('n',), 1)
     """
-    document = _json(output) if isinstance(output, str) else output
-    if not isinstance(document, dict):
+    document = parsed_json(output) if isinstance(output, str) else output
+    if not isinstance(document, Mapping):
         found = "nothing" if document is None else f"a {type(document).__name__}"
         raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
-    if "boolean" in document:
-        answer = str(document["boolean"]).lower() if isinstance(document["boolean"], bool | str) else ""
-        if answer not in ("true", "false"):
-            raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
-        return SparqlResults({}, 0, answer == "true")
-    if "head" not in document and "results" not in document:
+    results = sparql_object(document)
+    if results is None:
         keys = ", ".join(map(str, document)).encode("ascii", "replace").decode()
         raise UnreadableOutput(f"a JSON object without SPARQL results (its keys: {keys or 'none':.120})")
-    head, results = document.get("head"), document.get("results")
-    bindings = results.get("bindings") if isinstance(results, dict) else None
-    if not isinstance(bindings, list) or not all(isinstance(binding, dict) for binding in bindings):
-        raise UnreadableOutput('SPARQL results without a list "bindings" of objects in "results"')
-    variables = head.get("vars") if isinstance(head, dict) else None
-    if variables is None and (head is None or isinstance(head, dict)):
-        note = 'there is no list "vars" in a "head", so the columns are those of the rows'
-        return results_from_bindings(None, bindings, notes=[note])
+    return results
+
+
+def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
+    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None.
+
+    Raises:
+        UnreadableOutput: Their head has no names, or they have bindings that are not objects.
+    """
+    head, holder, form = document.get("head"), document.get("results"), SPARQL_JSON
+    answer = {"true": True, "false": False}.get(str(document.get("boolean")).lower())
+    if answer is not None and not any(isinstance(value, list) for value in document.values()):
+        return SparqlResults({}, 0, answer)
+    if not isinstance(holder, Mapping) or "bindings" not in holder:
+        holder, form = document, "bindings next to a head"
+    bindings = holder.get("bindings")
+    if not isinstance(bindings, list | tuple):
+        return None
+    if not all(isinstance(binding, Mapping) for binding in bindings):
+        raise UnreadableOutput("bindings that are not all objects")
+    variables = head.get("vars") if isinstance(head, Mapping) else None
     if not isinstance(variables, list) or not set(map(type, variables)) <= {str}:
-        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    return results_from_bindings(variables, bindings)
+        if "head" not in document or bindings:
+            variables, form = None, "bindings without a head"
+        elif variables is not None or not isinstance(head, Mapping | None):
+            raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
+    return replace(results_from_bindings(variables, bindings), form=form)
 
 
-def _json(text: str) -> Any:
-    try:
-        return parse_json(text, allow_nan=False)
-    except RecursionError:
-        raise UnreadableOutput("JSON that is nested too deeply") from None
-    except ValueError as error:
-        shown = " ".join(text[:60].split()).encode("ascii", "replace").decode() or "an empty text"
-        raise UnreadableOutput(f"no JSON ({error}): {shown}") from None
-
-
-def results_from_bindings(
-    variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
-) -> SparqlResults:
+def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]]) -> SparqlResults:
     """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them; without variables, all that the rows have.
 
     Raises:
-        UnreadableOutput: A name has half a character.
+        UnreadableOutput: A name has an unpaired surrogate.
 
     Example:
         >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
@@ -187,34 +186,55 @@ def results_from_bindings(
     """
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
-    _require_unicode(variables)
+    require_unicode(variables)
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
     odd: list[str] = []
+    notes: tuple[str, ...] = ()
     for name in dict.fromkeys(variables):
         cells = [binding.get(name) for binding in bindings]
         try:
             columns[name] = _plain_column(cells)
         except _NOT_PLAIN:
             try:
-                columns[name] = _lenient_column(cells)
+                columns[name] = column_of(_terms_of(cells))
             except UnreadableOutput as fault:
                 faults[name] = str(fault)
             else:
                 odd += [f'"{name}" in row {row}' for row, cell in enumerate(cells, 1) if not _is_standard(cell)]
     if odd:
         are_not = plural(len(odd), "is not an RDF term", "are not RDF terms")
-        notes = [*notes, f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})']
-    return SparqlResults(columns, len(bindings), None, tuple(notes), faults)
+        notes = (f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})',)
+    return SparqlResults(columns, len(bindings), None, notes, faults)
 
 
-def _require_unicode(texts: Iterable[str]) -> None:
+def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
+    """Return the column of terms, which has one object for equal shapes, as tables may be large.
+
+    Raises:
+        UnreadableOutput: A text has an unpaired surrogate.
+    """
+    texts: list[str] = []
+    shapes: list[Shape] = []
+    structures: dict[int, Triple] = {}
+    known: dict[Shape, Shape] = {}
+    for row, term in enumerate(terms):
+        if isinstance(term, Triple):
+            structures[row], term = term, Term(term.readable, ("triple", None, None))
+        texts.append(term.text)
+        shapes.append(known.setdefault(term.shape, term.shape))
+    require_unicode(texts)
+    return TermColumn(texts, shapes[0] if len(known) == 1 else shapes, structures)
+
+
+def require_unicode(texts: Iterable[str]) -> None:
+    """Raise UnreadableOutput if a text has an unpaired surrogate, which cannot be written."""
     joined = "\n".join(texts)
     if not joined.isascii():
         try:
             joined.encode()
         except UnicodeEncodeError:
-            raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None
+            raise UnreadableOutput("a text with an unpaired surrogate") from None
 
 
 _RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
@@ -227,7 +247,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
     """Read a column of plain terms quickly; raise ``_NOT_PLAIN`` if a cell is none."""
     if len(cells) > _FEW_CELLS and _are_alike(cells):
         texts = [cell["value"] for cell in cells]
-        _require_unicode(texts)
+        require_unicode(texts)
         return TermColumn(texts, _plain_column(cells[:1]).shapes)
     texts, shapes = [], []
     known: dict[Shape, Shape] = {}
@@ -239,7 +259,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
                 raise TypeError
         texts.append(text)
         shapes.append(known.setdefault(shape, shape))  # one object for equal shapes, as tables may be large
-    _require_unicode(texts)
+    require_unicode(texts)
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, _TEXT) or not isinstance(language, _TEXT):
             raise TypeError
@@ -267,28 +287,20 @@ def _is_standard(cell: Any) -> bool:
     return cell is None or (isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict))
 
 
-def _lenient_column(cells: Iterable[Any]) -> TermColumn:
-    """Read a column of terms, and of what is nearly a term, one by one."""
-    terms: list[Term] = []
-    structures: dict[int, Triple] = {}
-    for row, cell in enumerate(cells):
+def _terms_of(cells: Iterable[Any]) -> Iterator[Term | Triple]:
+    for row, cell in enumerate(cells, start=1):
         try:
-            term = _term(cell)
+            yield term_of(cell)
         except UnreadableOutput as fault:
-            raise UnreadableOutput(f"its cell in row {row + 1} {fault}") from None
-        if isinstance(term, Triple):
-            structures[row] = term
-            term = Term(term.readable, ("triple", None, None))
-        terms.append(term)
-    texts = [term.text for term in terms]
-    _require_unicode(texts)
-    return TermColumn(texts, [term.shape for term in terms], structures)
+            raise UnreadableOutput(f"its cell in row {row} {fault}") from None
 
 
-def _term(cell: Any, depth: int = 0) -> Term | Triple:
+def term_of(cell: Any, depth: int = 0) -> Term | Triple:
     """Return the term of a cell, also of a bare value, one without a type, and a number or boolean as value."""
     if isinstance(cell, str | int | float):
         cell = {"value": cell}
+    if isinstance(cell, Term | Triple):
+        return cell
     if not isinstance(cell, dict | None):
         found = "a list" if isinstance(cell, list | tuple) else f"a {type(cell).__name__}"
         raise UnreadableOutput(f"is {found} instead of an RDF term")
@@ -322,7 +334,7 @@ def _triple(value: Any, depth: int) -> Triple:
         raise UnreadableOutput("is a triple term without its parts, or nested too deeply")
     parts = []
     for keys in _PARTS:
-        part = _term(next((value[key] for key in keys if value.get(key) is not None), None), depth)
+        part = term_of(next((value[key] for key in keys if value.get(key) is not None), None), depth)
         if part == UNBOUND:
             raise UnreadableOutput(f"is a triple term without {keys[0]}")
         parts.append(part)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -23,7 +23,15 @@ from graphrag_eval_lc.matching.outputs import (
     printable,
     refuse_cut_in_words,
 )
-from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
+from graphrag_eval_lc.matching.rows.results import (
+    UNBOUND,
+    Shape,
+    SparqlResults,
+    Term,
+    TermColumn,
+    column_of,
+    results_from_bindings,
+)
 
 ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
@@ -198,9 +206,9 @@ def read_tsv(text: str) -> SparqlResults:
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
     table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
-    names, body = list(table.columns), rows[1 : table.row_count + 1]
-    bindings = [{name: term_of_turtle(cell) for name, cell in zip(names, row, strict=True) if cell} for row in body]
-    return replace(results_from_bindings(names, bindings), form="W3C TSV")
+    cells = zip(*rows[1 : table.row_count + 1], strict=True) if table.row_count else repeat(())
+    columns = {name: column_of(map(term_of_turtle, texts)) for name, texts in zip(table.columns, cells, strict=False)}
+    return SparqlResults(columns, table.row_count, form="W3C TSV")
 
 
 _TERM: Final = re.compile(
@@ -213,19 +221,18 @@ _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def term_of_turtle(text: str) -> dict[str, Any]:
-    """Return a term as Turtle writes it, as in SPARQL 1.1 JSON; another text is a literal without a type."""
+def term_of_turtle(text: str) -> Term:
+    """Return a term as Turtle writes it; another text is a literal without a type, and an empty one is unbound."""
     match = _TERM.fullmatch(text)
     if match is None:
-        return {"type": "literal", "value": text}
+        return Term(text) if text else UNBOUND
     kind = str(match.lastgroup)
     if kind in ("uri", "bnode"):
-        return {"type": kind, "value": _unescaped(match[kind])}
+        return Term(_unescaped(match[kind]), (kind, None, None))
     if match["text"] is None:
-        return {"type": "literal", "value": text, "datatype": _XSD + kind}
+        return Term(text, ("literal", _XSD + kind, None))
     datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
-    tags = {"xml:lang": match["lang"], "datatype": datatype}
-    return {"type": "literal", "value": _unescaped(match["text"]), **{key: tag for key, tag in tags.items() if tag}}
+    return Term(_unescaped(match["text"]), ("literal", datatype or None, match["lang"]))
 
 
 def _unescaped(text: str) -> str:
@@ -236,7 +243,7 @@ def _plain_cell(text: str) -> str:
     """Return the text of a cell without spaces, backticks, or the quotes and type of a term; NULL is empty."""
     text = re.sub(r"\A`([^`]+)`\Z", r"\1", text.strip())
     if len(text) > 1 and text[0] in '"<':
-        return str(term_of_turtle(text)["value"])
+        return term_of_turtle(text).text
     return "" if text in ("NULL", "null") else text
 
 
