@@ -11,6 +11,17 @@ from typing import Any, Final, TypeAlias
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.texts import shortened
 
+GRAPHS: Final = {
+    "text/turtle": "Turtle",
+    "application/x-turtle": "Turtle",
+    "application/n-triples": "N-Triples",
+    "application/ld+json": "JSON-LD",
+    "application/rdf+xml": "RDF/XML",
+    "application/trig": "TriG",
+    "application/n-quads": "N-Quads",
+}
+"""What graphs are called by their media type."""
+
 RdfTerm: TypeAlias = tuple[str, tuple[str, str | None, str | None]]
 """The text of a term, and its type (uri, literal, bnode; empty for the default graph), datatype and language tag."""
 
@@ -34,12 +45,17 @@ _SYNTAXES: Final = {
 _BY_BEGINNING: Final = {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("TriG", "RDF/XML", "N-Quads")}
 
 
+class BrokenOffError(ValueError):
+    """A graph breaks off in its last statement."""
+
+
 def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
     """Return the syntax of an RDF graph, and its quads, sorted and each once.
 
     Raises:
+        BrokenOffError: It is a graph up to its last statement.
         MissingExtraError: Neither library is installed.
-        ValueError: It is not an RDF graph, or not a whole one.
+        ValueError: It is not an RDF graph.
 
     Example:
         >>> read_quads("<urn:a> <urn:b> 5 .")[1][0][2]
@@ -62,16 +78,12 @@ def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
             continue
         if quads or _EMPTY.search(text) is not None:
             return "Turtle" if syntax == "TriG" else syntax, quads
+    whole, end, last = text.rpartition(".\n")
+    if last[-1:] not in (".", "}", ""):
+        with suppress(ValueError):
+            read_quads(whole + end)
+            problem = BrokenOffError("the graph breaks off in its last statement")
     raise problem
-
-
-def is_graph(text: str) -> bool:
-    """Return whether a text is an RDF graph."""
-    try:
-        read_quads(text)
-    except ValueError:
-        return False
-    return True
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
+from graphrag_eval_lc.files.rdf_graphs import GRAPHS
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
 from graphrag_eval_lc.matching.json_and_text import JSON, have_same_text
@@ -18,7 +19,7 @@ from graphrag_eval_lc.matching.rows.comparison import (
     comparison_without_results,
 )
 from graphrag_eval_lc.matching.rows.json_forms import results_of_rows
-from graphrag_eval_lc.matching.rows.readers import GRAPHS, read_declared_cells, read_graph, read_sparql_results
+from graphrag_eval_lc.matching.rows.readers import read_declared_cells, read_graph, read_sparql_results
 from graphrag_eval_lc.matching.rows.results import (
     SPARQL_JSON,
     SPARQL_RESULTS,
