@@ -1,4 +1,4 @@
-"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib, whichever is installed."""
+"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib, whichever is installed, and single terms in Turtle."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ RdfTerm: TypeAlias = tuple[str, tuple[str, str | None, str | None]]
 """The text of a term, and its type (uri, literal, bnode; empty for the default graph), datatype and language tag."""
 
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
 # What a graph without a triple has; else it is JSON, or a comment.
 _EMPTY: Final = re.compile(
@@ -117,4 +117,37 @@ def _term(term: Any) -> RdfTerm:
     if kind != "Literal":
         return text, ("bnode" if kind in ("BlankNode", "BNode") else "uri", None, None)
     datatype = str(getattr(term.datatype, "value", term.datatype or ""))
-    return text, ("literal", None if term.language or datatype in ("", _STRING) else datatype, term.language)
+    return text, ("literal", None if term.language or datatype in ("", f"{_XSD}string") else datatype, term.language)
+
+
+_TERM: Final = re.compile(
+    r"""(?s)<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
+    r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
+    r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
+    r"""|(?P<boolean>true|false)"""
+)
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def rdf_term(text: str) -> RdfTerm | None:
+    """Return the term that a text is in Turtle, without prefixes; None if it is none.
+
+    Example:
+        >>> rdf_term('"Oslo"@no'), rdf_term("Oslo")
+        (('Oslo', ('literal', None, 'no')), None)
+    """
+    match = _TERM.fullmatch(text)
+    if match is None:
+        return None
+    kind = str(match.lastgroup)
+    if kind in ("uri", "bnode"):
+        return (_unescaped(match[kind]), (kind, None, None))
+    if match["text"] is None:
+        return (text, ("literal", _XSD + kind, None))
+    datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
+    return (_unescaped(match["text"]), ("literal", datatype or None, match["lang"]))
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)

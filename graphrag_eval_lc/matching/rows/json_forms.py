@@ -1,7 +1,7 @@
 """Results in JSON values: SPARQL JSON, rows, columns, single values, and the objects that tools put around them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set, Sized
+from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -21,6 +21,7 @@ from graphrag_eval_lc.matching.outputs import (
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
     UNBOUND,
+    ReadText,
     SparqlResults,
     Term,
     TermColumn,
@@ -33,8 +34,6 @@ from graphrag_eval_lc.matching.rows.results import (
 )
 from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
 from graphrag_eval_lc.texts import listed, shortened
-
-ReadText = Callable[[str], SparqlResults]
 
 SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
 """The forms of results that are tables only if the whole output is one."""

@@ -16,13 +16,12 @@ from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
     SINGLE_FORMS,
-    ReadText,
     results_in,
     results_of_rows,
     single_value,
 )
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
-from graphrag_eval_lc.matching.rows.results import SparqlResults, Term, column_of, parse_sparql_results
+from graphrag_eval_lc.matching.rows.results import ReadText, SparqlResults, Term, column_of, parse_sparql_results
 from graphrag_eval_lc.texts import shortened
 
 Value = TypeVar("Value")
@@ -101,7 +100,7 @@ def _read(output: Any, depth: int = 0, readers: Readers | None = None) -> Sparql
         _refuse_notice(output, read_alone)
         raise
     may_end_with_notice = len(results.columns) == 1 or "Markdown" in results.form or results.is_graph
-    if may_end_with_notice and not text_forms.has_end(results):
+    if may_end_with_notice and not results.has_end:
         _refuse_notice(output, read_alone)
     return results
 
@@ -198,7 +197,8 @@ def _read_lines(text: str) -> SparqlResults:
     keys = {str(key).lower() for key, cell in cells if isinstance(cell, Mapping | list)}
     if keys & (RESULT_KEYS | {"columns", "fields", "head", "items"}):
         raise UnreadableOutput("results on several lines, of which one may be meant")
-    return replace(results_of_rows(rows), form="JSON lines" if _JSON.match(text) else "rows one a line")
+    form = "JSON lines" if _JSON.match(text) else "rows one a line"
+    return replace(results_of_rows(rows), form=form, has_end=False)
 
 
 _BYTES: Final = re.compile("b['\"]")
@@ -351,4 +351,4 @@ def _read_graph_text(text: str) -> SparqlResults:
         raise UnreadableOutput(printable(str(problem))) from None
     names = _GRAPH_COLUMNS if any(quad[3][0] for quad in quads) else _GRAPH_COLUMNS[:3]
     columns = {name: column_of(Term(*quad[at]) for quad in quads) for at, name in enumerate(names)}
-    return SparqlResults(columns, len(quads), form=syntax, is_graph=True)
+    return SparqlResults(columns, len(quads), form=syntax, is_graph=True, has_end=syntax != "Turtle")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from types import NoneType
@@ -97,6 +97,7 @@ class SparqlResults:
         form: What they were read from, such as "W3C CSV".
         is_untyped: Whether that form has texts without types, so that an IRI cannot be told from a literal.
         is_graph: Whether they are a graph: subject, predicate and object of its triples, which match by name only.
+        has_end: Whether the form has a mark of its end, so that it shows if rows are missing.
     """
 
     columns: dict[str, TermColumn]
@@ -107,6 +108,7 @@ class SparqlResults:
     form: str = SPARQL_JSON
     is_untyped: bool = False
     is_graph: bool = False
+    has_end: bool = True
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -121,6 +123,9 @@ class SparqlResults:
     def fault_of(self, name: str) -> str:
         """Return a phrase that says why a column cannot be read."""
         return f"column `{name}` cannot be read: {self.faults[name]}"
+
+
+ReadText = Callable[[str], SparqlResults]
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:

@@ -27,7 +27,7 @@ from graphrag_eval_lc.matching.rows.results import (
     TermColumn,
     parse_sparql_results,
 )
-from graphrag_eval_lc.matching.rows.text_forms import has_end, read_csv, read_tsv
+from graphrag_eval_lc.matching.rows.text_forms import read_csv, read_tsv
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
 
@@ -112,7 +112,7 @@ def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
         if cut is None or isinstance(problem, CutOutput):
             raise
         raise CutOutput(f"{cut}, and what is left is {problem}") from None
-    if cut is not None and not has_end(results):
+    if cut is not None and not results.has_end:
         raise CutOutput(cut)  # nothing marks the end of these
     return results
 

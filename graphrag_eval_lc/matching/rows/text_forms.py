@@ -15,6 +15,7 @@ from itertools import chain, islice, pairwise, repeat
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from graphrag_eval_lc.files.rdf_graphs import rdf_term
 from graphrag_eval_lc.matching.outputs import (
     CutOutput,
     UnreadableOutput,
@@ -25,6 +26,7 @@ from graphrag_eval_lc.matching.outputs import (
 )
 from graphrag_eval_lc.matching.rows.results import (
     UNBOUND,
+    ReadText,
     Shape,
     SparqlResults,
     Term,
@@ -33,17 +35,7 @@ from graphrag_eval_lc.matching.rows.results import (
     results_from_bindings,
 )
 
-ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
-
-_OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas", "Turtle", " lines", "a line")
-
-
-def has_end(results: SparqlResults) -> bool:
-    """Return whether the form of results has a mark of its end, so that it shows if lines are missing."""
-    form = results.form.split(" under ")[0]  # keys may be called anything
-    return not any(name in form for name in _OPEN_FORMS)
-
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
@@ -63,7 +55,7 @@ def _lines_of(text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
 
 
-def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
+def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlResults:
     """Return the results of rows of cells, of which the first has the names; an empty cell is unbound."""
     names, *body = rows
     width = len(names)
@@ -88,7 +80,7 @@ def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
     for name, cells in zip(names, columns, strict=True):
         numbered = (f"{name} {at}" for at in range(2, width + 1))  # names may occur twice
         found[next(each for each in (name, *numbered) if each not in found)] = _column(cells)
-    return SparqlResults(found, len(body), form=form, is_untyped=True)
+    return SparqlResults(found, len(body), form=form, is_untyped=True, has_end=has_end)
 
 
 def _column(texts: list[str]) -> TermColumn:
@@ -157,7 +149,7 @@ def _is_separated(text: str, sign: str) -> bool:
         lines = re.sub('"[^"]*"', '""', text).split("\n")
         cells = filter(None, (line.strip("\r") for line in lines[1:]))
         has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-        has_values = has_crlf or all(_EVIDENT.fullmatch(cell) or _TERM.fullmatch(cell) for cell in cells)
+        has_values = has_crlf or all(_EVIDENT.fullmatch(cell) or rdf_term(cell) for cell in cells)
         return sign == "," and is_word and has_values
     last = text.rstrip().rpartition("\n")[2]
     is_torn = lengths[-1] < width and not (" " in last and last[-1] in ".!?")
@@ -203,40 +195,18 @@ def read_tsv(text: str) -> SparqlResults:
         return _results_of_grid([[_plain_cell(cell) for cell in row] for row in _declared(text, rows)], "TSV")
     rows = _declared(text, rows)
     last = rows[-1][-1]
-    if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
+    if len(rows) > 1 and last[:1] in {'"', "<", "'"} and rdf_term(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
     table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
     cells = zip(*rows[1 : table.row_count + 1], strict=True) if table.row_count else repeat(())
     columns = {name: column_of(map(term_of_turtle, texts)) for name, texts in zip(table.columns, cells, strict=False)}
-    return SparqlResults(columns, table.row_count, form="W3C TSV")
-
-
-_TERM: Final = re.compile(
-    r"""(?s)<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
-    r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
-    r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
-    r"""|(?P<boolean>true|false)"""
-)
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+    return SparqlResults(columns, table.row_count, form="W3C TSV", has_end=False)
 
 
 def term_of_turtle(text: str) -> Term:
     """Return a term as Turtle writes it; another text is a literal without a type, and an empty one is unbound."""
-    match = _TERM.fullmatch(text)
-    if match is None:
-        return Term(text) if text else UNBOUND
-    kind = str(match.lastgroup)
-    if kind in ("uri", "bnode"):
-        return Term(_unescaped(match[kind]), (kind, None, None))
-    if match["text"] is None:
-        return Term(text, ("literal", _XSD + kind, None))
-    datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
-    return Term(_unescaped(match["text"]), ("literal", datatype or None, match["lang"]))
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)
+    found = rdf_term(text)
+    return Term(*found) if found is not None else Term(text) if text else UNBOUND
 
 
 def _plain_cell(text: str) -> str:
@@ -280,7 +250,7 @@ def read_table(text: str) -> SparqlResults:
     if len(tables) != 1:
         raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
     form, rows, _ = tables[0]
-    results = _results_of_grid(rows, form)
+    results = _results_of_grid(rows, form, has_end=form in ("table with edges", "table of psql"))
     for note in (line.strip(" \t|│") for line in _lines_of(text)):
         count = _COUNT.fullmatch(note)
         said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
@@ -465,7 +435,7 @@ def read_fence(text: str, read_text: ReadText) -> SparqlResults:
     """Read the results in the one code fence that has some; fences of queries are passed over."""
     fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
     results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
-    if not fences[-1][4] and not has_end(results):
+    if not fences[-1][4] and not results.has_end:
         raise CutOutput("the code fence has no end")
     return replace(results, form=f"{results.form} in a code fence")
 
