@@ -19,7 +19,7 @@ from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
 from graphrag_eval_lc.matching.rows.python_repr import duration_of, duration_text, printed_value, python_value
-from graphrag_eval_lc.matching.rows.results import Term, Triple
+from graphrag_eval_lc.matching.rows.results import Term, Triple, term_of_value
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -320,8 +320,8 @@ def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue
 
     They are the "labels" of nodes (else a node equals a map), the "type", "properties" and "ends" of relationships, and
     the "srid" of points (else a point equals a list). "paths" says that relationships without properties, as in Neo4j's
-    ``data()``, may be paths. "durations" says that lists of four integers are durations, as in its JSON: only one side
-    has such lists, and only the other has durations.
+    ``data()``, may be paths. "durations" says that there are some, so that lists of four integers are some too, as in
+    its JSON.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
@@ -332,7 +332,6 @@ def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue
     parts = [part for side in sides for part in side]
     relationships = [part for part in parts if isinstance(part, Relationship)]
     has_srids = all(part.srid is not None for part in parts if isinstance(part, Point))
-    lists_and_durations = sorted((any(map(_is_four, side)), any(map(_is_duration, side))) for side in sides)
     details = {
         "labels": all(any(isinstance(part, Node) for part in side) for side in sides),
         "type": all(each.type is not None for each in relationships),
@@ -340,7 +339,7 @@ def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue
         "ends": all(each.ends is not None for each in relationships),
         "srid": has_srids and all(any(isinstance(part, Point) for part in side) for side in sides),
         "paths": any(isinstance(part, Path) for part in parts),
-        "durations": lists_and_durations == [(False, True), (True, False)],
+        "durations": any(map(_is_duration, parts)),
     }
     return frozenset(name for name, is_detail in details.items() if is_detail)
 
@@ -363,10 +362,6 @@ def _parts_of(value: GraphValue) -> Iterator[GraphValue]:
     for each in inner:
         if isinstance(each, (*STRUCTURES, Term, str)):
             yield from _parts_of(each)
-
-
-def _is_four(value: GraphValue) -> bool:
-    return isinstance(value, list) and len(value) == 4 and {*map(type, value)} == {int}
 
 
 def _is_duration(value: GraphValue) -> bool:
@@ -432,7 +427,7 @@ class GraphKeys(NamedTuple):
         )
 
     def _list(self, items: list[GraphValue]) -> Hashable:
-        if "durations" in self.details and _is_four(items):
+        if "durations" in self.details and [*map(type, items)] == [int] * 4:
             return self.key_of_term(Term(duration_of(*items), _DURATION))
         keys = tuple(map(self.key, items))
         return "list", keys if self.rules.list_order else frozenset(Counter(keys).items())
@@ -440,15 +435,8 @@ class GraphKeys(NamedTuple):
     def _scalar(self, value: GraphValue) -> Hashable:
         if value is None:
             return None
-        if isinstance(value, str):
-            found = _scalar_of_text(value) or Term(value)
-            return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
-        if isinstance(value, bool):
-            return self.key_of_term(Term("true" if value else "false", ("literal", f"{XSD}boolean", None)))
-        number = value if isinstance(value, Decimal) else json_number(value)
-        if isinstance(number, str):
-            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None)))
-        return self.key_of_term(Term(str(number)))
+        found = (_scalar_of_text(value) if isinstance(value, str) else None) or term_of_value(value)
+        return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
 
 
 def readable(value: GraphValue, longest: int = 300) -> str:

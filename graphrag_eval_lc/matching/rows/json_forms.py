@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, Final, TypeGuard
 
-from graphrag_eval_lc.json_values import json_number, json_text
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.outputs import (
     ERROR_KEYS,
     CutOutput,
@@ -31,6 +30,7 @@ from graphrag_eval_lc.matching.rows.results import (
     results_from_bindings,
     sparql_object,
     term_of,
+    term_of_value,
 )
 from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
 from graphrag_eval_lc.texts import listed, shortened
@@ -38,7 +38,6 @@ from graphrag_eval_lc.texts import listed, shortened
 SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
 """The forms of results that are tables only if the whole output is one."""
 
-XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LEVELS: Final = 4
 _MOST_CELLS: Final = 5_000_000
 
@@ -433,13 +432,7 @@ def _term(value: Any, *, is_alone: bool) -> Term | Triple:
     """Return a value without parts as a term; NaN is pandas' missing cell, unless it is the only one of its row."""
     if isinstance(value, Term | Triple):
         return value
-    if isinstance(value, str):
-        return Term(value[2:], ("bnode", None, None)) if value.startswith("_:") and len(value) > 2 else Term(value)
     if value is None or (value != value and not is_alone):
         return UNBOUND
-    if isinstance(value, bool):
-        return Term(str(value).lower(), ("literal", f"{XSD}boolean", None))
-    number = value if isinstance(value, Decimal) else json_number(value)
-    if isinstance(number, str):
-        return Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None))
-    return Term(str(number))
+    is_blank_node = isinstance(value, str) and value.startswith("_:") and len(value) > 2
+    return Term(value[2:], ("bnode", None, None)) if is_blank_node else term_of_value(value)

@@ -4,11 +4,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import repeat
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput, parsed_json
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD
 from graphrag_eval_lc.texts import counted, plural
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
@@ -54,6 +57,23 @@ class Triple(NamedTuple):
 
 
 UNBOUND: Final = Term("", UNBOUND_SHAPE)
+
+
+def term_of_value(value: str | float | Decimal) -> Term:
+    """Return a text, number or boolean as a term; only booleans and infinities have a type.
+
+    Example:
+        >>> term_of_value(5), term_of_value(True).text
+        (Term(text='5', shape=('literal', None, None)), 'true')
+    """
+    if isinstance(value, str):
+        return Term(value)
+    if isinstance(value, bool):
+        return Term(str(value).lower(), ("literal", f"{XSD}boolean", None))
+    number = value if isinstance(value, Decimal) else json_number(value)
+    if isinstance(number, str):
+        return Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None))
+    return Term(str(number))
 
 
 @dataclass(slots=True)
