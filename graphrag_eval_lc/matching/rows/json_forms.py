@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from functools import lru_cache
-from itertools import repeat
+from types import NoneType
 from typing import Any, Final, TypeGuard
 
 from graphrag_eval_lc.json_values import json_text
@@ -386,26 +386,26 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
     if has_variables or _are_turtle(texts):  # as QLever's own JSON has them
         names = [name.removeprefix("?") for name in names] if has_variables else names
         rows = [[term_of_turtle(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-    reader, is_untyped = GraphReader(), not rows
-    columns: dict[str, TermColumn] = {}
-    for name, column in zip(names, zip(*rows, strict=True) if rows else repeat(()), strict=False):
+    reader, columns = GraphReader(), dict.fromkeys(names, TermColumn([], []))
+    for name, column in zip(names, zip(*rows, strict=True), strict=False):
         structures: dict[int, Any] = {}
         terms: list[Term | Triple] = []
         for row, cell in enumerate(column):
-            is_term = cell is None or _is_term(cell)
-            is_untyped = is_untyped or not is_term
-            try:
-                value = term_of(cell) if is_term else reader.read(cell)
-            except UnreadableOutput as problem:
-                where = f"row {row + 1}, {printable(name[:40])}"
-                raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
-            if isinstance(value, STRUCTURES):
-                structures[row] = value
-                value = printable(readable(value))
+            value = cell
+            if not isinstance(cell, _PLAIN):
+                try:
+                    value = term_of(cell) if _is_term(cell) else reader.read(cell)
+                except UnreadableOutput as problem:
+                    where = f"row {row + 1}, {printable(name[:40])}"
+                    raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
+                if isinstance(value, STRUCTURES):
+                    structures[row] = value
+                    value = printable(readable(value))
             terms.append(_term(value, is_alone=len(names) == 1))
         columns[name] = column_of(terms)
         columns[name].structures = {**columns[name].structures, **structures}
     reader.join_ends()
+    is_untyped = not rows or not all(cell is None or _is_term(cell) for row in rows for cell in row)
     return SparqlResults(columns, len(rows), form=form, is_untyped=is_untyped)
 
 
@@ -417,6 +417,7 @@ def _are_turtle(texts: Sequence[str]) -> bool:
     return all(map(_TURTLE.fullmatch, texts)) and not all(text[0] == "_" or text[-1] == '"' for text in texts)
 
 
+_PLAIN: Final = (str, int, float, NoneType)
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
 
@@ -430,9 +431,9 @@ def _is_term(cell: Any) -> bool:
 
 def _term(value: Any, *, is_alone: bool) -> Term | Triple:
     """Return a value without parts as a term; NaN is pandas' missing cell, unless it is the only one of its row."""
+    if isinstance(value, str):
+        is_blank_node = value[:2] == "_:" and len(value) > 2
+        return Term(value[2:], ("bnode", None, None)) if is_blank_node else Term(value)
     if isinstance(value, Term | Triple):
         return value
-    if value is None or (value != value and not is_alone):
-        return UNBOUND
-    is_blank_node = isinstance(value, str) and value.startswith("_:") and len(value) > 2
-    return Term(value[2:], ("bnode", None, None)) if is_blank_node else term_of_value(value)
+    return UNBOUND if value is None or (value != value and not is_alone) else term_of_value(value)
