@@ -186,7 +186,7 @@ class _Reader:
             raise UnreadableOutput("a Python value that is nested too deeply")
         if self._open and (torn.fullmatch(self._text, self.at) or cut_mark(self._text) is not None):
             raise CutOutput("the Python value breaks off before its end")
-        raise UnreadableOutput(f"no Python value from character {self.at + 1:,} on")
+        raise UnreadableOutput(f"not a Python value from character {self.at + 1:,} on")
 
     def _takes(self, sign: str) -> bool:
         """Pass over white space, and over a sign if it comes next."""

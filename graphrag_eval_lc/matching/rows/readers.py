@@ -5,13 +5,21 @@ from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, Final, NoReturn, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.files.rdf_graphs import BrokenOffError, read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, parsed_json, printable, value_at
+from graphrag_eval_lc.matching.outputs import (
+    CutOutput,
+    UnreadableOutput,
+    parsed_json,
+    printable,
+    refuse_cut_in_words,
+    value_at,
+)
 from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
@@ -124,8 +132,8 @@ def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
         yield partial(_read_bytes, read_text=read_text)
     if looks_like_repr(text):
         yield partial(_read_repr, read_text=read_text)
-    if text_forms.looks_like_fence(text):
-        yield partial(text_forms.read_fence, read_text=read_text)
+    if _FENCE.search(text):
+        yield partial(_read_fence, read_text=read_text)
         return
     if text_forms.looks_like_table(text):
         yield text_forms.read_table
@@ -133,7 +141,7 @@ def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
         yield text_forms.read_tsv
     if text_forms.looks_like_csv(text):
         yield text_forms.read_csv
-    if text_forms.looks_like_sentence(text):
+    if _PIECE.search(text):
         yield partial(_read_sentence, read_text=read_text)
 
 
@@ -224,14 +232,71 @@ def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     return replace(results, form=f"{results.form} as Python shows it")
 
 
+_FENCE: Final = re.compile(
+    r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
+    re.DOTALL,
+)
+_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
+# An object, or an array of objects or texts, that is not the argument of a call, as in deque([1, 2]); or XML.
+_PIECE: Final = re.compile(
+    r"""(?<!\w\()[\[{]\s{0,100}+["'\[{(<]|(?<!\w)\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]"""
+)
+_TOKEN: Final = re.compile(
+    r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
+)
+
+
+def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
+    """Read the results in the one code fence that has some; fences of queries are passed over."""
+    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
+    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
+    if not fences[-1][4] and not results.has_end:
+        raise CutOutput("the code fence has no end")
+    return replace(results, form=f"{results.form} in a code fence")
+
+
 def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
+    """Read the one value or XML in a text that is results."""
+
     def read(piece: str) -> SparqlResults:
         results = read_text(piece)
         if results.form.startswith(SINGLE_FORMS):
             raise UnreadableOutput("a sentence with values in it")
         return results
 
-    return text_forms.read_sentence(text, read)
+    results = _one_of(_pieces(text_forms.prepared(text)), read, text)
+    return replace(results, form=f"{results.form} next to a sentence")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
+    at = 0
+    while piece := _PIECE.search(text, at):
+        depth, at = 0, len(text)
+        for token in _TOKEN.finditer(text, piece.start()):
+            depth += 0 if token[1] else 1 if token[2] else -1
+            if not depth:
+                at = token.end()
+                break
+        yield text[piece.start() : at]
+
+
+def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
+    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
+    found: list[SparqlResults] = []
+    problem = UnreadableOutput("a text without results")
+    for piece in islice(pieces, 20):
+        text = text.replace(piece, " ")
+        try:
+            found.append(read(piece))
+        except UnreadableOutput as refused:
+            if isinstance(refused, CutOutput):
+                raise
+            problem = refused
+    if len(found) == 1:
+        refuse_cut_in_words(text)
+        return found[0]
+    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
 
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
@@ -325,8 +390,8 @@ def _readers_of_graphs(text: str, read_text: ReadText) -> Iterator[ReadText]:
         yield partial(_read_json_ld, read_text=read_text)
     if _BYTES.match(text):
         yield partial(_read_bytes, read_text=read_text)
-    elif text_forms.looks_like_fence(text):
-        yield partial(text_forms.read_fence, read_text=read_text)
+    elif _FENCE.search(text):
+        yield partial(_read_fence, read_text=read_text)
     else:
         yield _read_graph_text
 

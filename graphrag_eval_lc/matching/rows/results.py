@@ -333,7 +333,7 @@ def term_of(cell: Any, depth: int = 0) -> Term | Triple:
         return UNBOUND
     for key in ("type", "datatype", "xml:lang", *_RARE_KEYS):
         if not isinstance(cell.get(key), _TEXT):
-            raise UnreadableOutput(f'has a "{key}" that is no text')
+            raise UnreadableOutput(f'has a "{key}" that is not a text')
     value, kind, datatype = cell.get("value"), cell.get("type"), cell.get("datatype")
     if kind == "triple" or (not kind and isinstance(value, dict)):
         return _triple(value, depth + 1)
@@ -343,7 +343,7 @@ def term_of(cell: Any, depth: int = 0) -> Term | Triple:
         except ValueError:
             raise UnreadableOutput("is a number of too many digits") from None
     elif not isinstance(value, str):
-        raise UnreadableOutput('has no text as "value"')
+        raise UnreadableOutput('has a "value" that is not a text')
     language, direction = cell.get("xml:lang") or cell.get("lang"), cell.get("its:dir") or cell.get("direction")
     if language and direction:
         language = f"{language}--{direction}"  # as N-Triples 1.2 has it: ar--rtl

@@ -1,4 +1,4 @@
-"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, W3C XML, code fences and sentences.
+"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, and W3C XML.
 
 Every table becomes a grid, the rows of its cells with the names first; a form says only where the rows are, what is
 between cells and how they are quoted. ``looks_like_…`` is true only if a text that nothing declares can be taken for
@@ -8,10 +8,10 @@ the form, so that prose never is. ``read_…`` raises `CutOutput` if the text en
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice, pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -21,17 +21,15 @@ from graphrag_eval_lc.matching.outputs import (
     UnreadableOutput,
     cut_mark,
     is_prose,
-    printable,
-    refuse_cut_in_words,
 )
 from graphrag_eval_lc.matching.rows.results import (
     UNBOUND,
-    ReadText,
     Shape,
     SparqlResults,
     Term,
     TermColumn,
     column_of,
+    require_unicode,
     results_from_bindings,
 )
 
@@ -42,10 +40,9 @@ _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
 _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
 
 
-def _prepared(text: str) -> str:
-    """Return a text from its first line that is not blank; a cut mark and half a character are refused."""
-    if printable(text) != text:
-        raise UnreadableOutput("results with half a character (a lone surrogate)")
+def prepared(text: str) -> str:
+    """Return a text from its first line that is not blank; a cut mark and an unpaired surrogate are refused."""
+    require_unicode([text])
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
     return _BLANK_LINES.sub("", text, count=1)
@@ -65,7 +62,7 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
         if len(row) != width:
             if 1 < at == len(body) and len(row) < width:
                 raise CutOutput(f"the {form} breaks off in row {at}, at {''.join(row[:1]).strip()[:60]!r}")
-            raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
+            raise UnreadableOutput(f"not a {form}: row {at} has {len(row)} cells for {width} names")
         if _LEFT_OUT.issuperset(row):
             raise CutOutput(f"the {form} leaves rows out after row {at - 1}")
     if not _LEFT_OUT.isdisjoint(names):
@@ -75,7 +72,7 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
         is_counted = columns[0] == [str(at) for at in range(len(body))]
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
     if not names or not all(names):
-        raise UnreadableOutput(f"no {form}: a column has no name")
+        raise UnreadableOutput(f"not a {form}: a column has no name")
     found: dict[str, TermColumn] = {}
     for name, cells in zip(names, columns, strict=True):
         numbered = (f"{name} {at}" for at in range(2, width + 1))  # names may occur twice
@@ -160,9 +157,9 @@ def _declared(text: str, rows: Rows) -> Rows:
     """Return the rows of a text that is declared to have some, unless it is one line that may be a sentence."""
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
     if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
-        raise UnreadableOutput("no table, but one line that is not a line of names")
+        raise UnreadableOutput("not a table, but one line that is not a line of names")
     if len(rows[0]) == 1 and is_prose(rows[0][0]):
-        raise UnreadableOutput("no table: its first line is a sentence")
+        raise UnreadableOutput("not a table: its first line is a sentence")
     return rows
 
 
@@ -173,7 +170,7 @@ def looks_like_csv(text: str) -> bool:
 
 def read_csv(text: str) -> SparqlResults:
     """Read CSV as RFC 4180 has it, with commas or semicolons."""
-    text = _prepared(text)
+    text = prepared(text)
     sign = _sign_of(text)
     rows = _declared(text, _separated(text, sign))
     return _results_of_grid(rows, "W3C CSV" if sign == "," else "CSV with semicolons")
@@ -187,7 +184,7 @@ def looks_like_tsv(text: str) -> bool:
 
 def read_tsv(text: str) -> SparqlResults:
     """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
-    text = _prepared(text)
+    text = prepared(text)
     rows = [line.split("\t") for line in _lines_of(text)]
     if rows and not all(name.startswith("?") for name in rows[0]):
         with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
@@ -242,13 +239,13 @@ def looks_like_table(text: str) -> bool:
 
 def read_table(text: str) -> SparqlResults:
     """Read the one table that is drawn in a text."""
-    text = _prepared(text)
+    text = prepared(text)
     if (empty := _EMPTY.fullmatch(text)) is not None:
         names = [name for name in (empty[1] or "").split(", ") if name]
         return SparqlResults({name: TermColumn([], []) for name in names}, 0, form="an empty table", is_untyped=True)
     tables = list(_tables(_lines_of(text)))
     if len(tables) != 1:
-        raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
+        raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "not a table")
     form, rows, _ = tables[0]
     results = _results_of_grid(rows, form, has_end=form in ("table with edges", "table of psql"))
     for note in (line.strip(" \t|│") for line in _lines_of(text)):
@@ -365,7 +362,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     names, *rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in table]
     is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
     if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
-        raise UnreadableOutput("a table of pandas whose columns cannot be told apart")
+        raise UnreadableOutput("a table of pandas whose columns cannot be separated")
     if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
         raise CutOutput("the table of pandas shortens texts")
     rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
@@ -376,8 +373,8 @@ looks_like_xml: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?spa
 
 
 def read_xml(text: str) -> SparqlResults:
-    """Read the results of a SELECT or ASK query in XML, without a DTD and entities of its own."""
-    text = _prepared(text).strip()
+    """Read the results of a SELECT or ASK query in XML, without a DTD or entities."""
+    text = prepared(text).strip()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UnreadableOutput("XML with a DTD, which is not read")
     try:
@@ -386,9 +383,9 @@ def read_xml(text: str) -> SparqlResults:
         if problem.code in (3, 5, 20):  # no element found, unclosed token or CDATA section
             tail = text.rpartition(">")[2].strip().split("\n")[0]
             raise CutOutput(f"the XML breaks off in row {text.count('<result>')}, at {tail[:60]!r}") from None
-        raise UnreadableOutput(f"no XML ({problem})") from None
+        raise UnreadableOutput(f"not XML ({problem})") from None
     if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
-        raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
+        raise UnreadableOutput(f"XML whose element {root.tag[:60]} is not that of SPARQL results")
     answer, results = (root.findtext("{*}boolean") or "").strip(), root.find("{*}results")
     if answer in ("true", "false", "1", "0"):
         return SparqlResults({}, 0, answer in ("true", "1"), form="W3C XML")
@@ -411,67 +408,3 @@ def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
     tags = {"datatype": element.get("datatype"), "xml:lang": element.get("{http://www.w3.org/XML/1998/namespace}lang")}
     value = text if kind == "literal" else text.strip()
     return {"type": kind, "value": value, **{key: tag for key, tag in tags.items() if tag}}
-
-
-_FENCE: Final = re.compile(
-    r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
-    re.DOTALL,
-)
-_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
-# An object, or an array of objects or texts, that is not the argument of a call, as in deque([1, 2]); or XML.
-_PIECE: Final = re.compile(
-    r"""(?<!\w\()[\[{]\s{0,100}+["'\[{(<]|(?<!\w)\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]"""
-)
-_TOKEN: Final = re.compile(
-    r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
-)
-
-
-looks_like_fence: Final = _FENCE.search
-looks_like_sentence: Final = _PIECE.search
-
-
-def read_fence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the results in the one code fence that has some; fences of queries are passed over."""
-    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
-    if not fences[-1][4] and not results.has_end:
-        raise CutOutput("the code fence has no end")
-    return replace(results, form=f"{results.form} in a code fence")
-
-
-def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
-    results = _one_of(_pieces(_prepared(text)), read_text, text)
-    return replace(results, form=f"{results.form} beside a sentence")
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
-    at = 0
-    while piece := _PIECE.search(text, at):
-        depth, at = 0, len(text)
-        for token in _TOKEN.finditer(text, piece.start()):
-            depth += 0 if token[1] else 1 if token[2] else -1
-            if not depth:
-                at = token.end()
-                break
-        yield text[piece.start() : at]
-
-
-def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
-    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
-    found: list[SparqlResults] = []
-    problem = UnreadableOutput("a text without results")
-    for piece in islice(pieces, 20):
-        text = text.replace(piece, " ")
-        try:
-            found.append(read(piece))
-        except UnreadableOutput as refused:
-            if isinstance(refused, CutOutput):
-                raise
-            problem = refused
-    if len(found) == 1:
-        refuse_cut_in_words(text)
-        return found[0]
-    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
