@@ -266,7 +266,9 @@ def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows from 0 on."""
     names, columns = list(map(str, value.keys())), list(value.values())
     are_pandas = all(isinstance(column, Mapping) and [*map(str, column)] == _counted(column) for column in columns)
-    if are_pandas and names != _counted(names):
+    if names and names == _counted(names) and all(isinstance(column, Mapping) for column in columns):
+        raise UnreadableOutput('rows under their numbers, as to_json(orient="index") writes them; use orient="records"')
+    if are_pandas:
         columns = [list(column.values()) for column in columns]
     is_text = len(names) == 1 and names[0].lower() in _TEXT_KEYS
     if is_text or not all(_is_array(column) and column and _are_scalars(column) for column in columns):

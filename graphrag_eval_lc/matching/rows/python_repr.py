@@ -31,8 +31,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
     re.ASCII,
 )
-_KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
-_FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
+_KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)(?:=|: )")
+_FIELD: Final = re.compile(r"(?P<name>[^=<>'\"\n]{1,300})=")
 _OBJECT: Final = re.compile(r"(Record|QuerySolution|Node|Relationship|Triple)(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
@@ -51,11 +51,10 @@ _NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
     r"|(?:RetrieverResult\()?items=(?=\[RetrieverResultItem\(|\[\][, ])"
-    r"|(?P<nebula>ResultSet\(keys: )(?=\[)"
 )
 _BEGINNING: Final = re.compile(
     r"[\[({]\s*(?:[\[({<'\"\])}\d-]|[bu]['\"]|(?:None|True|False|nan|inf|NaT)\b|[\w.]{1,60}\()"
-    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}"
+    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|ResultSet\(keys: \[|{_WRAPPER.pattern}"
     r"|(?:None|True|False|nan|-?inf)\s*\Z|b?['\"].*['\"]\s*\Z|[A-Za-z_][\w.]{1,60}\([\s\S]*\)\s*\Z"
 )
 
@@ -88,7 +87,7 @@ def python_value(text: str) -> Any:
     except UnreadableOutput:
         raise
     except (ArithmeticError, AttributeError, LookupError, OSError, SyntaxError, TypeError, ValueError):
-        raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
+        raise UnreadableOutput("an impossible Python value, such as a date in month 13") from None
 
 
 _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">", "p": ")"}
@@ -129,7 +128,7 @@ def _rows_of(text: str) -> Any:
     wrapper = _WRAPPER.match(text)
     reader = _Reader(text, wrapper.end() if wrapper else 0)
     if wrapper is not None:
-        return reader.table_of_nebula() if wrapper["nebula"] else reader.value()  # what follows is about the query
+        return reader.value()  # what follows is about the query
     values = [reader.value()]
     while reader.at < len(text):
         following = _NEXT_ROW.match(text, reader.at)
@@ -173,19 +172,14 @@ class _Reader:
             return named
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
-    def table_of_nebula(self) -> dict[str, Any]:
-        self._open += 1
-        names = self.value()
-        if not self._takes(", values:"):
-            self._refuse(re.compile(r"[,: a-z]*"))
-        return {"columns": names, "rows": self._items(")")[0]}
-
     def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
         """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
         if self._open > _DEEPEST:
             raise UnreadableOutput("a Python value that is nested too deeply")
         if self._open and (torn.fullmatch(self._text, self.at) or cut_mark(self._text) is not None):
             raise CutOutput("the Python value breaks off before its end")
+        if re.compile(r"-\d\d").match(self._text, self.at):
+            raise UnreadableOutput("a Python value with a date without quotation marks; return it as a text")
         raise UnreadableOutput(f"not a Python value from character {self.at + 1:,} on")
 
     def _takes(self, sign: str) -> bool:
@@ -197,21 +191,27 @@ class _Reader:
         self.at += len(sign)
         return True
 
-    def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets: values, and those with a key or keyword."""
+    def _items(
+        self, closing: str, keyword: re.Pattern[str] | None = None, *, sign: str = ","
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Read what is between brackets, with a sign between them: values, and those with a key or keyword."""
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
         while not self._takes(closing):
-            if (items or named) and not self._takes(","):
+            if (items or named) and not self._takes(sign):
                 self._refuse(_TORN_BETWEEN)
-            if len(items) == 1 and closing == ")" and self._takes(closing):
-                break
-            keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
-                self.at = keyword.end()
-                named[keyword["name"]] = self.value()
+                self._takes("values:")  # before the rows of Nebula's ResultSet
+            if closing == ")" and self._takes(closing):
+                break
+            found = keyword.match(self._text, self.at) if keyword else None
+            if found is not None:
+                self.at = found.end()
+                named[found["name"]] = self.value()
                 continue
+            if closing == ">":
+                self._refuse(_TORN_PART)
             item = self.value()
             if closing != "}" or not self._takes(":"):
                 items.append(item)
@@ -231,7 +231,7 @@ class _Reader:
             self.at = start
             self._refuse(_TORN_VALUE)
         self.at += 1
-        arguments, keywords = self._items(")", is_call=True)
+        arguments, keywords = self._items(")", _KEYWORD)
         return _CALLS[short](*arguments, **keywords)
 
     def _object(self) -> Any:
@@ -240,18 +240,13 @@ class _Reader:
         if special is not None:
             self.at = special.end()
             return _special(special)
-        self._open += 1
+        if self._text.startswith("Path ", self.at):
+            raise UnreadableOutput("a Path as Python prints it, without properties; return nodes(p), relationships(p)")
         if name is None:
+            self._open += 1
             self._refuse(_TORN_PART)
         self.at = name.end()
-        fields: dict[str, Any] = {}
-        while not self._takes(">"):
-            field = _FIELD.match(self._text, self.at)
-            if field is None:
-                self._refuse(_TORN_PART)
-            self.at = field.end()
-            fields[field[1]] = self.value()
-        self._open -= 1
+        _, fields = self._items(">", _FIELD, sign="")
         if name[1] in ("Node", "Relationship") and "properties" not in fields:
             raise UnreadableOutput(f"a Python value with a {name[1]} without properties")
         return Triple(**fields) if name[1] == "Triple" else fields
@@ -370,6 +365,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
     "RetrieverResultItem": _item_row,
+    "ResultSet": lambda *rows, keys: {"columns": keys, "rows": list(rows)},
     "Variable": str,
     "URIRef": lambda text: Term(text, ("uri", None, None)),
     "BNode": lambda text: Term(text, ("bnode", None, None)),

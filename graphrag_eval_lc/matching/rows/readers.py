@@ -161,7 +161,7 @@ def _refuse_error(text: str) -> NoReturn:
     raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
 
-_JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}[{\["]')
+_JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}(?:[{"]|\[(?!\s{0,100}[<(]))')
 
 
 _SINGLE: Final = re.compile(
