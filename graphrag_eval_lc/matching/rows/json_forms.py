@@ -343,14 +343,16 @@ def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResul
 
 
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
-    """Read an object without results in it as one row, unless it is a message."""
-    names, cells = set(map(_plain_key, value)), list(value.values())
-    left, lists = names - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
-    only_says = not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or names & {"head", "boolean"}
-    has_results = lists and (left < names or not all(map(_are_scalars, lists)))
+    """Read an object without results in it as one row, unless it is a message or a report without rows."""
+    names, cells = set(map(_plain_key, value.keys())), list(value.values())
+    of_rows, lists = names - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
+    is_report = (
+        not of_rows or (len(of_rows) > 1 and of_rows <= _COUNT_KEYS | RESULT_KEYS) or names & {"head", "boolean"}
+    )
+    has_results = lists and (of_rows < names or not all(map(_are_scalars, lists)))
     is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
     has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
-    if only_says or has_results or is_message or has_objects:
+    if is_report or has_results or is_message or has_objects:
         raise UnreadableOutput("a JSON object without SPARQL results")
     return replace(_of_objects([value]), form="an object as one row")
 

@@ -331,6 +331,10 @@ def read_declared_cells(text: str, read_cells: ReadText) -> SparqlResults:
     return _first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
 
 
+_OF_JSON: Final[Mapping[str, Callable[[Any], SparqlResults]]] = {
+    "json": lambda value: single_value(value) if isinstance(value, bool | int | float) else parse_sparql_results(value),
+    "rows": results_of_rows,
+}
 _OF_TEXTS: Final[Mapping[str, ReadText]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
@@ -343,13 +347,8 @@ _OF_TEXTS: Final[Mapping[str, ReadText]] = {
 def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
     """Read an output as what it is declared to be, and as nothing else."""
     try:
-        if format in ("json", "rows"):
-            value = parsed_json(output) if isinstance(output, str) else output
-            if format == "rows":
-                return results_of_rows(value)
-            if isinstance(value, bool | int | float):
-                return single_value(value)
-            return parse_sparql_results(value)
+        if format in _OF_JSON:
+            return _OF_JSON[format](parsed_json(output) if isinstance(output, str) else output)
         if format == "python" and isinstance(output, list | tuple | Mapping):
             return _read(output)
         if not isinstance(output, str):
