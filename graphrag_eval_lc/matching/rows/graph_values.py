@@ -6,7 +6,6 @@ that the form of one side leaves out, such as the labels of nodes, count for nei
 relationships with their ends.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -17,9 +16,15 @@ from unicodedata import normalize
 
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
-from graphrag_eval_lc.matching.rows.python_repr import duration_of, duration_text, printed_value, python_value
-from graphrag_eval_lc.matching.rows.results import Term, Triple, term_of_value
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from
+from graphrag_eval_lc.matching.rows.python_repr import (
+    DURATION,
+    duration_of,
+    printed_value,
+    python_value,
+    scalar_of_text,
+)
+from graphrag_eval_lc.matching.rows.results import Point, Term, Triple, term_of_value
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -49,14 +54,6 @@ class Path:
     parts: tuple[GraphValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point: the number of its reference system, if the form says it, and its coordinates, x or longitude first."""
-
-    srid: int | None
-    coordinates: tuple[float, ...]
-
-
 STRUCTURES: Final = (dict, list, Node, Relationship, Path, Point)
 """The types of all values that have parts."""
 
@@ -64,19 +61,17 @@ MOST_VALUES: Final = 5_000_000
 """A table may hold so many values inside its cells."""
 
 _DEEPEST: Final = 60
-_DURATION: Final = ("literal", f"{XSD}duration", None)
 _READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
 _ENDS: Final = "{0}nodeelementid {0}elementid {0}id {0}nodeid {0}node {0}"
 _FIELD_OF: Final = {
     **{key: key for key in ("labels", "label", "type", "nodes", "entitytype")},
     **dict.fromkeys(("elementid", "identity", "id"), "id"),
     **dict.fromkeys(("properties", "props"), "properties"),
-    **dict.fromkeys((*_ENDS.format("start").split(), "srcnode"), "start"),
-    **dict.fromkeys((*_ENDS.format("end").split(), "destnode"), "end"),
+    **dict.fromkeys((*_ENDS.format("start").split(), "srcnode", "src"), "start"),
+    **dict.fromkeys((*_ENDS.format("end").split(), "destnode", "dst"), "end"),
 }
-"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB: what they hold."""
+"""The keys of nodes and relationships in the drivers and JSON of property graphs, and what they hold."""
 
-_FIELDS_OF_LADYBUG: Final = {"_ID": "id", "_LABEL": "label", "_SRC": "start", "_DST": "end"}
 _PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
 _SEGMENT: Final = {"relationship", "end"}
 _OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
@@ -87,18 +82,19 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
     inner = raw.get("_value") if raw.get("$type") in ("Node", "Relationship") else raw
     if not isinstance(inner, Mapping):
         return None
-    own = {str(key).upper(): key for key in inner if str(key).upper() in _FIELDS_OF_LADYBUG}
-    if "_LABEL" in own and ("_SRC" in own or isinstance(inner.get(own.get("_ID")), Mapping)):
-        fields = {_FIELDS_OF_LADYBUG[name]: inner[key] for name, key in own.items()}
-        fields["properties"] = {key: value for key, value in inner.items() if key not in own.values()}
-    else:
-        fields = {}
-        for key, value in inner.items():
-            field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
-            if field is None:
-                return None
-            if value is not None and (field not in fields or isinstance(value, Mapping)):
-                fields[field] = value
+    is_ladybug = "_label" in inner or "_LABEL" in inner
+    fields: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for key, value in inner.items():
+        field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
+        if field is None or (is_ladybug and str(key)[:1] != "_"):
+            others[key] = value
+        elif value is not None and (field not in fields or isinstance(value, Mapping)):
+            fields[field] = value
+    if is_ladybug and ("start" in fields or isinstance(fields.get("id"), Mapping)):
+        fields["properties"] = others
+    elif others:
+        return None
     if not isinstance(fields.get("properties"), Mapping):
         return None
     labels, name = fields.get("labels"), fields.get("label", fields.get("type"))
@@ -195,16 +191,12 @@ class GraphReader:
             return self._graphson(raw["@type"], raw["@value"], depth)
         if keys == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
-            return (_scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
+            return (scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
         if keys == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
             return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
         nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (None, None))
-        segments = raw.get("segments")
-        if (
-            isinstance(segments, list)
-            and "start" in raw
-            and all(isinstance(each, dict) and each.keys() >= _SEGMENT for each in segments)
-        ):
+        segments = raw.get("segments") if "start" in raw else None
+        if isinstance(segments, list) and all(isinstance(each, dict) and each.keys() >= _SEGMENT for each in segments):
             nodes = [raw["start"], *(each["end"] for each in segments)]
             between = [each["relationship"] for each in segments]
         if isinstance(nodes, list) and isinstance(between, list):
@@ -259,31 +251,6 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
-_TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
-_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
-_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
-_LONGEST_SCALAR: Final = 300
-
-
-def _scalar_of_text(text: str) -> Term | Point | None:
-    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
-    if len(text) > _LONGEST_SCALAR:
-        return None
-    if _CLOCK.fullmatch(text):
-        return Term(text.rstrip("0").rstrip("."))  # Neo4j writes nine digits of a second
-    if text.startswith(("P", "-P")) and duration_from(text) is not None:
-        return Term(text, _DURATION)
-    found = _TIMEDELTA.fullmatch(text)
-    if found is not None:
-        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
-        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), _DURATION)
-    found = _TEXT_POINT.fullmatch(text)
-    shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
-    if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
-        return None
-    return Point(int(found[1]) if found[1] else None, numbers)
-
-
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
     """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
 
@@ -292,7 +259,7 @@ def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | 
         ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
     try:
-        value = _scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
+        value = scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
     return value if isinstance(value, (*STRUCTURES, Term)) else None
@@ -428,14 +395,14 @@ class GraphKeys(NamedTuple):
 
     def _list(self, items: list[GraphValue]) -> Hashable:
         if "durations" in self.details and [*map(type, items)] == [int] * 4:
-            return self.key_of_term(Term(duration_of(*items), _DURATION))
+            return self.key_of_term(Term(duration_of(*items), DURATION))
         keys = tuple(map(self.key, items))
         return "list", keys if self.rules.list_order else frozenset(Counter(keys).items())
 
     def _scalar(self, value: GraphValue) -> Hashable:
         if value is None:
             return None
-        found = (_scalar_of_text(value) if isinstance(value, str) else None) or term_of_value(value)
+        found = (scalar_of_text(value) if isinstance(value, str) else None) or term_of_value(value)
         return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
 
 

@@ -1,9 +1,9 @@
 """Reads what Python prints for values: rows as lists, tuples and dicts, RDF terms, and the objects of drivers.
 
 Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
-lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
-paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_value`` reads what
-stores and shells of Cypher write in the text of a cell.
+lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes and relationships
+become dicts of their fields, which ``graph_values`` reads. ``printed_value`` and ``scalar_of_text`` read what stores
+and shells of Cypher write in the text of a cell.
 """
 
 import math
@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from
-from graphrag_eval_lc.matching.rows.results import Term, Triple
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
+from graphrag_eval_lc.matching.rows.results import Point, Term, Triple
 
 _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60
@@ -122,6 +122,32 @@ def printed_value(text: str) -> Any:
         return parse_json(text)
     except ValueError:
         return python_value(text)
+
+
+DURATION: Final = ("literal", f"{XSD}duration", None)
+_TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_LONGEST_SCALAR: Final = 300
+
+
+def scalar_of_text(text: str) -> Term | Point | None:
+    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
+    if len(text) > _LONGEST_SCALAR:
+        return None
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))  # Neo4j writes nine digits of a second
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return Term(text, DURATION)
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), DURATION)
+    found = _TEXT_POINT.fullmatch(text)
+    shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
+    if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
+        return None
+    return Point(int(found[1]) if found[1] else None, numbers)
 
 
 def _rows_of(text: str) -> Any:
@@ -337,9 +363,9 @@ def _item_row(content: Any, **_: Any) -> Any:
     return row
 
 
-def _point(crs: str, *numbers: Any) -> dict[str, Any]:
+def _point(srids: tuple[int, int], *numbers: Any) -> Point:
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"crs": crs if len(numbers) == 2 else f"{crs}-3d", **dict(zip("xyz", numbers, strict=False))}
+    return Point(srids[len(numbers) - 2], tuple(map(float, numbers)))
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -374,6 +400,6 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
     "Duration": duration_of,
-    "WGS84Point": partial(_point, "wgs-84"),
-    "CartesianPoint": partial(_point, "cartesian"),
+    "WGS84Point": partial(_point, (4326, 4979)),
+    "CartesianPoint": partial(_point, (7203, 9157)),
 }

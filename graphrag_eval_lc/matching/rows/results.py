@@ -56,6 +56,14 @@ class Triple(NamedTuple):
         return f"<<( {' '.join(part.readable for part in self)} )>>"
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point: the number of its reference system, if the form says it, and its coordinates, x or longitude first."""
+
+    srid: int | None
+    coordinates: tuple[float, ...]
+
+
 UNBOUND: Final = Term("", UNBOUND_SHAPE)
 
 
