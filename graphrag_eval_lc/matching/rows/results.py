@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import repeat
@@ -229,12 +229,17 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
         try:
             columns[name] = _plain_column(cells)
         except _NOT_PLAIN:
+            terms: list[Term | Triple] = []
             try:
-                columns[name] = column_of(_terms_of(cells))
+                terms.extend(map(term_of, cells))
+                columns[name] = column_of(terms)
             except UnreadableOutput as fault:
-                faults[name] = str(fault)
-            else:
-                odd += [f'"{name}" in row {row}' for row, cell in enumerate(cells, 1) if not _is_standard(cell)]
+                where = f"its cell in row {len(terms) + 1} " if len(terms) < len(cells) else ""
+                faults[name] = f"{where}{fault}"
+                continue
+            for row, cell in enumerate(cells, start=1):
+                is_term = isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict)
+                odd += [] if is_term or cell is None else [f'"{name}" in row {row}']
     if odd:
         are_not = plural(len(odd), "is not an RDF term", "are not RDF terms")
         notes = (f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})',)
@@ -314,18 +319,6 @@ _PARTS: Final = (("subject", "s"), ("predicate", "p", "property"), ("object", "o
 # With a scheme that leaves no doubt; "Oslo:Norway" is a text.
 _IRI: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\s<>\"{}|\\^`]+")
 _BLANK_NODE: Final = re.compile(r"_:\S+")
-
-
-def _is_standard(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict))
-
-
-def _terms_of(cells: Iterable[Any]) -> Iterator[Term | Triple]:
-    for row, cell in enumerate(cells, start=1):
-        try:
-            yield term_of(cell)
-        except UnreadableOutput as fault:
-            raise UnreadableOutput(f"its cell in row {row} {fault}") from None
 
 
 def term_of(cell: Any, depth: int = 0) -> Term | Triple:
