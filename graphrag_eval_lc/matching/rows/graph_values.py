@@ -188,7 +188,11 @@ class GraphReader:
         if fields is not None:
             return self._entity(fields, depth)
         if keys == {"@type", "@value"} and isinstance(raw["@type"], str):
-            return self._graphson(raw["@type"], raw["@value"], depth)
+            value, is_map = raw["@value"], raw["@type"] == "g:Map" and isinstance(raw["@value"], list)
+            if isinstance(value, Mapping) or (is_map and any(isinstance(key, dict) for key in value[::2])):
+                raise UnreadableOutput(f"is a {raw['@type']} of GraphSON that is an element; return valueMap() instead")
+            value = dict(zip(map(str, value[::2]), value[1::2], strict=False)) if is_map else value
+            return self.read(value, depth + 1)
         if keys == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
             return (scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
@@ -223,12 +227,6 @@ class GraphReader:
         elif start is not None and end is not None:
             self._unjoined.append((relationship, str(start), str(end)))
         return relationship
-
-    def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
-        pairs = value if kind == "g:Map" and isinstance(value, list) else []
-        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in pairs[::2]):
-            raise UnreadableOutput(f"is a {kind} of GraphSON that is an element; return valueMap() instead")
-        return self.read(dict(zip(map(str, pairs[::2]), pairs[1::2], strict=False)) if pairs else value, depth + 1)
 
 
 def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:

@@ -166,9 +166,14 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
     results = sparql_object(value) or _of_named_columns(value)
     if results is None:
         refuse_error_report(value)
-        results = _of_parts(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
-    if results is None:
-        return _of_one_object(value)
+        results = _of_parts(value, read_text) or _of_columns(value)
+    if results is None:  # values may be under the one key that does not only say something about results
+        keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
+        name, inner = (str(keys[0]).lower(), value[keys[0]]) if len(keys) == 1 else ("", None)
+        are_values = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
+        if not are_values and not (name in RESULT_KEYS and isinstance(inner, Mapping | int | float)):
+            return _of_one_object(value)
+        results = _noted(results_in(inner, read_text), f"under {keys[0]}")
     if not results.form.startswith("an object of"):
         _refuse_flags(value, results.row_count)
     return results
@@ -329,19 +334,6 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
     return None
 
 
-def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Read what is under the one key that does not only say something about results."""
-    keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
-    if len(keys) != 1:
-        return None
-    name, inner = str(keys[0]).lower(), value[keys[0]]
-    if _is_array(inner):
-        is_results = len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
-    else:
-        is_results = name in RESULT_KEYS and not isinstance(inner, str | None)
-    return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_results else None
-
-
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
     """Read an object without results in it as one row, unless it is a message or a report without rows."""
     names, cells = set(map(_plain_key, value.keys())), list(value.values())
@@ -387,7 +379,8 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
     if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):
         rows = [[cell and cell[0] for cell in row] for row in rows]  # as Gremlin's valueMap() has them
     texts, has_variables = [cell for cell in cells if isinstance(cell, str)], all(name[:1] == "?" for name in names)
-    if has_variables or _are_turtle(texts):  # as QLever's own JSON has them
+    is_doubtful = all(text[:1] == "_" or text[-1:] == '"' for text in texts)
+    if has_variables or (all(map(_TURTLE.fullmatch, texts)) and not is_doubtful):  # as QLever's own JSON has them
         names = [name.removeprefix("?") for name in names] if has_variables else names
         rows = [[term_of_turtle(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     reader, columns = GraphReader(), dict.fromkeys(names, TermColumn([], []))
@@ -414,13 +407,6 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
 
 
 _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
-
-
-def _are_turtle(texts: Sequence[str]) -> bool:
-    """Return whether all texts are terms as Turtle writes them, one without doubt."""
-    return all(map(_TURTLE.fullmatch, texts)) and not all(text[0] == "_" or text[-1] == '"' for text in texts)
-
-
 _PLAIN: Final = (str, int, float, NoneType)
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})

@@ -82,12 +82,24 @@ def python_value(text: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
+    text = text.lstrip("\ufeff").strip()
+    wrapper = _WRAPPER.match(text)
+    reader = _Reader(text, wrapper.end() if wrapper else 0)
     try:
-        return _rows_of(text.lstrip("\ufeff").strip())
+        values = [reader.value()]
+        while wrapper is None and reader.at < len(text):  # what follows in a wrapper is about the query
+            following = _NEXT_ROW.match(text, reader.at)
+            if following is None or type(values[0]) not in (dict, tuple):
+                if (mark := cut_mark(text)) is not None:
+                    raise CutOutput(f"after the Python value follows {mark!r}")
+                raise UnreadableOutput("a Python value with more text after it")
+            reader.at = following.end()
+            values.append(reader.value())
     except UnreadableOutput:
         raise
     except (ArithmeticError, AttributeError, LookupError, OSError, SyntaxError, TypeError, ValueError):
         raise UnreadableOutput("an impossible Python value, such as a date in month 13") from None
+    return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
 _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">", "p": ")"}
@@ -150,24 +162,6 @@ def scalar_of_text(text: str) -> Term | Point | None:
     return Point(int(found[1]) if found[1] else None, numbers)
 
 
-def _rows_of(text: str) -> Any:
-    wrapper = _WRAPPER.match(text)
-    reader = _Reader(text, wrapper.end() if wrapper else 0)
-    if wrapper is not None:
-        return reader.value()  # what follows is about the query
-    values = [reader.value()]
-    while reader.at < len(text):
-        following = _NEXT_ROW.match(text, reader.at)
-        if following is None or type(values[0]) not in (dict, tuple):
-            mark = cut_mark(text)
-            if mark is not None:
-                raise CutOutput(f"after the Python value follows {mark!r}")
-            raise UnreadableOutput("a Python value with more text after it")
-        reader.at = following.end()
-        values.append(reader.value())
-    return values if len(values) > 1 or text.startswith("<Record ") else values[0]
-
-
 class _Reader:
     """Reads one value after the other; the next one begins at ``at``."""
 
@@ -188,7 +182,15 @@ class _Reader:
         if kind == "number":
             return float(token) if any(sign in token for sign in ".ef") else int(token)
         if kind == "name":
-            return self._named(token, found.start(kind))
+            name = token.rpartition(".")[2]
+            if name in _CONSTANTS:
+                return _CONSTANTS[name]
+            if name not in _CALLS or not self._text.startswith("(", self.at):
+                self.at = found.start(kind)
+                self._refuse(_TORN_VALUE)
+            self.at += 1
+            arguments, keywords = self._items(")", _KEYWORD)
+            return _CALLS[name](*arguments, **keywords)
         if token == "<":
             return self._object()
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
@@ -247,18 +249,6 @@ class _Reader:
                 raise UnreadableOutput("a Python value with a key that is not a name")
         self._open -= 1
         return items, named
-
-    def _named(self, name: str, start: int) -> Any:
-        """Read a constant or a call."""
-        short = name.rpartition(".")[2]
-        if short in _CONSTANTS:
-            return _CONSTANTS[short]
-        if short not in _CALLS or not self._text.startswith("(", self.at):
-            self.at = start
-            self._refuse(_TORN_VALUE)
-        self.at += 1
-        arguments, keywords = self._items(")", _KEYWORD)
-        return _CALLS[short](*arguments, **keywords)
 
     def _object(self) -> Any:
         """Read an object in angle brackets: a dict of its fields."""

@@ -122,7 +122,8 @@ def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
     if (value := _SINGLE.fullmatch(text.strip())) and not (value["quote"] and text[-1] == "\n"):  # a line of CSV
         yield lambda text: _single(value)
         return
-    if _may_be_lines(text):
+    lines = text[:100_000].lstrip("\ufeff \t\r\n").split("\n", 2)[:2]
+    if len(lines) > 1 and all(line.lstrip()[:1] in ("{", "[", "(") for line in lines):
         yield _read_lines
     if text_forms.looks_like_xml(text):
         yield text_forms.read_xml
@@ -162,8 +163,6 @@ def _refuse_error(text: str) -> NoReturn:
 
 
 _JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}(?:[{"]|\[(?!\s{0,100}[<(]))')
-
-
 _SINGLE: Final = re.compile(
     r"""(?P<answer>(?:Ask\ =>\ |Answer:\ ?|<QueryBoolean\ )(?:yes|no|true|false)>?)
     |(?P<truths>(?:true|false)(?:\s+(?:true|false))+)
@@ -184,11 +183,6 @@ def _single(found: re.Match[str]) -> SparqlResults:
     if found["iri"]:
         return single_value(Term(found["iri"], ("uri", None, None)))
     return single_value(found["word"] or parse_json(found["value"].lower()))
-
-
-def _may_be_lines(text: str) -> bool:
-    lines = text[:100_000].lstrip("\ufeff \t\r\n").split("\n", 2)
-    return len(lines) > 1 and all(line.lstrip()[:1] in ("{", "[", "(") for line in lines[:2])
 
 
 def _read_lines(text: str) -> SparqlResults:
