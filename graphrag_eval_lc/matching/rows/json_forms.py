@@ -163,7 +163,7 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
         return _noted(read_text(value["text"]), "in a content block")
     if value.keys() == {"@type", "@value"}:  # GraphSON
         return results_in(GraphReader().read(value), read_text)
-    results = sparql_object(value) or _of_named_columns(value)
+    results = _of_sparql(value) or _of_named_columns(value)
     if results is None:
         refuse_error_report(value)
         results = _of_parts(value, read_text) or _of_columns(value)
@@ -199,6 +199,12 @@ def _refuse_flags(value: Mapping[Any, Any], row_count: int, levels: int = _LEVEL
 def _plain_key(key: Any) -> str:
     """Return a key in lower case and without signs."""
     return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
+
+
+def _of_sparql(value: Mapping[Any, Any]) -> SparqlResults | None:
+    if "boolean" in value and {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}:
+        return sparql_object({"boolean": value["boolean"]})
+    return sparql_object(value)
 
 
 # Where databases' interfaces put the names of the columns, the name of one column, and the rows.
@@ -328,7 +334,7 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
         return read_text(inner) if may_be_results else None
     if isinstance(inner, Mapping):
         is_graphson = inner.keys() == {"@type", "@value"}
-        return _of_object(inner, read_text) if is_graphson else sparql_object(inner) or _of_named_columns(inner)
+        return _of_object(inner, read_text) if is_graphson else _of_sparql(inner) or _of_named_columns(inner)
     if _is_array(inner) and (not _are_scalars(inner) if inner else name in RESULT_KEYS):
         return _of_array(inner, read_text)
     return None

@@ -162,7 +162,10 @@ def _refuse_error(text: str) -> NoReturn:
     raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
 
-_JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}(?:[{"]|\[(?!\s{0,100}[<(]))')
+# But what Python prints as tuples, objects, names or texts in single quotation marks; NaN and Infinity are JSON.
+_JSON: Final = re.compile(
+    r"""[\ufeff \t\r\n]{0,200}(?:"|\{(?!\s{0,100}')|\[(?!\s{0,100}(?:[<('A-HJ-MO-Z]|\{\s{0,100}')))"""
+)
 _SINGLE: Final = re.compile(
     r"""(?P<answer>(?:Ask\ =>\ |Answer:\ ?|<QueryBoolean\ )(?:yes|no|true|false)>?)
     |(?P<truths>(?:true|false)(?:\s+(?:true|false))+)
@@ -199,7 +202,7 @@ def _read_lines(text: str) -> SparqlResults:
     keys = {str(key).lower() for key, cell in cells if isinstance(cell, Mapping | list)}
     if keys & (RESULT_KEYS | {"columns", "fields", "head", "items"}):
         raise UnreadableOutput("results on several lines, of which one may be meant")
-    form = "JSON lines" if _JSON.match(text) else "rows one a line"
+    form = "JSON lines" if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else "rows one a line"
     return replace(results_of_rows(rows), form=form, has_end=False)
 
 

@@ -188,7 +188,7 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
     """
     head, holder, form = document.get("head"), document.get("results"), SPARQL_JSON
     answer = {"true": True, "false": False}.get(str(document.get("boolean")).lower())
-    if answer is not None and not any(isinstance(value, list) for value in document.values()):
+    if answer is not None and ("head" in document or len(document) == 1):
         return SparqlResults({}, 0, answer)
     if not isinstance(holder, Mapping) or "bindings" not in holder:
         holder, form = document, "bindings next to a head"
