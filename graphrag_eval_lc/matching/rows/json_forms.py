@@ -390,6 +390,7 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
         names = [name.removeprefix("?") for name in names] if has_variables else names
         rows = [[term_of_turtle(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     reader, columns = GraphReader(), dict.fromkeys(names, TermColumn([], []))
+    faults: dict[str, str] = {}
     for name, column in zip(names, zip(*rows, strict=True), strict=False):
         structures: dict[int, Any] = {}
         terms: list[Term | Triple] = []
@@ -405,11 +406,15 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
                     structures[row] = value
                     value = printable(readable(value))
             terms.append(_term(value, is_alone=len(names) == 1))
-        columns[name] = column_of(terms)
-        columns[name].structures = {**columns[name].structures, **structures}
+        try:
+            columns[name] = column_of(terms)
+            columns[name].structures = {**columns[name].structures, **structures}
+        except UnreadableOutput as fault:
+            del columns[name]
+            faults[name] = str(fault)
     reader.join_ends()
     is_untyped = not rows or not all(cell is None or _is_term(cell) for row in rows for cell in row)
-    return SparqlResults(columns, len(rows), form=form, is_untyped=is_untyped)
+    return SparqlResults(columns, len(rows), faults=faults, form=form, is_untyped=is_untyped)
 
 
 _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')

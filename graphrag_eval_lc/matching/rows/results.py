@@ -200,6 +200,8 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
     variables = head.get("vars") if isinstance(head, Mapping) else None
     if not isinstance(variables, list) or not set(map(type, variables)) <= {str}:
         if "head" not in document or bindings:
+            if bindings and not any(bindings):
+                raise UnreadableOutput("bindings without names and cells")
             variables, form = None, "bindings without a head"
         elif variables is not None or not isinstance(head, Mapping | None):
             raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
