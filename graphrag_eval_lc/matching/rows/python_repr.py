@@ -287,7 +287,7 @@ def _text_in(value: str | bytes) -> str | Term:
     if isinstance(value, str):
         return value
     text = value.decode(errors="replace")
-    is_text = text.isprintable() and "\ufffd" not in text
+    is_text = "".join(text.split()).isprintable() and "\ufffd" not in text
     return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
 
 

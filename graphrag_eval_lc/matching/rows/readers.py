@@ -1,7 +1,6 @@
 """Finds the form of an output: tries the readers that may read it in order, and looks for what says that it is cut."""
 
 import re
-from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -129,8 +128,6 @@ def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
         yield text_forms.read_xml
         if text.rstrip()[-1:] == ">":  # else a sentence may follow
             return
-    if _BYTES.match(text):
-        yield partial(_read_bytes, read_text=read_text)
     if looks_like_repr(text):
         yield partial(_read_repr, read_text=read_text)
     if _FENCE.search(text):
@@ -207,15 +204,6 @@ def _read_lines(text: str) -> SparqlResults:
 
 
 _BYTES: Final = re.compile("b['\"]")
-
-
-def _read_bytes(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
-    try:
-        inner = literal_eval(text.strip()).decode()
-    except (ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
-        raise UnreadableOutput("bytes that are not a text") from None
-    return read_text(inner)
 
 
 def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
@@ -385,7 +373,7 @@ def _readers_of_graphs(text: str, read_text: ReadText) -> Iterator[ReadText]:
     if _JSON.match(text):
         yield partial(_read_json_ld, read_text=read_text)
     if _BYTES.match(text):
-        yield partial(_read_bytes, read_text=read_text)
+        yield partial(_read_repr, read_text=read_text)
     elif _FENCE.search(text):
         yield partial(_read_fence, read_text=read_text)
     else:
