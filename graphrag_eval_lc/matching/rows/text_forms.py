@@ -296,23 +296,26 @@ def _split(lines: Sequence[str]) -> Rows:
 
 
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
-    """Take a table with edges: its names are between the first two, its rows between the others."""
+    """Take a table within edges: the names between the first two edges, and the rows between the others."""
     is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+|-{3,}\s*$|={3,}\s*$)").match
     body, end = _rows_from(lines, top + 1, is_part)
-    block = [line.strip() for line in (lines[top], *body)]
-    edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
-    head, *groups = [block[start + 1 : stop] for start, stop in pairwise([*edges, len(block)])]
-    rest = groups.pop() if groups else []  # after the last edge
-    if not head or (not groups and block[-1][0] == "└"):
+    groups: list[list[str]] = [[]]  # the lines between edges
+    for line in map(str.strip, body):
+        if _EDGE.fullmatch(line):
+            groups.append([])
+        else:
+            groups[-1].append(line)
+    head, *groups = groups
+    if not head or (len(groups) == 1 and body[-1].strip()[0] == "└"):
         return None
-    if rest or not groups or block[-1][0] in "├╞":
+    if len(groups) < 2 or groups.pop() or body[-1].strip()[0] in "├╞":
         raise CutOutput("a table with edges breaks off")
-    if len(groups) > 1 and _COUNT.match("".join(groups[-1]).strip("| │")):  # as DuckDB has it
+    if len(groups) > 1 and _COUNT.match("".join(groups[-1]).strip("| │")):  # DuckDB counts the rows in the last one
         groups.pop()
     if len(groups) > 1 and any(len(group) != 1 for group in groups):
         raise UnreadableOutput("a table with cells of several lines")
     names, *rows = _split([*head, *chain(*groups)])
-    types, rows = rows[: len(head) - 1], rows[len(head) - 1 :]  # as DuckDB and polars have them, which shorten texts
+    types, rows = rows[: len(head) - 1], rows[len(head) - 1 :]  # DuckDB and polars have them, and shorten texts
     if not all(_TYPE.fullmatch(cell) for row in types for cell in row):
         raise UnreadableOutput("a table with names of several lines")
     if types and any(cell.endswith("…") for row in rows for cell in row):
