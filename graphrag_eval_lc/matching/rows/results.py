@@ -187,15 +187,15 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
         UnreadableOutput: Their head has no names, or they have bindings that are not objects.
     """
     head, holder, form = document.get("head"), document.get("results"), SPARQL_JSON
-    answer = {"true": True, "false": False}.get(str(document.get("boolean")).lower())
-    if answer is not None and ("head" in document or len(document) == 1):
-        return SparqlResults({}, 0, answer)
+    if "boolean" in document and ("head" in document or len(document) == 1):
+        answer = {"true": True, "false": False}.get(str(document["boolean"]).lower())
+        return None if answer is None else SparqlResults({}, 0, answer)
     if not isinstance(holder, Mapping) or "bindings" not in holder:
         holder, form = document, "bindings next to a head"
     bindings = holder.get("bindings")
     if not isinstance(bindings, list | tuple):
         return None
-    if not all(isinstance(binding, Mapping) for binding in bindings):
+    if not all(isinstance(binding, dict) for binding in bindings):
         raise UnreadableOutput("bindings that are not all objects")
     variables = head.get("vars") if isinstance(head, Mapping) else None
     if not isinstance(variables, list) or not set(map(type, variables)) <= {str}:
@@ -205,7 +205,8 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
             variables, form = None, "bindings without a head"
         elif variables is not None or not isinstance(head, Mapping | None):
             raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    return replace(results_from_bindings(variables, bindings), form=form)
+    results = results_from_bindings(variables, bindings)
+    return results if form == SPARQL_JSON else replace(results, form=form)
 
 
 def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]]) -> SparqlResults:
