@@ -123,7 +123,7 @@ class SparqlResults:
         notes: What was read although it is not as the standard has it: phrases for people.
         faults: Why a column cannot be read, by its name.
         form: What they were read from, such as "W3C CSV".
-        is_untyped: Whether that form has texts without types, so that an IRI cannot be told from a literal.
+        is_untyped: Whether that form has texts without types, so that IRIs and literals look alike.
         is_graph: Whether they are a graph: subject, predicate and object of its triples, which match by name only.
         has_end: Whether the form has a mark of its end, so that it shows if rows are missing.
     """
@@ -308,7 +308,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
 
 
 def _are_alike(cells: Sequence[Any]) -> bool:
-    """Return whether all cells have the same keys and, but for their value, the same under each."""
+    """Return whether all cells have the same keys and, apart from their value, the same under each."""
     first = cells[0]
     if set(map(type, cells)) != {dict} or set(map(len, cells)) != {len(first)}:
         return False
