@@ -125,7 +125,7 @@ class ToleranceConfig(Section):
 
 
 class ValuesConfig(Section):
-    """Which terms are compared by what they mean and not by how they are written; ``strict`` ignores it.
+    """Which terms are compared by what they mean and not by how they are written; none if ``strict`` is true.
 
     Attributes:
         times: xsd:dateTime, dateTimeStamp, date and time: with a time zone by instant; one without never equals one
@@ -133,7 +133,7 @@ class ValuesConfig(Section):
             with a zone.
         durations: xsd:duration, dayTimeDuration and yearMonthDuration: P1D is PT24H, P1M is not P30D.
         wkt: geo:wktLiteral: without regard to spacing and case, its numbers as numbers.
-        nfc: Texts in the Unicode normal form C.
+        nfc: Literals and IRIs in the Unicode normal form C.
         iri_case: IRIs without regard to the case of percent-encoding (RFC 3986, 6.2.2.1).
     """
 

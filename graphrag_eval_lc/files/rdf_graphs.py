@@ -1,4 +1,4 @@
-"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib, whichever is installed."""
+"""Reads RDF graphs in any syntax, with pyoxigraph or rdflib, whichever is installed, and single terms in Turtle."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,22 @@ from typing import Any, Final, TypeAlias
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.texts import shortened
 
+GRAPHS: Final = {
+    "text/turtle": "Turtle",
+    "application/x-turtle": "Turtle",
+    "application/n-triples": "N-Triples",
+    "application/ld+json": "JSON-LD",
+    "application/rdf+xml": "RDF/XML",
+    "application/trig": "TriG",
+    "application/n-quads": "N-Quads",
+}
+"""What graphs are called by their media type."""
+
 RdfTerm: TypeAlias = tuple[str, tuple[str, str | None, str | None]]
 """The text of a term, and its type (uri, literal, bnode; empty for the default graph), datatype and language tag."""
 
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _ELSEWHERE: Final = re.compile(r'"@(?:context|import)"\s*:\s*\[?\s*"|<!ENTITY')  # which nothing is loaded from
 # What a graph without a triple has; else it is JSON, or a comment.
 _EMPTY: Final = re.compile(
@@ -34,12 +45,17 @@ _SYNTAXES: Final = {
 _BY_BEGINNING: Final = {"{": ("JSON-LD", "TriG"), "[": ("JSON-LD", "TriG"), "<": ("TriG", "RDF/XML", "N-Quads")}
 
 
+class BrokenOffError(ValueError):
+    """A graph breaks off in its last statement."""
+
+
 def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
     """Return the syntax of an RDF graph, and its quads, sorted and each once.
 
     Raises:
+        BrokenOffError: It is a graph up to its last statement.
         MissingExtraError: Neither library is installed.
-        ValueError: It is not an RDF graph, or not a whole one.
+        ValueError: It is not an RDF graph.
 
     Example:
         >>> read_quads("<urn:a> <urn:b> 5 .")[1][0][2]
@@ -62,16 +78,12 @@ def read_quads(text: str) -> tuple[str, list[tuple[RdfTerm, ...]]]:
             continue
         if quads or _EMPTY.search(text) is not None:
             return "Turtle" if syntax == "TriG" else syntax, quads
+    whole, end, last = text.rpartition(".\n")
+    if last[-1:] not in (".", "}", ""):
+        with suppress(ValueError):
+            read_quads(whole + end)
+            problem = BrokenOffError("the graph breaks off in its last statement")
     raise problem
-
-
-def is_graph(text: str) -> bool:
-    """Return whether a text is an RDF graph."""
-    try:
-        read_quads(text)
-    except ValueError:
-        return False
-    return True
 
 
 @cache
@@ -105,4 +117,37 @@ def _term(term: Any) -> RdfTerm:
     if kind != "Literal":
         return text, ("bnode" if kind in ("BlankNode", "BNode") else "uri", None, None)
     datatype = str(getattr(term.datatype, "value", term.datatype or ""))
-    return text, ("literal", None if term.language or datatype in ("", _STRING) else datatype, term.language)
+    return text, ("literal", None if term.language or datatype in ("", f"{_XSD}string") else datatype, term.language)
+
+
+_TERM: Final = re.compile(
+    r"""(?s)<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
+    r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
+    r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
+    r"""|(?P<boolean>true|false)"""
+)
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def rdf_term(text: str) -> RdfTerm | None:
+    """Return the term that a text is in Turtle, without prefixes; None if it is none.
+
+    Example:
+        >>> rdf_term('"Oslo"@no'), rdf_term("Oslo")
+        (('Oslo', ('literal', None, 'no')), None)
+    """
+    match = _TERM.fullmatch(text)
+    if match is None:
+        return None
+    kind = str(match.lastgroup)
+    if kind in ("uri", "bnode"):
+        return (_unescaped(match[kind]), (kind, None, None))
+    if match["text"] is None:
+        return (text, ("literal", _XSD + kind, None))
+    datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
+    return (_unescaped(match["text"]), ("literal", datatype or None, match["lang"]))
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)

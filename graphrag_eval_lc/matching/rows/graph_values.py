@@ -1,15 +1,14 @@
 """Values of property graphs, whatever store or driver wrote them: reading them, and the key by which each is compared.
 
 ``GraphReader`` reads nodes, relationships, paths, points, lists and maps from JSON values and from what
-``python_repr`` returns; ``value_of_text`` reads those that a text writes. Values with equal keys are equal. What one
-side's form does not say, such as the labels of nodes, counts for neither. The ids of the store only join relationships
-with their ends.
+``python_repr`` returns; ``value_of_text`` reads those that a text writes. Values with equal keys are equal. Details
+that the form of one side leaves out, such as the labels of nodes, count for neither. The ids of the store only join
+relationships with their ends.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -17,9 +16,15 @@ from unicodedata import normalize
 
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
-from graphrag_eval_lc.matching.rows.python_repr import duration_of, duration_text, printed_value, python_value
-from graphrag_eval_lc.matching.rows.results import Term, Triple
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from
+from graphrag_eval_lc.matching.rows.python_repr import (
+    DURATION,
+    duration_of,
+    printed_value,
+    python_value,
+    scalar_of_text,
+)
+from graphrag_eval_lc.matching.rows.results import Point, Term, Triple, term_of_value
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -49,14 +54,6 @@ class Path:
     parts: tuple[GraphValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point: the number of its reference system, if the form says it, and its coordinates, x or longitude first."""
-
-    srid: int | None
-    coordinates: tuple[float, ...]
-
-
 STRUCTURES: Final = (dict, list, Node, Relationship, Path, Point)
 """The types of all values that have parts."""
 
@@ -64,19 +61,17 @@ MOST_VALUES: Final = 5_000_000
 """A table may hold so many values inside its cells."""
 
 _DEEPEST: Final = 60
-_DURATION: Final = ("literal", f"{XSD}duration", None)
 _READ: Final = (str, int, float, Decimal, type(None), Term, Triple, Node, Relationship, Path, Point)
 _ENDS: Final = "{0}nodeelementid {0}elementid {0}id {0}nodeid {0}node {0}"
 _FIELD_OF: Final = {
     **{key: key for key in ("labels", "label", "type", "nodes", "entitytype")},
     **dict.fromkeys(("elementid", "identity", "id"), "id"),
     **dict.fromkeys(("properties", "props"), "properties"),
-    **dict.fromkeys((*_ENDS.format("start").split(), "srcnode"), "start"),
-    **dict.fromkeys((*_ENDS.format("end").split(), "destnode"), "end"),
+    **dict.fromkeys((*_ENDS.format("start").split(), "srcnode", "src"), "start"),
+    **dict.fromkeys((*_ENDS.format("end").split(), "destnode", "dst"), "end"),
 }
-"""The keys of nodes and relationships in Neo4j's drivers, Memgraph, AGE, Neptune and FalkorDB: what they hold."""
+"""The keys of nodes and relationships in the drivers and JSON of property graphs, and what they hold."""
 
-_OF_LADYBUG: Final = {"_ID": "id", "_LABEL": "label", "_SRC": "start", "_DST": "end"}
 _PATHS: Final = (("_NODES", "_RELS"), ("_nodes", "_rels"), ("Nodes", "Relationships"))
 _SEGMENT: Final = {"relationship", "end"}
 _OF_FALKORDB: Final = ((0, "id"), (-1, "properties"))
@@ -87,18 +82,19 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
     inner = raw.get("_value") if raw.get("$type") in ("Node", "Relationship") else raw
     if not isinstance(inner, Mapping):
         return None
-    own = {str(key).upper(): key for key in inner if str(key).upper() in _OF_LADYBUG}
-    if "_LABEL" in own and ("_SRC" in own or isinstance(inner.get(own.get("_ID")), Mapping)):
-        fields = {_OF_LADYBUG[name]: inner[key] for name, key in own.items()}
-        fields["properties"] = {key: value for key, value in inner.items() if key not in own.values()}
-    else:
-        fields = {}
-        for key, value in inner.items():
-            field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
-            if field is None:
-                return None
-            if value is not None and (field not in fields or isinstance(value, Mapping)):
-                fields[field] = value
+    is_ladybug = "_label" in inner or "_LABEL" in inner
+    fields: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for key, value in inner.items():
+        field = _FIELD_OF.get(str(key).lower().replace("_", "").lstrip("~"))
+        if field is None or (is_ladybug and str(key)[:1] != "_"):
+            others[key] = value
+        elif value is not None and (field not in fields or isinstance(value, Mapping)):
+            fields[field] = value
+    if is_ladybug and ("start" in fields or isinstance(fields.get("id"), Mapping)):
+        fields["properties"] = others
+    elif others:
+        return None
     if not isinstance(fields.get("properties"), Mapping):
         return None
     labels, name = fields.get("labels"), fields.get("label", fields.get("type"))
@@ -126,16 +122,16 @@ class GraphReader:
     """Reads the values of one table, together at most ``MOST_VALUES``."""
 
     def __init__(self) -> None:
-        self._left = MOST_VALUES
+        self._remaining = MOST_VALUES
         self._nodes: dict[str, Node] = {}
-        self._loose: list[tuple[Relationship, str, str]] = []
+        self._unjoined: list[tuple[Relationship, str, str]] = []
 
     def join_ends(self) -> None:
         """Give relationships whose ends are ids the nodes with these ids, if the table has them."""
-        for relationship, start, end in self._loose:
+        for relationship, start, end in self._unjoined:
             if start in self._nodes and end in self._nodes:
                 relationship.ends = self._nodes[start], self._nodes[end]
-        self._loose.clear()
+        self._unjoined.clear()
 
     def read(self, raw: Any, depth: int = 0) -> GraphValue:
         """Return a value of JSON, of ``python_repr`` or of a driver as a ``GraphValue``.
@@ -153,8 +149,8 @@ class GraphReader:
             raise UnreadableOutput(f"is nested more than {_DEEPEST} deep")
         if not isinstance(raw, dict) and type(raw) not in (list, tuple):
             return self._object(raw, depth)
-        self._left -= 1 + len(raw)
-        if self._left < 0:
+        self._remaining -= 1 + len(raw)
+        if self._remaining < 0:
             raise UnreadableOutput(f"has, with the cells before it, more than {MOST_VALUES:,} values")
         return self._mapping(raw, depth) if isinstance(raw, dict) else self._list(raw, depth)
 
@@ -192,19 +188,19 @@ class GraphReader:
         if fields is not None:
             return self._entity(fields, depth)
         if keys == {"@type", "@value"} and isinstance(raw["@type"], str):
-            return self._graphson(raw["@type"], raw["@value"], depth)
+            value, is_map = raw["@value"], raw["@type"] == "g:Map" and isinstance(raw["@value"], list)
+            if isinstance(value, Mapping) or (is_map and any(isinstance(key, dict) for key in value[::2])):
+                raise UnreadableOutput(f"is a {raw['@type']} of GraphSON that is an element; return valueMap() instead")
+            value = dict(zip(map(str, value[::2]), value[1::2], strict=False)) if is_map else value
+            return self.read(value, depth + 1)
         if keys == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
             is_point = raw["$type"] == "Point" and isinstance(raw["_value"], str)
-            return (_scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
+            return (scalar_of_text(raw["_value"]) if is_point else None) or self.read(raw["_value"], depth + 1)
         if keys == {"low", "high"} and {*map(type, raw.values())} == {int}:  # Neo4j's driver for JavaScript
             return (raw["high"] << 32) + (raw["low"] & 0xFFFF_FFFF) if abs(raw["high"]) < 2**31 else str(raw)
         nodes, between = next(((raw[one], raw[other]) for one, other in _PATHS if keys == {one, other}), (None, None))
-        segments = raw.get("segments")
-        if (
-            isinstance(segments, list)
-            and "start" in raw
-            and all(isinstance(each, dict) and each.keys() >= _SEGMENT for each in segments)
-        ):
+        segments = raw.get("segments") if "start" in raw else None
+        if isinstance(segments, list) and all(isinstance(each, dict) and each.keys() >= _SEGMENT for each in segments):
             nodes = [raw["start"], *(each["end"] for each in segments)]
             between = [each["relationship"] for each in segments]
         if isinstance(nodes, list) and isinstance(between, list):
@@ -229,14 +225,8 @@ class GraphReader:
             is_known = start != Node((), {}) or start != end  # else the driver knows only the ids
             relationship.ends = (start, end) if is_known else None
         elif start is not None and end is not None:
-            self._loose.append((relationship, str(start), str(end)))
+            self._unjoined.append((relationship, str(start), str(end)))
         return relationship
-
-    def _graphson(self, kind: str, value: Any, depth: int) -> GraphValue:
-        pairs = value if kind == "g:Map" and isinstance(value, list) else []
-        if isinstance(value, Mapping) or any(isinstance(key, dict) for key in pairs[::2]):
-            raise UnreadableOutput(f"is a {kind} of GraphSON that is an element; return valueMap() instead")
-        return self.read(dict(zip(map(str, pairs[::2]), pairs[1::2], strict=False)) if pairs else value, depth + 1)
 
 
 def _in_turns(nodes: Sequence[Any], between: Sequence[Any]) -> list[Any]:
@@ -259,31 +249,6 @@ def _point_in(raw: Mapping[Any, Any]) -> Point | None:
     return Point(srid if type(srid) is int else None, tuple(map(float, numbers))) if is_finite else None
 
 
-_TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
-_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
-_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
-_LONGEST_SCALAR: Final = 300
-
-
-def _scalar_of_text(text: str) -> Term | Point | None:
-    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
-    if len(text) > _LONGEST_SCALAR:
-        return None
-    if _CLOCK.fullmatch(text):
-        return Term(text.rstrip("0").rstrip("."))  # Neo4j writes nine digits of a second
-    if text.startswith(("P", "-P")) and duration_from(text) is not None:
-        return Term(text, _DURATION)
-    found = _TIMEDELTA.fullmatch(text)
-    if found is not None:
-        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
-        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), _DURATION)
-    found = _TEXT_POINT.fullmatch(text)
-    shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
-    if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
-        return None
-    return Point(int(found[1]) if found[1] else None, numbers)
-
-
 def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | None:
     """Return the duration, point, list, map, node, relationship or path that a text writes; None for all else.
 
@@ -292,7 +257,7 @@ def value_of_text(text: str, reader: GraphReader | None = None) -> GraphValue | 
         ({'name': 'Oslo'}, Point(srid=None, coordinates=(1.0, 2.0)), None)
     """
     try:
-        value = _scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
+        value = scalar_of_text(text) or (reader or GraphReader()).read(printed_value(text))
     except (UnreadableOutput, RecursionError):
         return None
     return value if isinstance(value, (*STRUCTURES, Term)) else None
@@ -315,92 +280,92 @@ class GraphRules(NamedTuple):
     list_order: bool = True
 
 
-def told_by(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> frozenset[str]:
-    """Return what both sides of a comparison say in their values, and so what counts.
+def details_of_both(reference: Iterable[GraphValue], actual: Iterable[GraphValue]) -> frozenset[str]:
+    """Return the details that the values of both sides have, and so count.
 
-    That may be the labels of nodes (else a node equals a map), the type, properties and ends of relationships, the
-    and the srid of points (else a point equals a list). "chain" says that relationships without
-    properties, as in Neo4j's ``data()``, may be paths. "fours" says that lists of four integers are durations, as in
-    its JSON: only one side has such lists, and only the other has durations.
+    They are the "labels" of nodes (else a node equals a map), the "type", "properties" and "ends" of relationships, and
+    the "srid" of points (else a point equals a list). "paths" says that relationships without properties, as in Neo4j's
+    ``data()``, may be paths. "durations" says that there are some, so that lists of four integers are some too, as in
+    its JSON.
 
     Example:
         >>> node = Node(("City",), {"name": "Oslo"})
-        >>> "labels" in told_by([node], [node]), "labels" in told_by([node], [{"name": "Oslo"}])
-        (True, False)
+        >>> details_of_both([node], [node]) - details_of_both([node], [{"name": "Oslo"}])
+        frozenset({'labels'})
     """
-    one, other = ({fact for value in values for fact in _facts(value)} for values in (reference, actual))
-    told = {part: f"no {part}" not in one | other for part in ("type", "properties", "ends", "srid")}
-    told["labels"] = "node" in one & other
-    told["srid"] = told["srid"] and "point" in one & other
-    told["chain"] = "path" in one | other
-    kinds = {"duration", "four"}
-    told["fours"] = kinds <= one ^ other and not kinds <= one and not kinds <= other
-    return frozenset(part for part, is_told in told.items() if is_told)
+    sides = [[part for value in values for part in _parts_of(value)] for values in (reference, actual)]
+    parts = [part for side in sides for part in side]
+    relationships = [part for part in parts if isinstance(part, Relationship)]
+    has_srids = all(part.srid is not None for part in parts if isinstance(part, Point))
+    details = {
+        "labels": all(any(isinstance(part, Node) for part in side) for side in sides),
+        "type": all(each.type is not None for each in relationships),
+        "properties": all(each.properties is not None for each in relationships),
+        "ends": all(each.ends is not None for each in relationships),
+        "srid": has_srids and all(any(isinstance(part, Point) for part in side) for side in sides),
+        "paths": any(isinstance(part, Path) for part in parts),
+        "durations": any(map(_is_duration, parts)),
+    }
+    return frozenset(name for name, is_detail in details.items() if is_detail)
 
 
-def _facts(value: GraphValue, *, is_in_path: bool = False) -> Iterator[str]:
-    """Yield what a value is, and what it fails to say."""
+def _parts_of(value: GraphValue) -> Iterator[GraphValue]:
+    """Yield a value and all values in it; a relationship in a path has its ends next to it."""
+    yield value
     inner: Iterable[GraphValue] = ()
     match value:
-        case str() if value[:1] == "P" and duration_from(value):
-            yield "duration"
-        case Term(shape=(_, datatype, _)) if datatype in _DURATIONS:
-            yield "duration"
         case dict():
             inner = value.values()
         case list():
             inner = value
-            yield "four" if _is_four(value) else "list"
         case Node(properties=properties):
-            yield "node"
             inner = properties.values()
-        case Relationship(type=name, properties=properties, ends=ends):
-            known = {"no type": name, "no properties": properties, "no ends": () if is_in_path else ends}
-            yield from (fact for fact, each in known.items() if each is None)
+        case Relationship(properties=properties, ends=ends):
             inner = (*(properties or {}).values(), *(ends or ()))
         case Path(parts=parts):
-            yield "path"
-            inner = parts
-        case Point(srid=srid):
-            yield "point" if srid is not None else "no srid"
+            inner = (replace(part, ends=(None, None)) if isinstance(part, Relationship) else part for part in parts)
     for each in inner:
         if isinstance(each, (*STRUCTURES, Term, str)):
-            yield from _facts(each, is_in_path=isinstance(value, Path))
+            yield from _parts_of(each)
 
 
-def _is_four(items: Sequence[GraphValue]) -> bool:
-    return len(items) == 4 and {*map(type, items)} == {int}
+def _is_duration(value: GraphValue) -> bool:
+    if isinstance(value, Term):
+        return value.shape[1] in _DURATIONS
+    return isinstance(value, str) and value[:1] == "P" and duration_from(value) is not None
 
 
-def key_of(
-    value: GraphValue, told: frozenset[str], rules: GraphRules, key_of_term: Callable[[Term | Triple], Hashable]
-) -> Hashable:
-    """Return the key of a value: equal as far as both sides say; ``key_of_term`` returns that of a scalar."""
-    return _Keys(told, rules, key_of_term).key(value)
+class GraphKeys(NamedTuple):
+    """Returns the keys of values.
 
+    Attributes:
+        details: Those that count; see ``details_of_both``.
+        rules: How values are compared.
+        key_of_term: Returns the key of a scalar.
+    """
 
-class _Keys(NamedTuple):
-    told: frozenset[str]
+    details: frozenset[str]
     rules: GraphRules
     key_of_term: Callable[[Term | Triple], Hashable]
 
     def key(self, value: GraphValue) -> Hashable:
+        """Return the key of a value: values are equal, as far as both sides have their details, if their keys are."""
         match value:
             case Term(text=text, shape=(_, datatype, _)):  # times and decimals inside values rarely have a type
                 return self._scalar(text) if datatype in _BY_VALUE else self.key_of_term(value)
             case Triple():
                 return ("triple", *map(self.key_of_term, value))
             case dict():
-                return "map", self._map(value) if "labels" in self.told else self._properties(value)[0]
+                return "map", self._map(value) if "labels" in self.details else self._properties(value)[0]
             case list():
                 return self._list(value)
             case Node(labels=labels, properties=properties):
                 key, is_chosen = self._properties(properties)
-                return ("node", None if is_chosen else labels, key) if "labels" in self.told else ("map", key)
+                return ("node", None if is_chosen else labels, key) if "labels" in self.details else ("map", key)
             case Relationship(ends=ends):
                 middle, is_chosen = self._middle(value)
-                is_told = "ends" in self.told or ("chain" in self.told and value.properties is None)
-                if ends is None or is_chosen or not is_told:
+                may_be_path = "paths" in self.details and value.properties is None
+                if ends is None or is_chosen or not ("ends" in self.details or may_be_path):
                     return "relationship", middle
                 return "path", (self.key(ends[0]), middle, self.key(ends[1]))
             case Path(parts=parts):
@@ -408,13 +373,13 @@ class _Keys(NamedTuple):
                 return "path", tuple(_in_turns(list(map(self.key, nodes)), list(between)))
             case Point(srid=srid, coordinates=coordinates):
                 keys = tuple(map(self.key, coordinates))
-                return ("point", srid, keys) if "srid" in self.told else self._list(list(coordinates))
+                return ("point", srid, keys) if "srid" in self.details else self._list(list(coordinates))
         return self._scalar(value)
 
     def _middle(self, value: Relationship) -> tuple[Hashable, bool]:
         """As ``_properties``, for a relationship without its ends."""
-        key, is_chosen = self._properties((value.properties if "properties" in self.told else None) or {})
-        return (self.key(value.type) if "type" in self.told and not is_chosen else None, key), is_chosen
+        key, is_chosen = self._properties((value.properties if "properties" in self.details else None) or {})
+        return (self.key(value.type) if "type" in self.details and not is_chosen else None, key), is_chosen
 
     def _properties(self, properties: dict[str, GraphValue]) -> tuple[Hashable, bool]:
         """Return the key of the properties that count, and whether they are those that were chosen for all nodes."""
@@ -427,23 +392,16 @@ class _Keys(NamedTuple):
         )
 
     def _list(self, items: list[GraphValue]) -> Hashable:
-        if "fours" in self.told and _is_four(items):
-            return self.key_of_term(Term(duration_of(*items), _DURATION))
+        if "durations" in self.details and [*map(type, items)] == [int] * 4:
+            return self.key_of_term(Term(duration_of(*items), DURATION))
         keys = tuple(map(self.key, items))
         return "list", keys if self.rules.list_order else frozenset(Counter(keys).items())
 
     def _scalar(self, value: GraphValue) -> Hashable:
         if value is None:
             return None
-        if isinstance(value, str):
-            found = _scalar_of_text(value) or Term(value)
-            return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
-        if isinstance(value, bool):
-            return self.key_of_term(Term("true" if value else "false", ("literal", f"{XSD}boolean", None)))
-        number = value if isinstance(value, Decimal) else json_number(value)
-        if isinstance(number, str):
-            return self.key_of_term(Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None)))
-        return self.key_of_term(Term(str(number)))
+        found = (scalar_of_text(value) if isinstance(value, str) else None) or term_of_value(value)
+        return self.key_of_term(found) if isinstance(found, Term) else self.key(found)
 
 
 def readable(value: GraphValue, longest: int = 300) -> str:

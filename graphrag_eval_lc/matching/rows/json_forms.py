@@ -1,13 +1,13 @@
 """Results in JSON values: SPARQL JSON, rows, columns, single values, and the objects that tools put around them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set, Sized
+from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
+from types import NoneType
 from typing import Any, Final, TypeGuard
 
-from graphrag_eval_lc.json_values import json_number, json_text
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.outputs import (
     ERROR_KEYS,
     CutOutput,
@@ -19,21 +19,25 @@ from graphrag_eval_lc.matching.outputs import (
 )
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, is_entity, readable
 from graphrag_eval_lc.matching.rows.results import (
+    UNBOUND,
+    ReadText,
     SparqlResults,
     Term,
+    TermColumn,
     Triple,
-    parse_sparql_results,
+    column_of,
+    require_unicode,
     results_from_bindings,
+    sparql_object,
+    term_of,
+    term_of_value,
 )
 from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
 from graphrag_eval_lc.texts import listed, shortened
 
-ReadText = Callable[[str], SparqlResults]
-
 SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
 """The forms of results that are tables only if the whole output is one."""
 
-XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LEVELS: Final = 4
 _MOST_CELLS: Final = 5_000_000
 
@@ -74,7 +78,7 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
         UnreadableOutput: There are none, or several things that may be meant.
 
     Example:
-        >>> results_in({"data": [{"name": "Oslo"}, {"name": "Bergen"}]}, parse_sparql_results).form
+        >>> results_in({"data": [{"name": "Oslo"}, {"name": "Bergen"}]}, read_text=str).form
         'an array of row objects under data'
     """
     if isinstance(value, str):
@@ -159,12 +163,17 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
         return _noted(read_text(value["text"]), "in a content block")
     if value.keys() == {"@type", "@value"}:  # GraphSON
         return results_in(GraphReader().read(value), read_text)
-    results = sparql_object(value) or _of_named_columns(value)
+    results = _of_sparql(value) or _of_named_columns(value)
     if results is None:
         refuse_error_report(value)
-        results = _of_parts(value, read_text) or _of_columns(value) or _under_the_key(value, read_text)
-    if results is None:
-        return _of_one_object(value)
+        results = _of_parts(value, read_text) or _of_columns(value)
+    if results is None:  # values may be under the one key that does not only say something about results
+        keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
+        name, inner = (str(keys[0]).lower(), value[keys[0]]) if len(keys) == 1 else ("", None)
+        are_values = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
+        if not are_values and not (name in RESULT_KEYS and isinstance(inner, Mapping | int | float)):
+            return _of_one_object(value)
+        results = _noted(results_in(inner, read_text), f"under {keys[0]}")
     if not results.form.startswith("an object of"):
         _refuse_flags(value, results.row_count)
     return results
@@ -192,22 +201,10 @@ def _plain_key(key: Any) -> str:
     return re.sub(r"[\W_]", "", str(key).lower()).removeprefix("odata")
 
 
-def sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
-    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None."""
-    if "boolean" in value and ("head" in value or {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}):
-        truth = {"true": True, "false": False}.get(str(value["boolean"]).lower())
-        return None if truth is None else SparqlResults({}, 0, truth)
-    inner, head = value.get("results"), value.get("head")
-    holder = inner if isinstance(inner, Mapping) and "bindings" in inner else value
-    bindings = holder.get("bindings")
-    if not _is_array(bindings):
-        return None
-    if "head" in value and (not bindings or (isinstance(head, Mapping) and isinstance(head.get("vars"), list))):
-        results = parse_sparql_results({"head": head, "results": {"bindings": list(bindings)}})
-        return results if holder is inner else replace(results, form="bindings beside a head")
-    if not all(isinstance(binding, Mapping) for binding in bindings):
-        raise UnreadableOutput("bindings that are not all objects")
-    return replace(results_of_rows(bindings), form="bindings without a head")
+def _of_sparql(value: Mapping[Any, Any]) -> SparqlResults | None:
+    if "boolean" in value and {*map(_plain_key, value.keys())} <= _ABOUT_KEYS | {"boolean"}:
+        return sparql_object({"boolean": value["boolean"]})
+    return sparql_object(value)
 
 
 # Where databases' interfaces put the names of the columns, the name of one column, and the rows.
@@ -242,13 +239,11 @@ def _of_named_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
         rows = [[row.get(name) for name in names] for row in rows]
     elif not all(map(_is_array, rows)):
         return None
-    if "selected" in keys:  # QLever's own JSON
-        names, rows = [name.removeprefix("?") for name in names], [list(map(_of_turtle, row)) for row in rows]
-    if rows and rows[0] == names and "columninfo" in keys:  # Athena has the names as the first row too
+    if rows and rows[0] == names:  # as Athena has them
         del rows[0]
     if "primarykey" in keys and names[0] == "index" and [str(row[0]) for row in rows if row] == _counted(rows):
         names, rows = names[1:], [row[1:] for row in rows]  # pandas counts the rows
-    return _of_table(names, rows, "rows beside the names of their columns")
+    return _of_table(names, rows, "rows next to the names of their columns")
 
 
 def _names(value: Any) -> list[str]:
@@ -282,7 +277,9 @@ def _of_columns(value: Mapping[Any, Any]) -> SparqlResults | None:
     """Read an object of columns: a list of cells for each name, or pandas' objects that count the rows from 0 on."""
     names, columns = list(map(str, value.keys())), list(value.values())
     are_pandas = all(isinstance(column, Mapping) and [*map(str, column)] == _counted(column) for column in columns)
-    if are_pandas and names != _counted(names):
+    if names and names == _counted(names) and all(isinstance(column, Mapping) for column in columns):
+        raise UnreadableOutput('rows under their numbers, as to_json(orient="index") writes them; use orient="records"')
+    if are_pandas:
         columns = [list(column.values()) for column in columns]
     is_text = len(names) == 1 and names[0].lower() in _TEXT_KEYS
     if is_text or not all(_is_array(column) and column and _are_scalars(column) for column in columns):
@@ -301,7 +298,7 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
 
     SPARQL results take precedence over rows, and these over rows with objects in their cells.
     """
-    found: list[tuple[int, str, SparqlResults]] = []
+    found: list[tuple[str, SparqlResults]] = []
     cuts: list[CutOutput] = []
     holders = [(value, "", 1)]
     for holder, path, level in holders:  # it grows
@@ -316,18 +313,17 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
                 continue
             else:
                 if results is not None:
-                    has_objects = any(column.structures for column in results.columns.values())
-                    found.append((-1 if has_objects else int(not results.is_untyped), f"{path}{key}", results))
+                    found.append((f"{path}{key}", results))
                 elif isinstance(inner, Mapping) and level < _LEVELS:
                     holders.append((inner, f"{path}{key}.", level + 1))
-    highest = max((rank for rank, _, _ in found), default=0)
-    best = [(place, results) for rank, place, results in found if rank == highest]
-    if any(results.columns != best[0][1].columns for _, results in best):
-        places = f"{printable(listed([place for place, _ in best]))}); steps.outputs can say which (path)"
+    found = [each for each in found if not each[1].is_untyped] or found
+    found = [each for each in found if not any(column.structures for column in each[1].columns.values())] or found
+    if any(results.columns != found[0][1].columns for _, results in found):
+        places = f"{printable(listed([place for place, _ in found]))}); steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}")
-    if not best and cuts:
+    if not found and cuts:
         raise cuts[0]
-    return _noted(best[0][1], f"under {printable(shortened(best[0][0], 60))}") if best else None
+    return _noted(found[0][1], f"under {printable(shortened(found[0][0], 60))}") if found else None
 
 
 def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
@@ -338,34 +334,23 @@ def _part(name: str, inner: Any, read_text: ReadText) -> SparqlResults | None:
         return read_text(inner) if may_be_results else None
     if isinstance(inner, Mapping):
         is_graphson = inner.keys() == {"@type", "@value"}
-        return _of_object(inner, read_text) if is_graphson else sparql_object(inner) or _of_named_columns(inner)
+        return _of_object(inner, read_text) if is_graphson else _of_sparql(inner) or _of_named_columns(inner)
     if _is_array(inner) and (not _are_scalars(inner) if inner else name in RESULT_KEYS):
         return _of_array(inner, read_text)
     return None
 
 
-def _under_the_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
-    """Read what is under the one key that does not only say something about results."""
-    keys = [key for key, _ in value.items() if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
-    if len(keys) != 1:
-        return None
-    name, inner = str(keys[0]).lower(), value[keys[0]]
-    if _is_array(inner):
-        is_results = len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
-    else:
-        is_results = name in RESULT_KEYS and not isinstance(inner, str | None)
-    return _noted(results_in(inner, read_text), f"under {keys[0]}") if is_results else None
-
-
 def _of_one_object(value: Mapping[Any, Any]) -> SparqlResults:
-    """Read an object without results in it as one row, unless it is a message."""
-    keys, cells = set(map(_plain_key, value.keys())), list(value.values())
-    left, lists = keys - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
-    only_says = not left or (len(left) > 1 and left <= _COUNT_KEYS | RESULT_KEYS) or keys & {"head", "boolean"}
-    has_results = lists and (left < keys or not all(map(_are_scalars, lists)))
+    """Read an object without results in it as one row, unless it is a message or a report without rows."""
+    names, cells = set(map(_plain_key, value.keys())), list(value.values())
+    of_rows, lists = names - _ABOUT_KEYS, [cell for cell in cells if _is_array(cell)]
+    is_report = (
+        not of_rows or (len(of_rows) > 1 and of_rows <= _COUNT_KEYS | RESULT_KEYS) or names & {"head", "boolean"}
+    )
+    has_results = lists and (of_rows < names or not all(map(_are_scalars, lists)))
     is_message = sum(isinstance(cell, str) and is_prose(cell) for cell in cells) == len(cells) - len(lists)
     has_objects = not all(is_entity(cell) or _is_term(cell) for cell in cells if isinstance(cell, Mapping))
-    if only_says or has_results or is_message or has_objects:
+    if is_report or has_results or is_message or has_objects:
         raise UnreadableOutput("a JSON object without SPARQL results")
     return replace(_of_objects([value]), form="an object as one row")
 
@@ -380,6 +365,8 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput(f"{len(table):,} rows with {len(names):,} different keys")
     if len(table) == 1:  # its status may be a cell
         refuse_error_report({name: cell for name, cell in table[0].items() if name.lower() in ERROR_KEYS})
+    if all(cell is None or (isinstance(cell, dict) and _is_term(cell)) for row in table for cell in row.values()):
+        return replace(results_from_bindings(names, table), form="a list of bindings")
     results = _of_table(names, [[row.get(name) for name in names] for row in table], "an array of row objects")
     return results if results.is_untyped else replace(results, form="a list of bindings")
 
@@ -393,76 +380,61 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
         raise UnreadableOutput(f"rows of other lengths than their {len(names)} columns")
     if len(set(names)) < len(names):
         names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
+    require_unicode(names)
     cells = [cell for row in rows for cell in row if cell is not None]
     if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):
         rows = [[cell and cell[0] for cell in row] for row in rows]  # as Gremlin's valueMap() has them
-    if _are_turtle([cell for row in rows for cell in row if isinstance(cell, str)]):
-        rows = [list(map(_of_turtle, row)) for row in rows]
-    untyped, reader = not rows, GraphReader()
-    structures: dict[str, dict[int, Any]] = {}
-    bindings: list[dict[str, Any]] = [{} for _ in rows]
-    for at, row in enumerate(rows):
-        for name, cell in zip(names, row, strict=True):
-            is_plain = isinstance(cell, str | int | float)
-            if cell is None or (is_plain and cell != cell and len(names) > 1):  # pandas' missing cells
-                continue
-            is_term = not is_plain and _is_term(cell)
-            untyped = untyped or not is_term
-            if not is_term and not is_plain:
+    texts, has_variables = [cell for cell in cells if isinstance(cell, str)], all(name[:1] == "?" for name in names)
+    is_doubtful = all(text[:1] == "_" or text[-1:] == '"' for text in texts)
+    if has_variables or (all(map(_TURTLE.fullmatch, texts)) and not is_doubtful):  # as QLever's own JSON has them
+        names = [name.removeprefix("?") for name in names] if has_variables else names
+        rows = [[term_of_turtle(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    reader, columns = GraphReader(), dict.fromkeys(names, TermColumn([], []))
+    faults: dict[str, str] = {}
+    for name, column in zip(names, zip(*rows, strict=True), strict=False):
+        structures: dict[int, Any] = {}
+        terms: list[Term | Triple] = []
+        for row, cell in enumerate(column):
+            value = cell
+            if not isinstance(cell, _PLAIN):
                 try:
-                    cell = reader.read(cell)
+                    value = term_of(cell) if _is_term(cell) else reader.read(cell)
                 except UnreadableOutput as problem:
-                    where = f"row {at + 1}, {printable(name[:40])}"
+                    where = f"row {row + 1}, {printable(name[:40])}"
                     raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
-                if isinstance(cell, STRUCTURES):
-                    structures.setdefault(name, {})[at] = cell
-                    cell = printable(readable(cell))
-            if cell is not None:
-                bindings[at][name] = _term(cell)
+                if isinstance(value, STRUCTURES):
+                    structures[row] = value
+                    value = printable(readable(value))
+            terms.append(_term(value, is_alone=len(names) == 1))
+        try:
+            columns[name] = column_of(terms)
+            columns[name].structures = {**columns[name].structures, **structures}
+        except UnreadableOutput as fault:
+            del columns[name]
+            faults[name] = str(fault)
     reader.join_ends()
-    results = results_from_bindings(names, bindings)
-    parts = {name: replace(results.columns[name], structures=parts) for name, parts in structures.items()}
-    return replace(results, columns={**results.columns, **parts}, form=form, is_untyped=untyped)
+    is_untyped = not rows or not all(cell is None or _is_term(cell) for row in rows for cell in row)
+    return SparqlResults(columns, len(rows), faults=faults, form=form, is_untyped=is_untyped)
 
 
 _TURTLE: Final = re.compile(r'<[a-zA-Z][\w+.-]*:[^<>\s"]*>|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s"]+>)?|_:\S+')
-
-
-def _are_turtle(texts: Sequence[str]) -> bool:
-    """Return whether all texts are terms as Turtle writes them, one without doubt."""
-    return all(map(_TURTLE.fullmatch, texts)) and not all(text[0] == "_" or text[-1] == '"' for text in texts)
-
-
-def _of_turtle(cell: Any) -> Any:
-    return term_of_turtle(cell) if isinstance(cell, str) else cell
-
-
+_PLAIN: Final = (str, int, float, NoneType)
 _TERM_TYPES: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
 _TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", "lang", "its:dir", "direction"})
 
 
 def _is_term(cell: Any) -> bool:
     """Return whether a cell is an RDF term, and not a map or node with a property called value."""
-    if not isinstance(cell, Mapping):
+    if not isinstance(cell, dict):
         return isinstance(cell, Term | Triple)
     return "value" in cell and (cell.get("type") in _TERM_TYPES or cell.keys() <= _TERM_KEYS)
 
 
-def _term(value: Any) -> dict[str, Any]:
-    """Return a term, or a text, number or boolean as one, as SPARQL JSON writes it."""
+def _term(value: Any, *, is_alone: bool) -> Term | Triple:
+    """Return a value without parts as a term; NaN is pandas' missing cell, unless it is the only one of its row."""
     if isinstance(value, str):
-        is_blank_node = value.startswith("_:") and len(value) > 2
-        return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Triple):
-        return {"type": "triple", "value": {key: _term(part) for key, part in value._asdict().items()}}
-    if isinstance(value, Term):
-        kind, datatype, language = value.shape
-        return {"type": kind, "value": value.text, "datatype": datatype, "xml:lang": language}
-    if isinstance(value, bool):
-        return {"type": "literal", "value": str(value).lower(), "datatype": f"{XSD}boolean"}
-    number = value if isinstance(value, Decimal) else json_number(value)
-    if isinstance(number, str):
-        return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
-    return {"type": "literal", "value": str(number)}
+        is_blank_node = value[:2] == "_:" and len(value) > 2
+        return Term(value[2:], ("bnode", None, None)) if is_blank_node else Term(value)
+    if isinstance(value, Term | Triple):
+        return value
+    return UNBOUND if value is None or (value != value and not is_alone) else term_of_value(value)

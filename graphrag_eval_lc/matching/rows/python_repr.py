@@ -1,9 +1,9 @@
 """Reads what Python prints for values: rows as lists, tuples and dicts, RDF terms, and the objects of drivers.
 
 Nothing is run: the text is read token by token, and only the names in the table at the end are known. Sets become
-lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes, relationships and
-paths become dicts of their fields, and points GeoJSON, which ``graph_values`` reads. ``printed_value`` reads what
-stores and shells of Cypher write in the text of a cell.
+lists; decimals, times, durations and the terms of rdflib and pyoxigraph become ``Term``s; nodes and relationships
+become dicts of their fields, which ``graph_values`` reads. ``printed_value`` and ``scalar_of_text`` read what stores
+and shells of Cypher write in the text of a cell.
 """
 
 import math
@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from
-from graphrag_eval_lc.matching.rows.results import Term, Triple
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD, duration_from, geometry_from
+from graphrag_eval_lc.matching.rows.results import Point, Term, Triple
 
 _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60
@@ -31,8 +31,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<name>[A-Za-z_][\w.]{0,60})|(?P<sign>[\[({<]))",
     re.ASCII,
 )
-_KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)=")
-_FIELD: Final = re.compile(r"([^=<>'\"\n]{1,300})=")
+_KEYWORD: Final = re.compile(r"\s*+(?P<name>\w{1,60}(?:\([\w.*]{0,60}\))?)(?:=|: )")
+_FIELD: Final = re.compile(r"(?P<name>[^=<>'\"\n]{1,300})=")
 _OBJECT: Final = re.compile(r"(Record|QuerySolution|Node|Relationship|Triple)(?=[\s>])")
 _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's values
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
@@ -51,11 +51,10 @@ _NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
     r"|(?:RetrieverResult\()?items=(?=\[RetrieverResultItem\(|\[\][, ])"
-    r"|(?P<nebula>ResultSet\(keys: )(?=\[)"
 )
 _BEGINNING: Final = re.compile(
     r"[\[({]\s*(?:[\[({<'\"\])}\d-]|[bu]['\"]|(?:None|True|False|nan|inf|NaT)\b|[\w.]{1,60}\()"
-    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|{_WRAPPER.pattern}"
+    rf"|<[A-Z][A-Za-z]{{1,20}}[ >]|ResultSet\(keys: \[|{_WRAPPER.pattern}"
     r"|(?:None|True|False|nan|-?inf)\s*\Z|b?['\"].*['\"]\s*\Z|[A-Za-z_][\w.]{1,60}\([\s\S]*\)\s*\Z"
 )
 
@@ -83,12 +82,24 @@ def python_value(text: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise UnreadableOutput(f"a Python value of more than {_LONGEST:,} characters")
+    text = text.lstrip("\ufeff").strip()
+    wrapper = _WRAPPER.match(text)
+    reader = _Reader(text, wrapper.end() if wrapper else 0)
     try:
-        return _rows_of(text.lstrip("\ufeff").strip())
+        values = [reader.value()]
+        while wrapper is None and reader.at < len(text):  # what follows in a wrapper is about the query
+            following = _NEXT_ROW.match(text, reader.at)
+            if following is None or type(values[0]) not in (dict, tuple):
+                if (mark := cut_mark(text)) is not None:
+                    raise CutOutput(f"after the Python value follows {mark!r}")
+                raise UnreadableOutput("a Python value with more text after it")
+            reader.at = following.end()
+            values.append(reader.value())
     except UnreadableOutput:
         raise
     except (ArithmeticError, AttributeError, LookupError, OSError, SyntaxError, TypeError, ValueError):
-        raise UnreadableOutput("a Python value that cannot be, such as a date in month 13") from None
+        raise UnreadableOutput("an impossible Python value, such as a date in month 13") from None
+    return values if len(values) > 1 or text.startswith("<Record ") else values[0]
 
 
 _ENDS: Final = {"{": "}", "[": "]", "(": ")", "<": ">", "p": ")"}
@@ -125,22 +136,30 @@ def printed_value(text: str) -> Any:
         return python_value(text)
 
 
-def _rows_of(text: str) -> Any:
-    wrapper = _WRAPPER.match(text)
-    reader = _Reader(text, wrapper.end() if wrapper else 0)
-    if wrapper is not None:
-        return reader.table_of_nebula() if wrapper["nebula"] else reader.value()  # what follows is about the query
-    values = [reader.value()]
-    while reader.at < len(text):
-        following = _NEXT_ROW.match(text, reader.at)
-        if following is None or type(values[0]) not in (dict, tuple):
-            mark = cut_mark(text)
-            if mark is not None:
-                raise CutOutput(f"after the Python value follows {mark!r}")
-            raise UnreadableOutput("a Python value with more text after it")
-        reader.at = following.end()
-        values.append(reader.value())
-    return values if len(values) > 1 or text.startswith("<Record ") else values[0]
+DURATION: Final = ("literal", f"{XSD}duration", None)
+_TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
+_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_LONGEST_SCALAR: Final = 300
+
+
+def scalar_of_text(text: str) -> Term | Point | None:
+    """Return the duration, point or time of day that a text writes; other times count by their value anyway."""
+    if len(text) > _LONGEST_SCALAR:
+        return None
+    if _CLOCK.fullmatch(text):
+        return Term(text.rstrip("0").rstrip("."))  # Neo4j writes nine digits of a second
+    if text.startswith(("P", "-P")) and duration_from(text) is not None:
+        return Term(text, DURATION)
+    found = _TIMEDELTA.fullmatch(text)
+    if found is not None:
+        days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
+        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), DURATION)
+    found = _TEXT_POINT.fullmatch(text)
+    shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
+    if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
+        return None
+    return Point(int(found[1]) if found[1] else None, numbers)
 
 
 class _Reader:
@@ -163,7 +182,15 @@ class _Reader:
         if kind == "number":
             return float(token) if any(sign in token for sign in ".ef") else int(token)
         if kind == "name":
-            return self._named(token, found.start(kind))
+            name = token.rpartition(".")[2]
+            if name in _CONSTANTS:
+                return _CONSTANTS[name]
+            if name not in _CALLS or not self._text.startswith("(", self.at):
+                self.at = found.start(kind)
+                self._refuse(_TORN_VALUE)
+            self.at += 1
+            arguments, keywords = self._items(")", _KEYWORD)
+            return _CALLS[name](*arguments, **keywords)
         if token == "<":
             return self._object()
         items, named = self._items({"[": "]", "(": ")", "{": "}"}[token])
@@ -173,20 +200,15 @@ class _Reader:
             return named
         return tuple(items) if token == "(" else items if token == "[" else sorted(items, key=repr)
 
-    def table_of_nebula(self) -> dict[str, Any]:
-        self._open += 1
-        names = self.value()
-        if not self._takes(", values:"):
-            self._refuse(re.compile(r"[,: a-z]*"))
-        return {"columns": names, "rows": self._items(")")[0]}
-
     def _refuse(self, torn: re.Pattern[str]) -> NoReturn:
         """Say that what comes next is not a value, or, if it is the beginning of one, that the text breaks off."""
         if self._open > _DEEPEST:
             raise UnreadableOutput("a Python value that is nested too deeply")
         if self._open and (torn.fullmatch(self._text, self.at) or cut_mark(self._text) is not None):
             raise CutOutput("the Python value breaks off before its end")
-        raise UnreadableOutput(f"no Python value from character {self.at + 1:,} on")
+        if re.compile(r"-\d\d").match(self._text, self.at):
+            raise UnreadableOutput("a Python value with a date without quotation marks; return it as a text")
+        raise UnreadableOutput(f"not a Python value from character {self.at + 1:,} on")
 
     def _takes(self, sign: str) -> bool:
         """Pass over white space, and over a sign if it comes next."""
@@ -197,21 +219,27 @@ class _Reader:
         self.at += len(sign)
         return True
 
-    def _items(self, closing: str, *, is_call: bool = False) -> tuple[list[Any], dict[str, Any]]:
-        """Read what is between brackets: values, and those with a key or keyword."""
+    def _items(
+        self, closing: str, keyword: re.Pattern[str] | None = None, *, sign: str = ","
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Read what is between brackets, with a sign between them: values, and those with a key or keyword."""
         self._open += 1
         items: list[Any] = []
         named: dict[str, Any] = {}
         while not self._takes(closing):
-            if (items or named) and not self._takes(","):
+            if (items or named) and not self._takes(sign):
                 self._refuse(_TORN_BETWEEN)
-            if len(items) == 1 and closing == ")" and self._takes(closing):
-                break
-            keyword = _KEYWORD.match(self._text, self.at) if is_call else None
             if keyword is not None:
-                self.at = keyword.end()
-                named[keyword["name"]] = self.value()
+                self._takes("values:")  # before the rows of Nebula's ResultSet
+            if closing == ")" and self._takes(closing):
+                break
+            found = keyword.match(self._text, self.at) if keyword else None
+            if found is not None:
+                self.at = found.end()
+                named[found["name"]] = self.value()
                 continue
+            if closing == ">":
+                self._refuse(_TORN_PART)
             item = self.value()
             if closing != "}" or not self._takes(":"):
                 items.append(item)
@@ -222,36 +250,19 @@ class _Reader:
         self._open -= 1
         return items, named
 
-    def _named(self, name: str, start: int) -> Any:
-        """Read a constant or a call."""
-        short = name.rpartition(".")[2]
-        if short in _CONSTANTS:
-            return _CONSTANTS[short]
-        if short not in _CALLS or not self._text.startswith("(", self.at):
-            self.at = start
-            self._refuse(_TORN_VALUE)
-        self.at += 1
-        arguments, keywords = self._items(")", is_call=True)
-        return _CALLS[short](*arguments, **keywords)
-
     def _object(self) -> Any:
         """Read an object in angle brackets: a dict of its fields."""
         special, name = _SPECIAL.match(self._text, self.at), _OBJECT.match(self._text, self.at)
         if special is not None:
             self.at = special.end()
             return _special(special)
-        self._open += 1
+        if self._text.startswith("Path ", self.at):
+            raise UnreadableOutput("a Path as Python prints it, without properties; return nodes(p), relationships(p)")
         if name is None:
+            self._open += 1
             self._refuse(_TORN_PART)
         self.at = name.end()
-        fields: dict[str, Any] = {}
-        while not self._takes(">"):
-            field = _FIELD.match(self._text, self.at)
-            if field is None:
-                self._refuse(_TORN_PART)
-            self.at = field.end()
-            fields[field[1]] = self.value()
-        self._open -= 1
+        _, fields = self._items(">", _FIELD, sign="")
         if name[1] in ("Node", "Relationship") and "properties" not in fields:
             raise UnreadableOutput(f"a Python value with a {name[1]} without properties")
         return Triple(**fields) if name[1] == "Triple" else fields
@@ -276,7 +287,7 @@ def _text_in(value: str | bytes) -> str | Term:
     if isinstance(value, str):
         return value
     text = value.decode(errors="replace")
-    is_text = text.isprintable() and "\ufffd" not in text
+    is_text = "".join(text.split()).isprintable() and "\ufffd" not in text
     return text if is_text else _literal(value.hex().upper(), f"{XSD}hexBinary")
 
 
@@ -342,9 +353,9 @@ def _item_row(content: Any, **_: Any) -> Any:
     return row
 
 
-def _point(crs: str, *numbers: Any) -> dict[str, Any]:
+def _point(srids: tuple[int, int], *numbers: Any) -> Point:
     numbers = numbers[0] if isinstance(numbers[0], tuple) else numbers
-    return {"crs": crs if len(numbers) == 2 else f"{crs}-3d", **dict(zip("xyz", numbers, strict=False))}
+    return Point(srids[len(numbers) - 2], tuple(map(float, numbers)))
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -370,6 +381,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     **dict.fromkeys(("set", "frozenset"), lambda items=(): list(items)),
     "FixedOffset": lambda minutes: timezone(timedelta(minutes=minutes)),
     "RetrieverResultItem": _item_row,
+    "ResultSet": lambda *rows, keys: {"columns": keys, "rows": list(rows)},
     "Variable": str,
     "URIRef": lambda text: Term(text, ("uri", None, None)),
     "BNode": lambda text: Term(text, ("bnode", None, None)),
@@ -378,6 +390,6 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "Time": lambda *parts, tzinfo=None: _date_time(2000, 1, 1, *parts, tzinfo=tzinfo)[11:],
     "DateTime": _date_time,
     "Duration": duration_of,
-    "WGS84Point": partial(_point, "wgs-84"),
-    "CartesianPoint": partial(_point, "cartesian"),
+    "WGS84Point": partial(_point, (4326, 4979)),
+    "CartesianPoint": partial(_point, (7203, 9157)),
 }

@@ -1,29 +1,34 @@
-"""Which form an output has: one chain of readers, from SPARQL JSON to sentences, the marks of a cut, and RDF graphs."""
+"""Finds the form of an output: tries the readers that may read it in order, and looks for what says that it is cut."""
 
 import re
-from ast import literal_eval
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, Final, NoReturn, TypeVar, get_args
 
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.files.rdf_graphs import is_graph, read_quads
+from graphrag_eval_lc.files.rdf_graphs import BrokenOffError, read_quads
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, parsed_json, printable, value_at
+from graphrag_eval_lc.matching.outputs import (
+    CutOutput,
+    UnreadableOutput,
+    parsed_json,
+    printable,
+    refuse_cut_in_words,
+    value_at,
+)
 from graphrag_eval_lc.matching.rows import text_forms
 from graphrag_eval_lc.matching.rows.json_forms import (
     RESULT_KEYS,
     SINGLE_FORMS,
-    ReadText,
     results_in,
     results_of_rows,
     single_value,
-    sparql_object,
 )
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
-from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn, parse_sparql_results
+from graphrag_eval_lc.matching.rows.results import ReadText, SparqlResults, Term, column_of, parse_sparql_results
 from graphrag_eval_lc.texts import shortened
 
 Value = TypeVar("Value")
@@ -50,7 +55,7 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
     Raises:
         CutOutput: The results end before their end.
         UnreadableOutput: There are none, or several things that may be meant; nothing else is raised.
-        ValueError: There is no such format.
+        ValueError: The format is unknown.
 
     Example:
         >>> results = read_sparql_results("| name | n |\n|---|---|\n| Oslo | 5 |")
@@ -58,7 +63,7 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
         (('name', 'n'), 1, 'a Markdown table')
     """
     if format is not None and format not in get_args(OutputFormat):
-        raise ValueError(f"there is no format {format!r:.40}; there are {', '.join(get_args(OutputFormat))}")
+        raise ValueError(f"unknown format {format!r:.40}; the formats are {', '.join(get_args(OutputFormat))}")
     if path is not None:
         output = value_at(output, path)
     return _first_readable(output, [_read if format is None else partial(_read_as, format)])
@@ -79,36 +84,63 @@ def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> V
     raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}")
 
 
-_Entry = tuple[Callable[[str], object], Callable[..., SparqlResults], bool]
-"""Whether a text looks like a form, its reader, and whether it is the last one that is tried."""
+Readers = Callable[[str, ReadText], Iterable[ReadText]]
+"""Returns the readers that may read a text, in the order in which they are tried; the second reads texts inside it."""
 
 
-def _read(output: Any, depth: int = 0, chain: Sequence[_Entry] | None = None) -> SparqlResults:
-    """Read an output with the readers of a chain, by default with those of all forms."""
-    read_text = partial(_read, depth=depth + 1, chain=chain)
+def _read(output: Any, depth: int = 0, readers: Readers | None = None) -> SparqlResults:
+    """Read an output with those readers, by default with those of all forms."""
+    read_text = partial(_read, depth=depth + 1, readers=readers)
     if not isinstance(output, str):
         return results_in(output, read_text)
     if depth > _DEEPEST:
         raise UnreadableOutput("results inside of results")
 
-    def readers(text: str) -> Iterator[Callable[[str], SparqlResults]]:
-        for looks_like, read, is_last in _CHAIN if chain is None else chain:
-            if looks_like(text):
-                yield partial(read, read_text=read_text)
-                if is_last:
-                    return
+    def read_alone(text: str) -> SparqlResults:
+        return _first_readable(text, (readers or _readers_of_forms)(text, read_text))
 
     try:
-        results = _first_readable(output, readers(output))
+        results = read_alone(output)
     except CutOutput:
         raise
     except UnreadableOutput:
-        _refuse_notice(output, readers)
+        _refuse_notice(output, read_alone)
         raise
-    has_end = text_forms.has_end(results)
-    if not has_end and (len(results.columns) == 1 or "Markdown" in results.form or results.is_graph):
-        _refuse_notice(output, readers)  # it may be the last row, or follow
+    may_end_with_notice = len(results.columns) == 1 or "Markdown" in results.form or results.is_graph
+    if may_end_with_notice and not results.has_end:
+        _refuse_notice(output, read_alone)
     return results
+
+
+def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
+    if _ERROR.match(text):
+        yield _refuse_error
+        return
+    if _JSON.match(text):
+        yield lambda text: results_in(parsed_json(text), read_text)
+    if (value := _SINGLE.fullmatch(text.strip())) and not (value["quote"] and text[-1] == "\n"):  # a line of CSV
+        yield lambda text: _single(value)
+        return
+    lines = text[:100_000].lstrip("\ufeff \t\r\n").split("\n", 2)[:2]
+    if len(lines) > 1 and all(line.lstrip()[:1] in ("{", "[", "(") for line in lines):
+        yield _read_lines
+    if text_forms.looks_like_xml(text):
+        yield text_forms.read_xml
+        if text.rstrip()[-1:] == ">":  # else a sentence may follow
+            return
+    if looks_like_repr(text):
+        yield partial(_read_repr, read_text=read_text)
+    if _FENCE.search(text):
+        yield partial(_read_fence, read_text=read_text)
+        return
+    if text_forms.looks_like_table(text):
+        yield text_forms.read_table
+    if text_forms.looks_like_tsv(text):
+        yield text_forms.read_tsv
+    if text_forms.looks_like_csv(text):
+        yield text_forms.read_csv
+    if _PIECE.search(text):
+        yield partial(_read_sentence, read_text=read_text)
 
 
 def _quoted(text: str) -> str:
@@ -122,18 +154,15 @@ _ERROR: Final = re.compile(
 )
 
 
-def _refuse_error(text: str, read_text: ReadText) -> NoReturn:
+def _refuse_error(text: str) -> NoReturn:
     first = re.sub(r"(?i)\Aerror: ?", "", text.strip()).split("\n")[0]
     raise UnreadableOutput(f"an error: {printable(shortened(first[:400], 100))}")
 
 
-_JSON: Final = re.compile(r'[\ufeff \t\r\n]{0,200}[{\["]')
-
-
-def _read_json(text: str, read_text: ReadText) -> SparqlResults:
-    return results_in(parsed_json(text), read_text)
-
-
+# But what Python prints as tuples, objects, names or texts in single quotation marks; NaN and Infinity are JSON.
+_JSON: Final = re.compile(
+    r"""[\ufeff \t\r\n]{0,200}(?:"|\{(?!\s{0,100}')|\[(?!\s{0,100}(?:[<('A-HJ-MO-Z]|\{\s{0,100}')))"""
+)
 _SINGLE: Final = re.compile(
     r"""(?P<answer>(?:Ask\ =>\ |Answer:\ ?|<QueryBoolean\ )(?:yes|no|true|false)>?)
     |(?P<truths>(?:true|false)(?:\s+(?:true|false))+)
@@ -144,28 +173,16 @@ _SINGLE: Final = re.compile(
 )
 
 
-def _single(text: str) -> re.Match[str] | None:
-    found = _SINGLE.fullmatch(text.strip())
-    is_name = found is not None and found["quote"] and text[-1] == "\n"  # a line of CSV
-    return None if is_name else found
-
-
-def _read_single(text: str) -> SparqlResults:
-    """Read a lone value: a truth value, a number, an IRI, a word in quotation marks, or how a tool prints an ASK."""
-    found = _SINGLE.fullmatch(text.strip())
-    if found is None or found["truths"]:
+def _single(found: re.Match[str]) -> SparqlResults:
+    """Return a lone value: a truth value, a number, an IRI, a word in quotation marks, or how a tool prints an ASK."""
+    if found["truths"]:
         raise UnreadableOutput("several truth values")
     if found["answer"]:
         is_true = re.search("yes|true", found["answer"], re.IGNORECASE) is not None
         return SparqlResults({}, 0, is_true, form="the answer of an ASK")
     if found["iri"]:
-        return single_value({"type": "uri", "value": found["iri"]})
+        return single_value(Term(found["iri"], ("uri", None, None)))
     return single_value(found["word"] or parse_json(found["value"].lower()))
-
-
-def _may_be_lines(text: str) -> bool:
-    lines = text[:100_000].lstrip("\ufeff \t\r\n").split("\n", 2)
-    return len(lines) > 1 and all(line.lstrip()[:1] in ("{", "[", "(") for line in lines[:2])
 
 
 def _read_lines(text: str) -> SparqlResults:
@@ -182,19 +199,11 @@ def _read_lines(text: str) -> SparqlResults:
     keys = {str(key).lower() for key, cell in cells if isinstance(cell, Mapping | list)}
     if keys & (RESULT_KEYS | {"columns", "fields", "head", "items"}):
         raise UnreadableOutput("results on several lines, of which one may be meant")
-    return replace(results_of_rows(rows), form="JSON lines" if _JSON.match(text) else "rows one a line")
+    form = "JSON lines" if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else "rows one a line"
+    return replace(results_of_rows(rows), form=form, has_end=False)
 
 
 _BYTES: Final = re.compile("b['\"]")
-
-
-def _read_bytes(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the text in bytes as Python shows them, which HTTP clients and SPARQLWrapper return."""
-    try:
-        inner = literal_eval(text.strip()).decode()
-    except (ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
-        raise UnreadableOutput("bytes that are not a text") from None
-    return read_text(inner)
 
 
 def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
@@ -208,35 +217,72 @@ def _read_repr(text: str, read_text: ReadText) -> SparqlResults:
     return replace(results, form=f"{results.form} as Python shows it")
 
 
+_FENCE: Final = re.compile(
+    r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
+    re.DOTALL,
+)
+_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
+# An object, or an array of objects or texts, that is not the argument of a call, as in deque([1, 2]); or XML.
+_PIECE: Final = re.compile(
+    r"""(?<!\w\()[\[{]\s{0,100}+["'\[{(<]|(?<!\w)\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]"""
+)
+_TOKEN: Final = re.compile(
+    r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
+)
+
+
+def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
+    """Read the results in the one code fence that has some; fences of queries are passed over."""
+    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
+    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
+    if not fences[-1][4] and not results.has_end:
+        raise CutOutput("the code fence has no end")
+    return replace(results, form=f"{results.form} in a code fence")
+
+
 def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
+    """Read the one value or XML in a text that is results."""
+
     def read(piece: str) -> SparqlResults:
         results = read_text(piece)
         if results.form.startswith(SINGLE_FORMS):
             raise UnreadableOutput("a sentence with values in it")
         return results
 
-    return text_forms.read_sentence(text, read)
+    results = _one_of(_pieces(text_forms.prepared(text)), read, text)
+    return replace(results, form=f"{results.form} next to a sentence")
 
 
-def _alone(read: Callable[[str], SparqlResults]) -> Callable[..., SparqlResults]:
-    return lambda text, read_text: read(text)
+def _pieces(text: str) -> Iterator[str]:
+    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
+    at = 0
+    while piece := _PIECE.search(text, at):
+        depth, at = 0, len(text)
+        for token in _TOKEN.finditer(text, piece.start()):
+            depth += 0 if token[1] else 1 if token[2] else -1
+            if not depth:
+                at = token.end()
+                break
+        yield text[piece.start() : at]
 
 
-_CHAIN: Final[Sequence[_Entry]] = (
-    (_ERROR.match, _refuse_error, True),
-    (_JSON.match, _read_json, False),
-    (_single, _alone(_read_single), True),
-    (_may_be_lines, _alone(_read_lines), False),
-    (lambda text: text.rstrip()[-1:] == ">" and text_forms.looks_like_xml(text), _alone(text_forms.read_xml), True),
-    (text_forms.looks_like_xml, _alone(text_forms.read_xml), False),  # a sentence may follow
-    (_BYTES.match, _read_bytes, False),
-    (looks_like_repr, _read_repr, False),
-    (text_forms.looks_like_fence, text_forms.read_fence, True),
-    (text_forms.looks_like_table, _alone(text_forms.read_table), False),
-    (text_forms.looks_like_tsv, _alone(text_forms.read_tsv), False),
-    (text_forms.looks_like_csv, _alone(text_forms.read_csv), False),
-    (text_forms.looks_like_sentence, _read_sentence, False),
-)
+def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
+    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
+    found: list[SparqlResults] = []
+    problem = UnreadableOutput("a text without results")
+    for piece in islice(pieces, 20):
+        text = text.replace(piece, " ")
+        try:
+            found.append(read(piece))
+        except UnreadableOutput as refused:
+            if isinstance(refused, CutOutput):
+                raise
+            problem = refused
+    if len(found) == 1:
+        refuse_cut_in_words(text)
+        return found[0]
+    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
+
 
 # What a server or a proxy writes after the results if a query breaks off: the first line of it.
 _NOTICE: Final = re.compile(
@@ -249,13 +295,13 @@ _NOTICE: Final = re.compile(
 )
 
 
-def _refuse_notice(text: str, readers: Callable[[str], Iterable[Callable[[str], SparqlResults]]]) -> None:
+def _refuse_notice(text: str, read: ReadText) -> None:
     """Raise CutOutput for results after which a server wrote that the query broke off."""
     notice = _NOTICE.search(text, max(1, len(text) - _LONGEST_TAIL))
     if notice is None or not (before := text[: notice.start()]).strip():
         return
     try:
-        _first_readable(before, readers(before))
+        read(before)
     except CutOutput:
         pass
     except UnreadableOutput:
@@ -263,13 +309,17 @@ def _refuse_notice(text: str, readers: Callable[[str], Iterable[Callable[[str], 
     raise CutOutput(f"after the results is {_quoted(notice[0])}")
 
 
-def read_declared_cells(text: str, read_cells: Callable[[str], SparqlResults]) -> SparqlResults:
+def read_declared_cells(text: str, read_cells: ReadText) -> SparqlResults:
     """Read a text that is declared to be CSV or TSV, also of one column, unless it begins as another form."""
-    read = partial(_read, chain=((str, _alone(read_cells), True),))
+    read = partial(_read, readers=lambda text, read_text: [read_cells])
     is_other = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "<", "`", "|")
     return _first_readable(text, (read_sparql_results, read) if is_other else (read, read_sparql_results))
 
 
+_OF_JSON: Final[Mapping[str, Callable[[Any], SparqlResults]]] = {
+    "json": lambda value: single_value(value) if isinstance(value, bool | int | float) else parse_sparql_results(value),
+    "rows": results_of_rows,
+}
 _OF_TEXTS: Final[Mapping[str, ReadText]] = {
     "xml": text_forms.read_xml,
     "csv": text_forms.read_csv,
@@ -282,13 +332,8 @@ _OF_TEXTS: Final[Mapping[str, ReadText]] = {
 def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
     """Read an output as what it is declared to be, and as nothing else."""
     try:
-        if format in ("json", "rows"):
-            value = parsed_json(output) if isinstance(output, str) else output
-            if format == "rows":
-                return results_of_rows(value)
-            if isinstance(value, bool | int | float):
-                return single_value(value)
-            return (sparql_object(value) if isinstance(value, Mapping) else None) or parse_sparql_results(value)
+        if format in _OF_JSON:
+            return _OF_JSON[format](parsed_json(output) if isinstance(output, str) else output)
         if format == "python" and isinstance(output, list | tuple | Mapping):
             return _read(output)
         if not isinstance(output, str):
@@ -299,17 +344,6 @@ def _read_as(format: OutputFormat, output: Any) -> SparqlResults:
     except UnreadableOutput as problem:
         raise UnreadableOutput(f"not what steps.outputs declares (format: {format}): {problem}") from None
 
-
-GRAPHS: Final[Mapping[str, str]] = {
-    "text/turtle": "Turtle",
-    "application/x-turtle": "Turtle",
-    "application/n-triples": "N-Triples",
-    "application/ld+json": "JSON-LD",
-    "application/rdf+xml": "RDF/XML",
-    "application/trig": "TriG",
-    "application/n-quads": "N-Quads",
-}
-"""What graphs are called by their media type."""
 
 _GRAPH_COLUMNS: Final = ("subject", "predicate", "object", "graph")
 
@@ -324,11 +358,8 @@ def read_graph(output: Any) -> SparqlResults:
         CutOutput: It breaks off before its end.
         UnreadableOutput: It is not a graph, or neither pyoxigraph nor rdflib is installed.
     """
-
-    def read(output: Any) -> SparqlResults:
-        return _read(output if isinstance(output, str) else json_text(output), chain=_GRAPH_CHAIN)
-
-    results = _first_readable(output, (read, _read))
+    text = output if isinstance(output, str) else json_text(output)
+    results = _first_readable(text, (partial(_read, readers=_readers_of_graphs), _read))
     if results.is_graph:
         return results
     names = tuple(name.lower() for name in results.columns)
@@ -336,6 +367,17 @@ def read_graph(output: Any) -> SparqlResults:
         raise UnreadableOutput("rows instead of an RDF graph")
     columns = dict(zip(_GRAPH_COLUMNS[:3], results.columns.values(), strict=True))
     return replace(results, columns=columns, is_graph=True)
+
+
+def _readers_of_graphs(text: str, read_text: ReadText) -> Iterator[ReadText]:
+    if _JSON.match(text):
+        yield partial(_read_json_ld, read_text=read_text)
+    if _BYTES.match(text):
+        yield partial(_read_repr, read_text=read_text)
+    elif _FENCE.search(text):
+        yield partial(_read_fence, read_text=read_text)
+    else:
+        yield _read_graph_text
 
 
 def _read_json_ld(text: str, read_text: ReadText) -> SparqlResults:
@@ -348,27 +390,14 @@ def _read_json_ld(text: str, read_text: ReadText) -> SparqlResults:
 
 
 def _read_graph_text(text: str) -> SparqlResults:
-    text = text.strip("\ufeff \t\r\n")
     try:
-        syntax, quads = read_quads(text)
+        syntax, quads = read_quads(text.strip("\ufeff \t\r\n"))
     except MissingExtraError as problem:
         raise UnreadableOutput(f"not read: {problem}") from None
+    except BrokenOffError as problem:
+        raise CutOutput(str(problem)) from None
     except ValueError as problem:
-        whole, end, last = text.rpartition(".\n")
-        if last[-1:] not in (".", "}", "") and is_graph(whole + end):
-            raise CutOutput("the graph breaks off in its last statement") from None
         raise UnreadableOutput(printable(str(problem))) from None
     names = _GRAPH_COLUMNS if any(quad[3][0] for quad in quads) else _GRAPH_COLUMNS[:3]
-    columns = {
-        name: TermColumn([quad[at][0] for quad in quads], [quad[at][1] for quad in quads])
-        for at, name in enumerate(names)
-    }
-    return SparqlResults(columns, len(quads), form=syntax, is_graph=True)
-
-
-_GRAPH_CHAIN: Final[Sequence[_Entry]] = (
-    (_JSON.match, _read_json_ld, False),
-    (_BYTES.match, _read_bytes, True),
-    (text_forms.looks_like_fence, text_forms.read_fence, True),
-    (str, _alone(_read_graph_text), True),
-)
+    columns = {name: column_of(Term(*quad[at]) for quad in quads) for at, name in enumerate(names)}
+    return SparqlResults(columns, len(quads), form=syntax, is_graph=True, has_end=syntax != "Turtle")

@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import repeat
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.json_values import json_number
+from graphrag_eval_lc.matching.outputs import UnreadableOutput, parsed_json
+from graphrag_eval_lc.matching.rows.numbers_and_times import XSD
 from graphrag_eval_lc.texts import counted, plural
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
@@ -54,7 +56,32 @@ class Triple(NamedTuple):
         return f"<<( {' '.join(part.readable for part in self)} )>>"
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point: the number of its reference system, if the form says it, and its coordinates, x or longitude first."""
+
+    srid: int | None
+    coordinates: tuple[float, ...]
+
+
 UNBOUND: Final = Term("", UNBOUND_SHAPE)
+
+
+def term_of_value(value: str | float | Decimal) -> Term:
+    """Return a text, number or boolean as a term; only booleans and infinities have a type.
+
+    Example:
+        >>> term_of_value(5), term_of_value(True).text
+        (Term(text='5', shape=('literal', None, None)), 'true')
+    """
+    if isinstance(value, str):
+        return Term(value)
+    if isinstance(value, bool):
+        return Term(str(value).lower(), ("literal", f"{XSD}boolean", None))
+    number = value if isinstance(value, Decimal) else json_number(value)
+    if isinstance(number, str):
+        return Term(number.replace("Infinity", "INF"), ("literal", f"{XSD}double", None))
+    return Term(str(number))
 
 
 @dataclass(slots=True)
@@ -96,8 +123,9 @@ class SparqlResults:
         notes: What was read although it is not as the standard has it: phrases for people.
         faults: Why a column cannot be read, by its name.
         form: What they were read from, such as "W3C CSV".
-        is_untyped: Whether that form has texts without types, so that an IRI cannot be told from a literal.
+        is_untyped: Whether that form has texts without types, so that IRIs and literals look alike.
         is_graph: Whether they are a graph: subject, predicate and object of its triples, which match by name only.
+        has_end: Whether the form has a mark of its end, so that it shows if rows are missing.
     """
 
     columns: dict[str, TermColumn]
@@ -108,6 +136,7 @@ class SparqlResults:
     form: str = SPARQL_JSON
     is_untyped: bool = False
     is_graph: bool = False
+    has_end: bool = True
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -124,6 +153,9 @@ class SparqlResults:
         return f"column `{name}` cannot be read: {self.faults[name]}"
 
 
+ReadText = Callable[[str], SparqlResults]
+
+
 def parse_sparql_results(output: Any) -> SparqlResults:
     """Read SPARQL 1.1 Query Results JSON of a SELECT or ASK query, as a text or parsed already.
 
@@ -137,48 +169,51 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         >>> results.variables, results.row_count
         (('n',), 1)
     """
-    document = _json(output) if isinstance(output, str) else output
-    if not isinstance(document, dict):
+    document = parsed_json(output) if isinstance(output, str) else output
+    if not isinstance(document, Mapping):
         found = "nothing" if document is None else f"a {type(document).__name__}"
         raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
-    if "boolean" in document:
-        answer = str(document["boolean"]).lower() if isinstance(document["boolean"], bool | str) else ""
-        if answer not in ("true", "false"):
-            raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
-        return SparqlResults({}, 0, answer == "true")
-    if "head" not in document and "results" not in document:
+    results = sparql_object(document)
+    if results is None:
         keys = ", ".join(map(str, document)).encode("ascii", "replace").decode()
         raise UnreadableOutput(f"a JSON object without SPARQL results (its keys: {keys or 'none':.120})")
-    head, results = document.get("head"), document.get("results")
-    bindings = results.get("bindings") if isinstance(results, dict) else None
-    if not isinstance(bindings, list) or not all(isinstance(binding, dict) for binding in bindings):
-        raise UnreadableOutput('SPARQL results without a list "bindings" of objects in "results"')
-    variables = head.get("vars") if isinstance(head, dict) else None
-    if variables is None and (head is None or isinstance(head, dict)):
-        note = 'there is no list "vars" in a "head", so the columns are those of the rows'
-        return results_from_bindings(None, bindings, notes=[note])
+    return results
+
+
+def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
+    """Return the results of SPARQL 1.1 JSON, also without a head or with a truth value as a text; else None.
+
+    Raises:
+        UnreadableOutput: Their head has no names, or they have bindings that are not objects.
+    """
+    head, holder, form = document.get("head"), document.get("results"), SPARQL_JSON
+    if "boolean" in document and ("head" in document or len(document) == 1):
+        answer = {"true": True, "false": False}.get(str(document["boolean"]).lower())
+        return None if answer is None else SparqlResults({}, 0, answer)
+    if not isinstance(holder, Mapping) or "bindings" not in holder:
+        holder, form = document, "bindings next to a head"
+    bindings = holder.get("bindings")
+    if not isinstance(bindings, list | tuple):
+        return None
+    if not all(isinstance(binding, dict) for binding in bindings):
+        raise UnreadableOutput("bindings that are not all objects")
+    variables = head.get("vars") if isinstance(head, Mapping) else None
     if not isinstance(variables, list) or not set(map(type, variables)) <= {str}:
-        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    return results_from_bindings(variables, bindings)
+        if "head" not in document or bindings:
+            if bindings and not any(bindings):
+                raise UnreadableOutput("bindings without names and cells")
+            variables, form = None, "bindings without a head"
+        elif variables is not None or not isinstance(head, Mapping | None):
+            raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
+    results = results_from_bindings(variables, bindings)
+    return results if form == SPARQL_JSON else replace(results, form=form)
 
 
-def _json(text: str) -> Any:
-    try:
-        return parse_json(text, allow_nan=False)
-    except RecursionError:
-        raise UnreadableOutput("JSON that is nested too deeply") from None
-    except ValueError as error:
-        shown = " ".join(text[:60].split()).encode("ascii", "replace").decode() or "an empty text"
-        raise UnreadableOutput(f"no JSON ({error}): {shown}") from None
-
-
-def results_from_bindings(
-    variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
-) -> SparqlResults:
+def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]]) -> SparqlResults:
     """Return the results of rows of RDF terms as SPARQL 1.1 JSON has them; without variables, all that the rows have.
 
     Raises:
-        UnreadableOutput: A name has half a character.
+        UnreadableOutput: A name has an unpaired surrogate.
 
     Example:
         >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
@@ -187,34 +222,60 @@ def results_from_bindings(
     """
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
-    _require_unicode(variables)
+    require_unicode(variables)
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
     odd: list[str] = []
+    notes: tuple[str, ...] = ()
     for name in dict.fromkeys(variables):
         cells = [binding.get(name) for binding in bindings]
         try:
             columns[name] = _plain_column(cells)
         except _NOT_PLAIN:
+            terms: list[Term | Triple] = []
             try:
-                columns[name] = _lenient_column(cells)
+                terms.extend(map(term_of, cells))
+                columns[name] = column_of(terms)
             except UnreadableOutput as fault:
-                faults[name] = str(fault)
-            else:
-                odd += [f'"{name}" in row {row}' for row, cell in enumerate(cells, 1) if not _is_standard(cell)]
+                where = f"its cell in row {len(terms) + 1} " if len(terms) < len(cells) else ""
+                faults[name] = f"{where}{fault}"
+                continue
+            for row, cell in enumerate(cells, start=1):
+                is_term = isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict)
+                odd += [] if is_term or cell is None else [f'"{name}" in row {row}']
     if odd:
         are_not = plural(len(odd), "is not an RDF term", "are not RDF terms")
-        notes = [*notes, f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})']
-    return SparqlResults(columns, len(bindings), None, tuple(notes), faults)
+        notes = (f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})',)
+    return SparqlResults(columns, len(bindings), None, notes, faults)
 
 
-def _require_unicode(texts: Iterable[str]) -> None:
+def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
+    """Return the column of terms, which has one object for equal shapes, as tables may be large.
+
+    Raises:
+        UnreadableOutput: A text has an unpaired surrogate.
+    """
+    texts: list[str] = []
+    shapes: list[Shape] = []
+    structures: dict[int, Triple] = {}
+    known: dict[Shape, Shape] = {}
+    for row, term in enumerate(terms):
+        if isinstance(term, Triple):
+            structures[row], term = term, Term(term.readable, ("triple", None, None))
+        texts.append(term.text)
+        shapes.append(known.setdefault(term.shape, term.shape))
+    require_unicode(texts)
+    return TermColumn(texts, shapes[0] if len(known) == 1 else shapes, structures)
+
+
+def require_unicode(texts: Iterable[str]) -> None:
+    """Raise UnreadableOutput if a text has an unpaired surrogate, which cannot be written."""
     joined = "\n".join(texts)
     if not joined.isascii():
         try:
             joined.encode()
         except UnicodeEncodeError:
-            raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None
+            raise UnreadableOutput("a text with an unpaired surrogate") from None
 
 
 _RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
@@ -227,7 +288,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
     """Read a column of plain terms quickly; raise ``_NOT_PLAIN`` if a cell is none."""
     if len(cells) > _FEW_CELLS and _are_alike(cells):
         texts = [cell["value"] for cell in cells]
-        _require_unicode(texts)
+        require_unicode(texts)
         return TermColumn(texts, _plain_column(cells[:1]).shapes)
     texts, shapes = [], []
     known: dict[Shape, Shape] = {}
@@ -239,7 +300,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
                 raise TypeError
         texts.append(text)
         shapes.append(known.setdefault(shape, shape))  # one object for equal shapes, as tables may be large
-    _require_unicode(texts)
+    require_unicode(texts)
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, _TEXT) or not isinstance(language, _TEXT):
             raise TypeError
@@ -247,7 +308,7 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
 
 
 def _are_alike(cells: Sequence[Any]) -> bool:
-    """Return whether all cells have the same keys and, but for their value, the same under each."""
+    """Return whether all cells have the same keys and, apart from their value, the same under each."""
     first = cells[0]
     if set(map(type, cells)) != {dict} or set(map(len, cells)) != {len(first)}:
         return False
@@ -263,32 +324,12 @@ _IRI: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\s<>\"{}|\\^`]+"
 _BLANK_NODE: Final = re.compile(r"_:\S+")
 
 
-def _is_standard(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, dict) and "type" in cell and isinstance(cell.get("value"), str | dict))
-
-
-def _lenient_column(cells: Iterable[Any]) -> TermColumn:
-    """Read a column of terms, and of what is nearly a term, one by one."""
-    terms: list[Term] = []
-    structures: dict[int, Triple] = {}
-    for row, cell in enumerate(cells):
-        try:
-            term = _term(cell)
-        except UnreadableOutput as fault:
-            raise UnreadableOutput(f"its cell in row {row + 1} {fault}") from None
-        if isinstance(term, Triple):
-            structures[row] = term
-            term = Term(term.readable, ("triple", None, None))
-        terms.append(term)
-    texts = [term.text for term in terms]
-    _require_unicode(texts)
-    return TermColumn(texts, [term.shape for term in terms], structures)
-
-
-def _term(cell: Any, depth: int = 0) -> Term | Triple:
+def term_of(cell: Any, depth: int = 0) -> Term | Triple:
     """Return the term of a cell, also of a bare value, one without a type, and a number or boolean as value."""
     if isinstance(cell, str | int | float):
         cell = {"value": cell}
+    if isinstance(cell, Term | Triple):
+        return cell
     if not isinstance(cell, dict | None):
         found = "a list" if isinstance(cell, list | tuple) else f"a {type(cell).__name__}"
         raise UnreadableOutput(f"is {found} instead of an RDF term")
@@ -296,7 +337,7 @@ def _term(cell: Any, depth: int = 0) -> Term | Triple:
         return UNBOUND
     for key in ("type", "datatype", "xml:lang", *_RARE_KEYS):
         if not isinstance(cell.get(key), _TEXT):
-            raise UnreadableOutput(f'has a "{key}" that is no text')
+            raise UnreadableOutput(f'has a "{key}" that is not a text')
     value, kind, datatype = cell.get("value"), cell.get("type"), cell.get("datatype")
     if kind == "triple" or (not kind and isinstance(value, dict)):
         return _triple(value, depth + 1)
@@ -306,7 +347,7 @@ def _term(cell: Any, depth: int = 0) -> Term | Triple:
         except ValueError:
             raise UnreadableOutput("is a number of too many digits") from None
     elif not isinstance(value, str):
-        raise UnreadableOutput('has no text as "value"')
+        raise UnreadableOutput('has a "value" that is not a text')
     language, direction = cell.get("xml:lang") or cell.get("lang"), cell.get("its:dir") or cell.get("direction")
     if language and direction:
         language = f"{language}--{direction}"  # as N-Triples 1.2 has it: ar--rtl
@@ -322,7 +363,7 @@ def _triple(value: Any, depth: int) -> Triple:
         raise UnreadableOutput("is a triple term without its parts, or nested too deeply")
     parts = []
     for keys in _PARTS:
-        part = _term(next((value[key] for key in keys if value.get(key) is not None), None), depth)
+        part = term_of(next((value[key] for key in keys if value.get(key) is not None), None), depth)
         if part == UNBOUND:
             raise UnreadableOutput(f"is a triple term without {keys[0]}")
         parts.append(part)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
+from graphrag_eval_lc.files.rdf_graphs import GRAPHS
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
 from graphrag_eval_lc.matching.json_and_text import JSON, have_same_text
@@ -18,7 +19,7 @@ from graphrag_eval_lc.matching.rows.comparison import (
     comparison_without_results,
 )
 from graphrag_eval_lc.matching.rows.json_forms import results_of_rows
-from graphrag_eval_lc.matching.rows.readers import GRAPHS, read_declared_cells, read_graph, read_sparql_results
+from graphrag_eval_lc.matching.rows.readers import read_declared_cells, read_graph, read_sparql_results
 from graphrag_eval_lc.matching.rows.results import (
     SPARQL_JSON,
     SPARQL_RESULTS,
@@ -26,7 +27,7 @@ from graphrag_eval_lc.matching.rows.results import (
     TermColumn,
     parse_sparql_results,
 )
-from graphrag_eval_lc.matching.rows.text_forms import has_end, read_csv, read_tsv
+from graphrag_eval_lc.matching.rows.text_forms import read_csv, read_tsv
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, StepKind, bare_media_type
 
@@ -111,7 +112,7 @@ def step_results(step: StepView, read: Read | None = None) -> SparqlResults:
         if cut is None or isinstance(problem, CutOutput):
             raise
         raise CutOutput(f"{cut}, and what is left is {problem}") from None
-    if cut is not None and not has_end(results):
+    if cut is not None and not results.has_end:
         raise CutOutput(cut)  # nothing marks the end of these
     return results
 

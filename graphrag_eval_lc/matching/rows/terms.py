@@ -16,7 +16,13 @@ from unicodedata import normalize
 from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.config import ToleranceConfig, ValuesConfig
-from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphRules, key_of, told_by, value_of_text
+from graphrag_eval_lc.matching.rows.graph_values import (
+    GraphKeys,
+    GraphReader,
+    GraphRules,
+    details_of_both,
+    value_of_text,
+)
 from graphrag_eval_lc.matching.rows.numbers_and_times import (
     NUMBER_KINDS,
     VALUE_READERS,
@@ -224,7 +230,7 @@ class Keys:
         are_untyped = reference.is_untyped and actual.is_untyped
         self._structures = _structures_of((compared, actual.columns), reads_texts=are_untyped)
         values = [[value for cells in side.values() for value in cells.values()] for side in self._structures]
-        self._told = told_by(*values) if any(values) else frozenset()
+        self._details = details_of_both(*values) if any(values) else frozenset()
         self._is_reference = True
         cells = {name: self._learned(column) for name, column in compared.items()}  # texts may be written like values
         self._reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
@@ -287,7 +293,7 @@ class Keys:
             return self._keys_of(space, texts)[0]
 
         is_term = isinstance(value, Term | Triple)
-        key = key_of_part(value) if is_term else key_of(value, self._told, self._rules.graph, key_of_part)
+        key = key_of_part(value) if is_term else GraphKeys(self._details, self._rules.graph, key_of_part).key(value)
         return key if isinstance(key, int) else self._values.setdefault(key, next(self._new_key)), blanks
 
     def _learn(self, space: _Space, texts: Sequence[str]) -> None:

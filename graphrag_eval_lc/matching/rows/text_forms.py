@@ -1,4 +1,4 @@
-"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, W3C XML, code fences and sentences.
+"""Reads results in texts that are not JSON: CSV, TSV, tables that tools draw, and W3C XML.
 
 Every table becomes a grid, the rows of its cells with the names first; a form says only where the rows are, what is
 between cells and how they are quoted. ``looks_like_…`` is true only if a text that nothing declares can be taken for
@@ -8,44 +8,41 @@ the form, so that prose never is. ``read_…`` raises `CutOutput` if the text en
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from graphrag_eval_lc.files.rdf_graphs import rdf_term
 from graphrag_eval_lc.matching.outputs import (
     CutOutput,
     UnreadableOutput,
     cut_mark,
     is_prose,
-    printable,
-    refuse_cut_in_words,
 )
-from graphrag_eval_lc.matching.rows.results import Shape, SparqlResults, TermColumn, results_from_bindings
+from graphrag_eval_lc.matching.rows.results import (
+    UNBOUND,
+    Shape,
+    SparqlResults,
+    Term,
+    TermColumn,
+    column_of,
+    require_unicode,
+    results_from_bindings,
+)
 
-ReadText = Callable[[str], SparqlResults]
 Rows = list[list[str]]
-
-_OPEN_FORMS: Final = ("CSV", "TSV", "Markdown", "a table in columns", "a table of pandas", "Turtle", " lines", "a line")
-
-
-def has_end(results: SparqlResults) -> bool:
-    """Return whether the form of results has a mark of its end, so that it shows if lines are missing."""
-    form = results.form.split(" under ")[0]  # keys may be called anything
-    return not any(name in form for name in _OPEN_FORMS)
-
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BLANK_LINES: Final = re.compile(r"\A\ufeff?(?:[ \t]*+[\r\n]++)*+")
 _LEFT_OUT: Final = frozenset({"·", "…", "...", ".."})  # in place of rows or columns
 
 
-def _prepared(text: str) -> str:
-    """Return a text from its first line that is not blank; a cut mark and half a character are refused."""
-    if printable(text) != text:
-        raise UnreadableOutput("results with half a character (a lone surrogate)")
+def prepared(text: str) -> str:
+    """Return a text from its first line that is not blank; a cut mark and an unpaired surrogate are refused."""
+    require_unicode([text])
     if (mark := cut_mark(text)) is not None:
         raise CutOutput(f"the text ends with {mark!r}")
     return _BLANK_LINES.sub("", text, count=1)
@@ -55,7 +52,7 @@ def _lines_of(text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
 
 
-def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
+def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlResults:
     """Return the results of rows of cells, of which the first has the names; an empty cell is unbound."""
     names, *body = rows
     width = len(names)
@@ -65,7 +62,7 @@ def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
         if len(row) != width:
             if 1 < at == len(body) and len(row) < width:
                 raise CutOutput(f"the {form} breaks off in row {at}, at {''.join(row[:1]).strip()[:60]!r}")
-            raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {width} names")
+            raise UnreadableOutput(f"not a {form}: row {at} has {len(row)} cells for {width} names")
         if _LEFT_OUT.issuperset(row):
             raise CutOutput(f"the {form} leaves rows out after row {at - 1}")
     if not _LEFT_OUT.isdisjoint(names):
@@ -75,12 +72,12 @@ def _results_of_grid(rows: Rows, form: str) -> SparqlResults:
         is_counted = columns[0] == [str(at) for at in range(len(body))]
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
     if not names or not all(names):
-        raise UnreadableOutput(f"no {form}: a column has no name")
+        raise UnreadableOutput(f"not a {form}: a column has no name")
     found: dict[str, TermColumn] = {}
     for name, cells in zip(names, columns, strict=True):
         numbered = (f"{name} {at}" for at in range(2, width + 1))  # names may occur twice
         found[next(each for each in (name, *numbered) if each not in found)] = _column(cells)
-    return SparqlResults(found, len(body), form=form, is_untyped=True)
+    return SparqlResults(found, len(body), form=form, is_untyped=True, has_end=has_end)
 
 
 def _column(texts: list[str]) -> TermColumn:
@@ -149,7 +146,7 @@ def _is_separated(text: str, sign: str) -> bool:
         lines = re.sub('"[^"]*"', '""', text).split("\n")
         cells = filter(None, (line.strip("\r") for line in lines[1:]))
         has_crlf = not lines[-1] and all(line.endswith("\r") for line in lines[:-1])
-        has_values = has_crlf or all(_EVIDENT.fullmatch(cell) or _TERM.fullmatch(cell) for cell in cells)
+        has_values = has_crlf or all(_EVIDENT.fullmatch(cell) or rdf_term(cell) for cell in cells)
         return sign == "," and is_word and has_values
     last = text.rstrip().rpartition("\n")[2]
     is_torn = lengths[-1] < width and not (" " in last and last[-1] in ".!?")
@@ -160,9 +157,9 @@ def _declared(text: str, rows: Rows) -> Rows:
     """Return the rows of a text that is declared to have some, unless it is one line that may be a sentence."""
     is_line_of_names = len(rows) == 1 and text[-1] in "\r\n" and _are_names(rows[0], [])
     if len(rows) < 2 and not (is_line_of_names and (text[0] == '"' or " " not in text)):
-        raise UnreadableOutput("no table, but one line that is not a line of names")
+        raise UnreadableOutput("not a table, but one line that is not a line of names")
     if len(rows[0]) == 1 and is_prose(rows[0][0]):
-        raise UnreadableOutput("no table: its first line is a sentence")
+        raise UnreadableOutput("not a table: its first line is a sentence")
     return rows
 
 
@@ -173,7 +170,7 @@ def looks_like_csv(text: str) -> bool:
 
 def read_csv(text: str) -> SparqlResults:
     """Read CSV as RFC 4180 has it, with commas or semicolons."""
-    text = _prepared(text)
+    text = prepared(text)
     sign = _sign_of(text)
     rows = _declared(text, _separated(text, sign))
     return _results_of_grid(rows, "W3C CSV" if sign == "," else "CSV with semicolons")
@@ -187,7 +184,7 @@ def looks_like_tsv(text: str) -> bool:
 
 def read_tsv(text: str) -> SparqlResults:
     """Read TSV; if the names have question marks, the cells are terms as Turtle writes them."""
-    text = _prepared(text)
+    text = prepared(text)
     rows = [line.split("\t") for line in _lines_of(text)]
     if rows and not all(name.startswith("?") for name in rows[0]):
         with suppress(UnreadableOutput):  # terms of Turtle, which have quotes too
@@ -195,48 +192,25 @@ def read_tsv(text: str) -> SparqlResults:
         return _results_of_grid([[_plain_cell(cell) for cell in row] for row in _declared(text, rows)], "TSV")
     rows = _declared(text, rows)
     last = rows[-1][-1]
-    if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
+    if len(rows) > 1 and last[:1] in {'"', "<", "'"} and rdf_term(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
     table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
-    names, body = list(table.columns), rows[1 : table.row_count + 1]
-    bindings = [{name: term_of_turtle(cell) for name, cell in zip(names, row, strict=True) if cell} for row in body]
-    return replace(results_from_bindings(names, bindings), form="W3C TSV")
+    cells = zip(*rows[1 : table.row_count + 1], strict=True) if table.row_count else repeat(())
+    columns = {name: column_of(map(term_of_turtle, texts)) for name, texts in zip(table.columns, cells, strict=False)}
+    return SparqlResults(columns, table.row_count, form="W3C TSV", has_end=False)
 
 
-_TERM: Final = re.compile(
-    r"""(?s)<(?P<uri>[^<>"\s]*+)>|_:(?P<bnode>\S+)|(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.)*+)(?P=quote)"""
-    r"""(?:@(?P<lang>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:<(?P<datatype>[^<>"\s]*+)>|xsd:(?P<xsd>\w+)))?"""
-    r"""|(?P<double>[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|(?P<decimal>[+-]?\d*\.\d+)|(?P<integer>[+-]?\d+)"""
-    r"""|(?P<boolean>true|false)"""
-)
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
-
-
-def term_of_turtle(text: str) -> dict[str, Any]:
-    """Return a term as Turtle writes it, as in SPARQL 1.1 JSON; another text is a literal without a type."""
-    match = _TERM.fullmatch(text)
-    if match is None:
-        return {"type": "literal", "value": text}
-    kind = str(match.lastgroup)
-    if kind in ("uri", "bnode"):
-        return {"type": kind, "value": _unescaped(match[kind])}
-    if match["text"] is None:
-        return {"type": "literal", "value": text, "datatype": _XSD + kind}
-    datatype = f"{_XSD}{match['xsd']}" if match["xsd"] else _unescaped(match["datatype"] or "")
-    tags = {"xml:lang": match["lang"], "datatype": datatype}
-    return {"type": "literal", "value": _unescaped(match["text"]), **{key: tag for key, tag in tags.items() if tag}}
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[3], found[3]) or chr(int(found[1] or found[2], 16)), text)
+def term_of_turtle(text: str) -> Term:
+    """Return a term as Turtle writes it; another text is a literal without a type, and an empty one is unbound."""
+    found = rdf_term(text)
+    return Term(*found) if found is not None else Term(text) if text else UNBOUND
 
 
 def _plain_cell(text: str) -> str:
     """Return the text of a cell without spaces, backticks, or the quotes and type of a term; NULL is empty."""
     text = re.sub(r"\A`([^`]+)`\Z", r"\1", text.strip())
     if len(text) > 1 and text[0] in '"<':
-        return str(term_of_turtle(text)["value"])
+        return term_of_turtle(text).text
     return "" if text in ("NULL", "null") else text
 
 
@@ -265,15 +239,15 @@ def looks_like_table(text: str) -> bool:
 
 def read_table(text: str) -> SparqlResults:
     """Read the one table that is drawn in a text."""
-    text = _prepared(text)
+    text = prepared(text)
     if (empty := _EMPTY.fullmatch(text)) is not None:
         names = [name for name in (empty[1] or "").split(", ") if name]
         return SparqlResults({name: TermColumn([], []) for name in names}, 0, form="an empty table", is_untyped=True)
     tables = list(_tables(_lines_of(text)))
     if len(tables) != 1:
-        raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "no table")
+        raise UnreadableOutput(f"{len(tables)} tables, of which one may be meant" if tables else "not a table")
     form, rows, _ = tables[0]
-    results = _results_of_grid(rows, form)
+    results = _results_of_grid(rows, form, has_end=form in ("table with edges", "table of psql"))
     for note in (line.strip(" \t|│") for line in _lines_of(text)):
         count = _COUNT.fullmatch(note)
         said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
@@ -322,23 +296,26 @@ def _split(lines: Sequence[str]) -> Rows:
 
 
 def _edged(lines: Sequence[str], top: int) -> _Table | None:
-    """Take a table with edges: its names are between the first two, its rows between the others."""
+    """Take a table within edges: the names between the first two edges, and the rows between the others."""
     is_part = re.compile(r"\s*(?:[|│┆├╞└]|\+[-=+]+\+|-{3,}\s*$|={3,}\s*$)").match
     body, end = _rows_from(lines, top + 1, is_part)
-    block = [line.strip() for line in (lines[top], *body)]
-    edges = [at for at, line in enumerate(block) if _EDGE.fullmatch(line)]
-    head, *groups = [block[start + 1 : stop] for start, stop in pairwise([*edges, len(block)])]
-    rest = groups.pop() if groups else []  # after the last edge
-    if not head or (not groups and block[-1][0] == "└"):
+    groups: list[list[str]] = [[]]  # the lines between edges
+    for line in map(str.strip, body):
+        if _EDGE.fullmatch(line):
+            groups.append([])
+        else:
+            groups[-1].append(line)
+    head, *groups = groups
+    if not head or (len(groups) == 1 and body[-1].strip()[0] == "└"):
         return None
-    if rest or not groups or block[-1][0] in "├╞":
+    if len(groups) < 2 or groups.pop() or body[-1].strip()[0] in "├╞":
         raise CutOutput("a table with edges breaks off")
-    if len(groups) > 1 and _COUNT.match("".join(groups[-1]).strip("| │")):  # as DuckDB has it
+    if len(groups) > 1 and _COUNT.match("".join(groups[-1]).strip("| │")):  # DuckDB counts the rows in the last one
         groups.pop()
     if len(groups) > 1 and any(len(group) != 1 for group in groups):
         raise UnreadableOutput("a table with cells of several lines")
     names, *rows = _split([*head, *chain(*groups)])
-    types, rows = rows[: len(head) - 1], rows[len(head) - 1 :]  # as DuckDB and polars have them, which shorten texts
+    types, rows = rows[: len(head) - 1], rows[len(head) - 1 :]  # DuckDB and polars have them, and shorten texts
     if not all(_TYPE.fullmatch(cell) for row in types for cell in row):
         raise UnreadableOutput("a table with names of several lines")
     if types and any(cell.endswith("…") for row in rows for cell in row):
@@ -388,7 +365,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
     names, *rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in table]
     is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
     if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
-        raise UnreadableOutput("a table of pandas whose columns cannot be told apart")
+        raise UnreadableOutput("a table of pandas whose columns cannot be separated")
     if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # as long as pandas leaves them
         raise CutOutput("the table of pandas shortens texts")
     rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
@@ -399,8 +376,8 @@ looks_like_xml: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?spa
 
 
 def read_xml(text: str) -> SparqlResults:
-    """Read the results of a SELECT or ASK query in XML, without a DTD and entities of its own."""
-    text = _prepared(text).strip()
+    """Read the results of a SELECT or ASK query in XML, without a DTD or entities."""
+    text = prepared(text).strip()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UnreadableOutput("XML with a DTD, which is not read")
     try:
@@ -409,9 +386,9 @@ def read_xml(text: str) -> SparqlResults:
         if problem.code in (3, 5, 20):  # no element found, unclosed token or CDATA section
             tail = text.rpartition(">")[2].strip().split("\n")[0]
             raise CutOutput(f"the XML breaks off in row {text.count('<result>')}, at {tail[:60]!r}") from None
-        raise UnreadableOutput(f"no XML ({problem})") from None
+        raise UnreadableOutput(f"not XML ({problem})") from None
     if root.tag not in ("sparql", "{http://www.w3.org/2005/sparql-results#}sparql"):
-        raise UnreadableOutput(f"XML whose element {root.tag[:60]} is none of SPARQL results")
+        raise UnreadableOutput(f"XML whose element {root.tag[:60]} is not that of SPARQL results")
     answer, results = (root.findtext("{*}boolean") or "").strip(), root.find("{*}results")
     if answer in ("true", "false", "1", "0"):
         return SparqlResults({}, 0, answer in ("true", "1"), form="W3C XML")
@@ -434,67 +411,3 @@ def _xml_term(element: ElementTree.Element) -> dict[str, Any]:
     tags = {"datatype": element.get("datatype"), "xml:lang": element.get("{http://www.w3.org/XML/1998/namespace}lang")}
     value = text if kind == "literal" else text.strip()
     return {"type": kind, "value": value, **{key: tag for key, tag in tags.items() if tag}}
-
-
-_FENCE: Final = re.compile(
-    r"(?:^|\n)[ \t]{0,10}(```+)[ \t]{0,5}([\w+\-/.]{0,40})[^\n`]{0,80}(?=\n)((?:\n.*?)??)(\n[ \t]{0,10}\1|\Z)",
-    re.DOTALL,
-)
-_QUERIES: Final = frozenset({"bash", "console", "cypher", "rq", "sh", "sparql", "sql"})
-# An object, or an array of objects or texts, that is not the argument of a call, as in deque([1, 2]); or XML.
-_PIECE: Final = re.compile(
-    r"""(?<!\w\()[\[{]\s{0,100}+["'\[{(<]|(?<!\w)\(\s{0,100}+[\[{(]|<(?:\w{1,30}:)?sparql[\s>]"""
-)
-_TOKEN: Final = re.compile(
-    r"""(?s)("(?:[^"\\]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|([\[({]|<(?:\w{1,30}:)?sparql\b)|[\])}]|</(?:\w{1,30}:)?sparql\b[^>]*>"""
-)
-
-
-looks_like_fence: Final = _FENCE.search
-looks_like_sentence: Final = _PIECE.search
-
-
-def read_fence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the results in the one code fence that has some; fences of queries are passed over."""
-    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
-    if not fences[-1][4] and not has_end(results):
-        raise CutOutput("the code fence has no end")
-    return replace(results, form=f"{results.form} in a code fence")
-
-
-def read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the one value or XML in a text that is results; ``read_text`` reads the text of a value alone."""
-    results = _one_of(_pieces(_prepared(text)), read_text, text)
-    return replace(results, form=f"{results.form} beside a sentence")
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Yield what is in brackets or in XML, with what is in them; what is never closed goes to the end of the text."""
-    at = 0
-    while piece := _PIECE.search(text, at):
-        depth, at = 0, len(text)
-        for token in _TOKEN.finditer(text, piece.start()):
-            depth += 0 if token[1] else 1 if token[2] else -1
-            if not depth:
-                at = token.end()
-                break
-        yield text[piece.start() : at]
-
-
-def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
-    """Return the results of the one piece of a text that has some; a piece that is cut makes all cut, as words do."""
-    found: list[SparqlResults] = []
-    problem = UnreadableOutput("a text without results")
-    for piece in islice(pieces, 20):
-        text = text.replace(piece, " ")
-        try:
-            found.append(read(piece))
-        except UnreadableOutput as refused:
-            if isinstance(refused, CutOutput):
-                raise
-            problem = refused
-    if len(found) == 1:
-        refuse_cut_in_words(text)
-        return found[0]
-    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem

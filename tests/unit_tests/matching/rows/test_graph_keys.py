@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.graph_values import (
+    GraphKeys,
     GraphReader,
     GraphRules,
+    details_of_both,
     is_entity,
-    key_of,
     readable,
-    told_by,
     value_of_text,
 )
 from graphrag_eval_lc.matching.rows.python_repr import looks_like_repr, python_value
@@ -97,7 +97,7 @@ def test_hostile_texts_are_refused(text: str) -> None:
 
 
 def key(value: Any, other: Any, *, list_order: bool = True) -> Hashable:
-    return key_of(value, told_by([value], [other]), GraphRules(list_order=list_order), lambda term: term)
+    return GraphKeys(details_of_both([value], [other]), GraphRules(list_order=list_order), lambda term: term).key(value)
 
 
 def read(node: Any) -> Any:

@@ -330,5 +330,5 @@ def test_deep_values_that_are_parsed_already_are_refused() -> None:
 
 
 def test_an_unknown_format_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="there is no format 'yaml'; there are json, xml, csv"):
+    with pytest.raises(ValueError, match="unknown format 'yaml'; the formats are json, xml, csv"):
         read_sparql_results("[]", format="yaml")  # type: ignore[arg-type]
