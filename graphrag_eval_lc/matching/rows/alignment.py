@@ -44,7 +44,6 @@ _MOST_CELLS_TRIED: Final = 200_000
 _MOST_WEIGHTS: Final = 5_000
 """If more pairs of columns have values in common, only the best few of each column are looked at."""
 
-_COMPARED_ROWS: Final = 10
 _SAMPLED: Final = 1_000
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9.]+)(?:[eE][+-]?[0-9]+)?\s*")
 _MOST_BITS: Final = 80.0
@@ -177,7 +176,8 @@ class Alignment:
         column, row_of = self.terms[at], {row[at]: place for place, row in enumerate(self.rows)}
         few = list(shared.items())[:_SAMPLED]
         by_values = sum(_kind_and_bits(column, row_of[key])[1] for key, _ in few)
-        by_rows = sum(times * log2(shared.total() / times) for _, times in few) if len(self.columns) > 1 else 0.0
+        cells = shared.total()
+        by_rows = sum(times * log2(cells / times) for _, times in few) if len(self.columns) > 1 else 0.0
         return min(_MOST_BITS, max(by_values, by_rows))
 
     @cached_property
@@ -294,8 +294,8 @@ def nearest_alignment(
     """Return the rows of results that do not match under the columns that come nearest.
 
     The nearest columns are those under which the rows are worth most, of all ways to choose among columns with common
-    values; if these are many, those that have most values in common. Then what is left is assigned by values that are
-    nearly the same, and by names. The closeness, 0 to below 1, counts shared cells first, then the values in common.
+    values; if these are many, those that have most values in common. Then what is left is assigned by names, and by the
+    kind of its values. The closeness, 0 to below 1, counts shared cells first, then the values in common.
     """
     counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
     weights: list[dict[str, float]] = []
@@ -322,18 +322,18 @@ def nearest_alignment(
         ways = _all_ways(weights)
     tried = {way: aligned(way) for way in ways}
     way = max(ways, key=worth) if len(ways) > 1 else ways[0]
-    best, columns, near = tried[way], dict(zip(required, way, strict=True)), 0
-    for name in required if not by_name_only else ():
-        if columns[name] is None:
-            free = (other for other in actual.columns if other not in columns.values())
-            columns[name] = next((other for other in free if _are_near(keys, best, name, other)), None)
-            near += columns[name] is not None
+    best, columns = tried[way], dict(zip(required, way, strict=True))
     absent = [name for name, found in columns.items() if found is None]
     columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
+    for name in absent if not by_name_only else ():
+        if columns[name] is None:
+            free = (other for other in actual.columns if other not in columns.values())
+            kinds = _kinds(reference.columns[name])
+            columns[name] = next((other for other in free if kinds & _kinds(actual.columns[other])), None)
     if columns != best.columns:
         best = aligned(tuple(columns.values()))
     rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
-    values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None) + near / 2
+    values = sum(found[name] for found, name in zip(weights, way, strict=True) if name is not None)
     best.closeness = 0.9 * rows + 0.09 * values / len(required)
     return best
 
@@ -358,9 +358,3 @@ def _likely_way(names: Sequence[str], weights: Sequence[Mapping[str, float]]) ->
     likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
     scores = [{names.index(name): found[name] for name in some} for found, some in zip(weights, likely, strict=True)]
     return tuple(None if at is None else names[at] for at in best_assignment(scores))
-
-
-def _are_near(keys: Keys, aligned: Alignment, name: str, other: str) -> bool:
-    """Return whether some of the first values of two columns are nearly the same."""
-    rows, found = range(min(_COMPARED_ROWS, len(aligned.rows))), range(min(_COMPARED_ROWS, len(aligned.actual_rows)))
-    return any(keys.note(name, row, other, at) for row in rows for at in found)

@@ -6,7 +6,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
 from graphrag_eval_lc.matching.rows.columns import namesakes
+from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, number_from, relative_difference
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.terms import is_simple_literal
 from graphrag_eval_lc.texts import counted, listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
@@ -18,6 +20,9 @@ _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
 _NEAR_ROWS: Final = 20
 _MATCHED_ROWS: Final = 200
+_NEAR: Final = 0.01
+"""Numbers that differ by less than this share are worth a note."""
+
 _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
 
@@ -45,12 +50,11 @@ def _about_match(aligned: Alignment) -> str:
     names = listed([f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found])
     text = f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
     for name, found in columns.items():
-        texts, others = aligned.reference.columns[name].texts, aligned.actual.columns[found].texts[:_MATCHED_ROWS]
-        if set(others).difference(texts):  # such as a number within the tolerance, which has the same key
+        column, other_column = aligned.reference.columns[name], aligned.actual.columns[found]
+        if set(other_column.texts[:_MATCHED_ROWS]).difference(column.texts):  # perhaps a number within the tolerance
             row_of = {key: at for at, key in enumerate(aligned.keys.reference(name).keys)}
             for other, key in enumerate(aligned.keys.actual(found).keys[:_MATCHED_ROWS]):
-                near = aligned.keys.note(name, row_of[key], found, other, of_numbers=True) if key in row_of else None
-                if near:
+                if key in row_of and (near := _numbers_that_are_near(column, row_of[key], other_column, other)):
                     return f"{text}; {near}, which is within the tolerance"
     return text
 
@@ -100,27 +104,55 @@ def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
         if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
             return at, next(other for other in aligned.extra if aligned.actual_rows[other] == pair.actual)
     for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
-        unlike = _unlike(aligned, at, other)
-        if all(found and aligned.keys.note(name, at, found, other) for name, found in unlike):
+        if all(_how_near(aligned, column, at, other) for column in _unlike(aligned, at, other)):
             return at, other
     return None
 
 
-def _unlike(aligned: Alignment, at: int, other: int) -> list[tuple[str, str | None]]:
-    """Return the columns in which two rows differ."""
-    cells = zip(aligned.columns.items(), aligned.rows[at], aligned.actual_rows[other], strict=True)
-    return [names for names, key, other_key in cells if key != other_key]
+def _unlike(aligned: Alignment, at: int, other: int) -> list[int]:
+    """Return the positions of the columns in which two rows differ."""
+    cells = zip(aligned.rows[at], aligned.actual_rows[other], strict=True)
+    return [column for column, (key, other_key) in enumerate(cells) if key != other_key]
 
 
 def _about_cells(aligned: Alignment, at: int, other: int) -> str:
     """Say which cells of two rows differ."""
-    parts = []
-    for name, found in _unlike(aligned, at, other):
-        expected = _shown_text(aligned.reference.columns[name], at) or "unbound"
-        actual = "no column" if found is None else _shown_text(aligned.actual.columns[found], other) or "unbound"
-        note = aligned.keys.note(name, at, found, other) if found else None
-        parts.append(f"`{name}` {note or f'{actual} instead of {expected}'}")
+    parts, names = [], list(aligned.columns)
+    for column in _unlike(aligned, at, other):
+        expected = _shown_text(aligned.terms[column], at) or "unbound"
+        found = aligned.actual_terms[column]
+        actual = "no column" if found is None else _shown_text(found, other) or "unbound"
+        near = _how_near(aligned, column, at, other)
+        parts.append(f"`{names[column]}` {near or f'{actual} instead of {expected}'}")
     return f"row {at + 1}: {', '.join(parts)}"
+
+
+def _how_near(aligned: Alignment, column: int, at: int, other: int) -> str | None:
+    """Return how two cells that differ are nearly the same; None if they are not."""
+    expected, found = aligned.terms[column], aligned.actual_terms[column]
+    if found is None or not expected.kind(at) or not found.kind(other):
+        return None
+    text, actual = expected.texts[at], found.texts[other]
+    if text == actual:
+        return f"{actual!r:.60} has another datatype, language tag or kind"
+    if " ".join(text.split()).casefold() == " ".join(actual.split()).casefold():
+        return f"{actual!r:.60} instead of {text!r:.60} differs in case or spaces only"
+    return _numbers_that_are_near(expected, at, found, other)
+
+
+def _numbers_that_are_near(column: TermColumn, row: int, other_column: TermColumn, other_row: int) -> str | None:
+    """Return by how much two numbers differ; None if these are not numbers, are equal, or differ by more than 1 %."""
+    cells = ((column.texts[row], column.shape(row)), (other_column.texts[other_row], other_column.shape(other_row)))
+    (text, number), (other, other_number) = (
+        (text, number_from(text, shape[1]) if is_simple_literal(shape) or shape[1] in NUMBER_KINDS else None)
+        for text, shape in cells
+    )
+    if number is None or other_number is None:
+        return None
+    share = relative_difference(number, other_number)
+    if not share or share > _NEAR:
+        return None
+    return f"{other} instead of {text} differs by {share:.1g} of its value".replace("e-0", "e-")
 
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:

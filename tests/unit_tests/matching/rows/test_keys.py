@@ -178,23 +178,6 @@ def test_columns_that_nobody_asks_for_are_not_read() -> None:
     assert keys.reference("c0").keys == keys.actual("c0").keys
 
 
-@pytest.mark.parametrize(
-    ("mine", "other", "note"),
-    [
-        ('"15063.998"^^xsd:float', '"15063.999"', "15063.999 instead of 15063.998 differs by 7e-8 of its value"),
-        ('"5"', '"7"', None),
-        ('"5"', '"5.0"', None),
-        ('"Oslo"', '"oslo "', "'oslo ' instead of 'Oslo' differs in case or spaces only"),
-        ('"Oslo"', '"Oslo"@no', "'Oslo' has another datatype, language tag or kind"),
-        ('"Oslo"', '"Oslo"', None),
-        ('"Oslo"', '"Bergen"', None),
-        ('""', "", None),
-    ],
-)
-def test_a_note_says_how_cells_are_near(mine: str, other: str, note: str | None) -> None:
-    assert Keys(results([mine]), results([other]), ["c0"], Rules()).note("c0", 0, "c0", 0) == note
-
-
 def test_rules_are_switched_by_name() -> None:
     config = ValuesConfig(wkt=False)
     assert ValueRules.of(config) is config
