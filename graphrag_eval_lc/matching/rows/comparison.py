@@ -9,7 +9,7 @@ from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.alignment import Alignment, nearest_alignment
-from graphrag_eval_lc.matching.rows.columns import Budget, SearchCutOff, bare_name, find_columns, namesakes
+from graphrag_eval_lc.matching.rows.columns import Budget, SearchBoundError, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Grade,
     ShownRow,
@@ -226,7 +226,7 @@ def _compared(
     align: Callable[[], Alignment] = partial(nearest_alignment, *sides, required, by_name_only=by_name)
     try:
         columns = find_columns(mine, keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=by_name)
-    except SearchCutOff as problem:
+    except SearchBoundError as problem:
         cut_off, nearest = str(problem), align()
         align = partial(Alignment, *sides, nearest.columns, nearest.closeness)
         if nearest.are_equal and not any(column.blanks for column in mine.values()):
