@@ -1,7 +1,6 @@
 """Why two results match or not, and what their grade consists of, in sentences for people."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
@@ -18,7 +17,6 @@ _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
-_NEAR_ROWS: Final = 20
 _MATCHED_ROWS: Final = 200
 _NEAR: Final = 0.01
 """Numbers that differ by less than this share are worth a note."""
@@ -32,7 +30,7 @@ def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
 
     Args:
         aligned: The rows under these columns.
-        cut_off: Why the search ended before it could tell; empty if it did not.
+        cut_off: Why the search ended too early; empty if it did not.
         is_match: Whether they match.
     """
     if is_match:
@@ -40,7 +38,7 @@ def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
     else:
         text = "; ".join(_about_mismatch(aligned, is_cut_off=bool(cut_off)))
         if cut_off:
-            about = "before it could tell whether the actual results hold the required rows"
+            about = "before it was known whether the actual results hold the required rows"
             text = f"undecided: {cut_off}, {about}; nearest: {text}"
     return with_notes(f"{text[0].upper()}{text[1:]}.", aligned.reference, aligned.actual)
 
@@ -79,8 +77,8 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
     if near:
         yield _about_cells(aligned, *near)
-    if aligned.full and (missing or extra):
-        yield f"row F1 {_shown(2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total))}"
+    if aligned.equal and (missing or extra):
+        yield f"row F1 {_shown(2 * sum(aligned.equal.values()) / (aligned.total + aligned.actual_total))}"
     if found and not renamed:
         yield columns
 
@@ -103,7 +101,8 @@ def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
         pair = pairs.get(aligned.rows[at])
         if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
             return at, next(other for other in aligned.extra if aligned.actual_rows[other] == pair.actual)
-    for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
+    if len(aligned.missing) == len(aligned.extra) == 1:
+        at, other = aligned.missing[0], aligned.extra[0]
         if all(_how_near(aligned, column, at, other) for column in _unlike(aligned, at, other)):
             return at, other
     return None
@@ -217,17 +216,14 @@ def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
     if not is_match and aligned.are_equal:
         value, shared = value * (1 - 0.5 / required), shared - 0.5
     if not value:
-        return Grade(0.0, "Worth 0: no cell of the required columns fits.")
+        return Grade(0.0, "Worth 0: no cell of the required columns matches.")
     about = [f"recall {_shown(shared / required)} and precision {_shown(shared / found)} of the cells"]
     if aligned.order < 1.0:
         about.append(f"{_shown(aligned.order)} of the pairs of rows are in the right order")
     absent = [name for name, cells in zip(aligned.columns, aligned.shared, strict=True) if not cells]
     if absent:
-        about.append(f"no value of {_listed(absent)} fits")
+        about.append(f"no value of {_listed(absent)} matches")
     about += _about_surplus(aligned.surplus)
-    doubted = [name for name, trust in zip(aligned.columns, aligned.trusts, strict=True) if trust < 0.995]
-    if doubted:
-        about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
     return Grade(value, f"Worth {_shown(value)}: {'; '.join(about)}.")
 
 
@@ -241,7 +237,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_surplus(surplus: Sequence[str]) -> list[str]:
-    return [f"{counted(len(surplus), 'column')} that nobody asked for: {_listed(surplus)}"] if surplus else []
+    count = len(surplus)
+    return [f"{counted(count, 'column')} that {plural(count, 'was', 'were')} not required: {_listed(surplus)}"][:count]
 
 
 def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:
