@@ -87,7 +87,7 @@ class Alignment:
         self.terms = [self.reference.columns[name] for name in self.columns]
         self.actual_terms = [None if name is None else actual.columns[name] for name in names]
         absent = [-1] * actual.row_count
-        self.rows: list[Row] = list(zip(*(keys.reference(name).keys for name in self.columns), strict=True))
+        self.rows: list[Row] = list(zip(*(keys.reference[name].keys for name in self.columns), strict=True))
         found = (absent if name is None else keys.actual(name).keys for name in names)
         self.actual_rows: list[Row] = list(zip(*found, strict=True))
         sides = self.rows, self.actual_rows
@@ -291,7 +291,7 @@ def _overlaps(
     counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
     overlaps: list[dict[str, float]] = []
     for name in required:
-        count, found = Counter(keys.reference(name).keys), {}
+        count, found = Counter(keys.reference[name].keys), {}
         for other, other_count in counts.items():
             if not by_name_only or other == name:
                 common = count.keys() & other_count.keys()

@@ -22,7 +22,7 @@ from graphrag_eval_lc.matching.rows.diagnosis import (
 from graphrag_eval_lc.matching.rows.graph_values import GraphRules
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows.results import UNBOUND_SHAPE, SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances, ValueRules
+from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances, value_rules
 from graphrag_eval_lc.texts import counted
 
 _ASK_COLUMNS: Final = ("__ask_retval", "_askresult")
@@ -49,7 +49,7 @@ class SparqlComparison:
 
     score: float
     _reason: str = ""
-    _settled_grade: Grade | None = None
+    _known_grade: Grade | None = None
     unreadable: str | None = None
     is_undecided: bool = False
     cut: str | None = None
@@ -68,7 +68,7 @@ class SparqlComparison:
     def _grade(self) -> Grade:
         if self._rows:
             return grade_of_rows(self._rows, is_match=self.score == 1.0)
-        return self._settled_grade or Grade(self.score, f"Worth {self.score:.0f}.")
+        return self._known_grade or Grade(self.score, f"Worth {self.score:.0f}.")
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -187,20 +187,10 @@ def compare_sparql_results(
     """
     rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
     tolerances = Tolerances.of(tolerance, strict=strict)
-    rules = Rules(rows_as, strict, tolerances, ValueRules.of(values), GraphRules(tuple(node_keys), list_order))
-    same_text = SparqlComparison(1.0, "Both outputs have the same text.")
+    rules = Rules(rows_as, strict, tolerances, value_rules(values), GraphRules(tuple(node_keys), list_order))
+    compared = _read_and_compared(reference, actual, required_columns, rules)
     is_same = isinstance(reference, str) and isinstance(actual, str) and reference.strip() == actual.strip() != ""
-    try:
-        expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
-    except UnreadableOutput as problem:
-        fault = f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}."
-        return same_text if is_same else SparqlComparison(0.0, fault)
-    try:
-        found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
-    except UnreadableOutput as problem:
-        return same_text if is_same else comparison_without_results(problem)
-    compared = _compared(expected, found, required_columns, rules)
-    return same_text if is_same and compared.is_undecided else compared
+    return SparqlComparison(1.0, "Both outputs have the same text.") if is_same and not compared.score else compared
 
 
 def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
@@ -210,27 +200,39 @@ def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
     return SparqlComparison(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 
-def _compared(
-    reference: SparqlResults, actual: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
-) -> SparqlComparison:
-    settled = _settled(reference, actual, required_columns)
-    if settled is not None:
-        score, reason, grade = settled
-        return SparqlComparison(score, with_notes(reason, reference, actual), grade)
-    required = tuple(dict.fromkeys(reference.variables if required_columns is None else required_columns))
-    actual = _with_unbound_columns(actual, reference, required)
-    keys, budget, by_name = Keys(reference, actual, required, rules), Budget(), reference.is_graph and actual.is_graph
-    mine = {name: keys.reference(name) for name in required}
-    sides = reference, actual, keys, rules.rows_as
-    columns, cut_off = None, ""
-    align: Callable[[], Alignment] = partial(nearest_alignment, *sides, required, by_name_only=by_name)
+def _read_and_compared(reference: Any, actual: Any, required_columns: Any, rules: Rules) -> SparqlComparison:
     try:
-        columns = find_columns(mine, keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=by_name)
+        expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
+    except UnreadableOutput as problem:
+        return SparqlComparison(0.0, f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}.")
+    try:
+        found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
+    except UnreadableOutput as problem:
+        return comparison_without_results(problem)
+    without_search = _compared_without_search(expected, found, required_columns)
+    if without_search is not None:
+        score, reason, grade = without_search
+        return SparqlComparison(score, with_notes(reason, expected, found), grade)
+    required = tuple(dict.fromkeys(expected.variables if required_columns is None else required_columns))
+    return _searched(expected, _with_unbound_columns(found, expected, required), required, rules)
+
+
+def _searched(
+    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
+) -> SparqlComparison:
+    keys, budget, by_name = Keys(reference, actual, required, rules), Budget(), reference.is_graph and actual.is_graph
+    sides = reference, actual, keys, rules.rows_as
+    align: Callable[[], Alignment] = partial(nearest_alignment, *sides, required, by_name_only=by_name)
+    cut_off = ""
+    try:
+        columns = find_columns(
+            keys.reference, keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=by_name
+        )
     except SearchBoundError as problem:
         cut_off, nearest = str(problem), align()
         align = partial(Alignment, *sides, nearest.columns, nearest.closeness)
-        if nearest.are_equal and not any(column.blanks for column in mine.values()):
-            columns = nearest.found
+        is_match = nearest.are_equal and not any(column.blanks for column in keys.reference.values())
+        columns = nearest.found if is_match else None
     if columns is not None:
         return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *sides, columns))
     has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
@@ -238,7 +240,9 @@ def _compared(
     return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), steps=budget.spent, _align=align)
 
 
-def _settled(reference: SparqlResults, actual: SparqlResults, required: Any) -> tuple[float, str, Grade | None] | None:
+def _compared_without_search(
+    reference: SparqlResults, actual: SparqlResults, required: Any
+) -> tuple[float, str, Grade | None] | None:
     """Return score, reason and grade of what needs no search: answers, faults of the reference, no rows."""
     if _is_answer(reference) or _is_answer(actual):
         answer, found = (None if each is None else str(each).lower() for each in map(_answer, (reference, actual)))

@@ -50,7 +50,7 @@ def _about_match(aligned: Alignment) -> str:
     for name, found in columns.items():
         column, other_column = aligned.reference.columns[name], aligned.actual.columns[found]
         if set(other_column.texts[:_MATCHED_ROWS]).difference(column.texts):  # perhaps a number within the tolerance
-            row_of = {key: at for at, key in enumerate(aligned.keys.reference(name).keys)}
+            row_of = {key: at for at, key in enumerate(aligned.keys.reference[name].keys)}
             for other, key in enumerate(aligned.keys.actual(found).keys[:_MATCHED_ROWS]):
                 if key in row_of and (near := _numbers_that_are_near(column, row_of[key], other_column, other)):
                     return f"{text}; {near}, which is within the tolerance"

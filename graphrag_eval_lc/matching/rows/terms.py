@@ -42,20 +42,6 @@ Tolerance: TypeAlias = float | Mapping[str, float]
 """A relative tolerance from 0 to below 1 for all numbers but integers, or those of ``float`` and ``double``."""
 
 
-Section = TypeVar("Section", bound=BaseModel)
-
-
-def _checked(name: str, section: type[Section], given: Mapping[str, Any]) -> Section:
-    """Return what a caller says as a section of the config, or say in one line what is wrong with it."""
-    try:
-        return section.model_validate(dict(given))
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        place, fields = ".".join([name, *map(str, first["loc"])]), ", ".join(section.model_fields)
-        unknown = f"there is only {fields}" if first["type"] == "extra_forbidden" else first["msg"]
-        raise ValueError(f"{place}: {unknown}") from None
-
-
 class Tolerances(NamedTuple):
     """The relative tolerances of the kinds of numbers, in the order of ``NumberKind``; of two the looser counts."""
 
@@ -66,7 +52,7 @@ class Tolerances(NamedTuple):
 
     @classmethod
     def of(cls, tolerance: Tolerance | None, *, strict: bool = False) -> "Tolerances":
-        """Return the tolerances from what a caller says; if RDF terms are compared, only one for all numbers counts.
+        """Return the tolerances of an argument; if RDF terms are compared, only one for all numbers counts.
 
         Raises:
             ValueError: It is not from 0 to below 1, or for a datatype that has none.
@@ -82,21 +68,29 @@ class Tolerances(NamedTuple):
         return cls() if strict else cls(double=shares.double, float=shares.float)
 
 
+def value_rules(values: Mapping[str, bool] | ValuesConfig | None) -> ValuesConfig:
+    """Return which terms are compared by value, of those switched on and off by name; a ValueError for other names."""
+    if isinstance(values, ValuesConfig):
+        return values
+    return _checked("values", ValuesConfig, values) if values else _DEFAULT_VALUES
+
+
+Section = TypeVar("Section", bound=BaseModel)
+
+
+def _checked(name: str, section: type[Section], given: Mapping[str, Any]) -> Section:
+    """Return an argument as a section of the config, or report in one line what is wrong with it."""
+    try:
+        return section.model_validate(dict(given))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place, fields = ".".join([name, *map(str, first["loc"])]), ", ".join(section.model_fields)
+        unknown = f"there is only {fields}" if first["type"] == "extra_forbidden" else first["msg"]
+        raise ValueError(f"{place}: {unknown}") from None
+
+
 _DEFAULT_TOLERANCES: Final = ToleranceConfig()
-
-
-class ValueRules(ValuesConfig):
-    """Which terms are compared by what they mean."""
-
-    @classmethod
-    def of(cls, values: Mapping[str, bool] | ValuesConfig | None) -> ValuesConfig:
-        """Return the rules of a config, or those switched on and off by name; a ValueError for any other name."""
-        if isinstance(values, ValuesConfig):
-            return values
-        return _checked("values", cls, values) if values else _DEFAULT_VALUES
-
-
-_DEFAULT_VALUES: Final = ValueRules()
+_DEFAULT_VALUES: Final = ValuesConfig()
 
 
 class Rules(NamedTuple):
@@ -221,13 +215,16 @@ _ACTUAL: Final = 1
 
 
 class Keys:
-    """The keys of two results over the required columns. An actual column is read when it is asked for.
+    """The keys of two results over the required columns. An actual column is read when it is needed.
+
+    Attributes:
+        reference: The keys of the required columns of the reference, by name.
 
     Example:
         >>> five = SparqlResults({"n": TermColumn(["5"], ("literal", None, None))}, 1)
         >>> other = SparqlResults({"m": TermColumn(["5.0", "six"], ("literal", None, None))}, 2)
         >>> keys = Keys(five, other, ["n"], Rules())
-        >>> keys.reference("n").keys[0] == keys.actual("m").keys[0]
+        >>> keys.reference["n"].keys[0] == keys.actual("m").keys[0]
         True
     """
 
@@ -244,16 +241,12 @@ class Keys:
         are_untyped = reference.is_untyped and actual.is_untyped
         self._structures = _structures_of((compared, actual.columns), reads_texts=are_untyped)
         values = [[value for cells in side.values() for value in cells.values()] for side in self._structures]
-        self._identified_by = told_by(*values) if any(values) else frozenset()
+        self._details = told_by(*values) if any(values) else frozenset()
         self._is_reference = True
         cells = {name: self._read(column) for name, column in compared.items()}  # before texts that are written alike
-        self._reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
+        self.reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
         self._actual: dict[str, KeyColumn] = {}
         self._is_reference = False
-
-    def reference(self, name: str) -> KeyColumn:
-        """Return the keys of a required column of the reference."""
-        return self._reference[name]
 
     def actual(self, name: str) -> KeyColumn:
         """Return the keys of a column of the actual results."""
@@ -362,7 +355,7 @@ class Keys:
             return self._keys_of(term_type, texts)[0]
 
         is_term = isinstance(value, Term | Triple)
-        key = key_of_part(value) if is_term else key_of(value, self._identified_by, self._rules.graph, key_of_part)
+        key = key_of_part(value) if is_term else key_of(value, self._details, self._rules.graph, key_of_part)
         return key if isinstance(key, int) else self._values.setdefault(key, next(self._new_key)), blanks
 
 
