@@ -44,9 +44,6 @@ _MOST_WEIGHTS: Final = 5_000
 _SAME_NAME: Final = 2.0
 """A name weighs more than all the values of a column, which weigh 1."""
 
-_ROWS, _VALUES = 0.9, 0.09
-"""What equal cells in rows, and values in common, weigh in the closeness."""
-
 _NEGLIGIBLE: Final = 1e-6
 _SAMPLED: Final = 100
 
@@ -66,7 +63,6 @@ class Alignment:
 
     Attributes:
         columns: For each required column, at least one, the actual one that matches it, or None.
-        closeness: How near the results come, if they do not match, for ranking steps.
         found: The columns without those that no actual one matches.
         terms, actual_terms: The columns of both sides.
         rows, actual_rows: The keys of their rows.
@@ -79,7 +75,6 @@ class Alignment:
     keys: Keys
     rows_as: RowsAs
     columns: Mapping[str, str | None]
-    closeness: float = 1.0
 
     def __post_init__(self) -> None:
         actual, keys, names = self.actual, self.keys, self.columns.values()
@@ -247,7 +242,7 @@ def nearest_alignment(
 
     The nearest columns are those under which the rows are worth most, of all ways to choose among columns with common
     values; if these are many, those that have most values in common. Then what is left is assigned by names, and by the
-    kind of its values. The closeness, 0 to below 1, counts shared cells first, then the values in common.
+    kind of its values.
     """
     overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
     weights = [
@@ -267,8 +262,6 @@ def nearest_alignment(
     if prod(len(found) + 1 for found in overlaps) <= min(_MOST_WAYS, _MOST_CELLS_TRIED // cells):
         ways = _all_ways(overlaps)
     best = max(map(aligned, ways), key=worth) if len(ways) > 1 else aligned(ways[0])
-    chosen = zip(overlaps, best.columns.values(), strict=True)
-    values = sum(found[name] for found, name in chosen if name is not None) / len(required)
     columns = dict(best.columns)
     absent = [name for name, found in columns.items() if found is None]
     columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
@@ -277,11 +270,7 @@ def nearest_alignment(
             free = (other for other in actual.columns if other not in columns.values())
             kinds = _kinds(reference.columns[name])
             columns[name] = next((other for other in free if kinds & _kinds(actual.columns[other])), None)
-    if columns != best.columns:
-        best = aligned(list(columns.values()))
-    rows = 2 * sum(best.shared) / ((best.total + best.actual_total) * len(required))
-    best.closeness = _ROWS * rows + _VALUES * values
-    return best
+    return best if columns == best.columns else aligned(list(columns.values()))
 
 
 def _overlaps(

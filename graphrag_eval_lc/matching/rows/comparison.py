@@ -92,8 +92,8 @@ class SparqlComparison:
 
     @property
     def closeness(self) -> float:
-        """How near the results come: 1 for a match, below 1 for all else; for ranking steps."""
-        return self.score if self.score or not self._rows else self._rows.closeness
+        """How near the results come, for ranking steps: 1 for a match, else the grade, which is below 1."""
+        return self.score or self.grade
 
     @property
     def columns(self) -> dict[str, str]:
@@ -230,7 +230,7 @@ def _searched(
         )
     except SearchBoundError as problem:
         cut_off, nearest = str(problem), align()
-        align = partial(Alignment, *sides, nearest.columns, nearest.closeness)
+        align = partial(Alignment, *sides, nearest.columns)
         is_match = nearest.are_equal and not any(column.blanks for column in keys.reference.values())
         columns = nearest.found if is_match else None
     if columns is not None:

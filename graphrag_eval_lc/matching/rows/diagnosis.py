@@ -5,8 +5,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
 from graphrag_eval_lc.matching.rows.columns import namesakes
-from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, number_from, relative_difference
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
+from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, Number, number_from, relative_difference
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import is_simple_literal
 from graphrag_eval_lc.texts import counted, listed, plural
 
@@ -17,7 +17,6 @@ _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
-_MATCHED_ROWS: Final = 200
 _NEAR: Final = 0.01
 """Numbers that differ by less than this share are worth a note."""
 
@@ -44,17 +43,9 @@ def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
 
 
 def _about_match(aligned: Alignment) -> str:
-    columns, rows = aligned.found, aligned.reference.row_count
-    names = listed([f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found])
-    text = f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
-    for name, found in columns.items():
-        column, other_column = aligned.reference.columns[name], aligned.actual.columns[found]
-        if set(other_column.texts[:_MATCHED_ROWS]).difference(column.texts):  # perhaps a number within the tolerance
-            row_of = {key: at for at, key in enumerate(aligned.keys.reference[name].keys)}
-            for other, key in enumerate(aligned.keys.actual(found).keys[:_MATCHED_ROWS]):
-                if key in row_of and (near := _numbers_that_are_near(column, row_of[key], other_column, other)):
-                    return f"{text}; {near}, which is within the tolerance"
-    return text
+    rows = aligned.reference.row_count
+    names = listed([f"`{name}` is matched by `{found}`" for name, found in aligned.found.items() if name != found])
+    return f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
 
 
 def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
@@ -118,11 +109,10 @@ def _about_cells(aligned: Alignment, at: int, other: int) -> str:
     """Say which cells of two rows differ."""
     parts, names = [], list(aligned.columns)
     for column in _unlike(aligned, at, other):
-        expected = _shown_text(aligned.terms[column], at) or "unbound"
-        found = aligned.actual_terms[column]
-        actual = "no column" if found is None else _shown_text(found, other) or "unbound"
+        expected, found = aligned.terms[column], aligned.actual_terms[column]
+        actual = "no column" if found is None else _shown_cell(found, other)
         near = _how_near(aligned, column, at, other)
-        parts.append(f"`{names[column]}` {near or f'{actual} instead of {expected}'}")
+        parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at)}'}")
     return f"row {at + 1}: {', '.join(parts)}"
 
 
@@ -136,22 +126,15 @@ def _how_near(aligned: Alignment, column: int, at: int, other: int) -> str | Non
         return f"{actual!r:.60} has another datatype, language tag or kind"
     if " ".join(text.split()).casefold() == " ".join(actual.split()).casefold():
         return f"{actual!r:.60} instead of {text!r:.60} differs in case or spaces only"
-    return _numbers_that_are_near(expected, at, found, other)
-
-
-def _numbers_that_are_near(column: TermColumn, row: int, other_column: TermColumn, other_row: int) -> str | None:
-    """Return by how much two numbers differ; None if these are not numbers, are equal, or differ by more than 1 %."""
-    cells = ((column.texts[row], column.shape(row)), (other_column.texts[other_row], other_column.shape(other_row)))
-    (text, number), (other, other_number) = (
-        (text, number_from(text, shape[1]) if is_simple_literal(shape) or shape[1] in NUMBER_KINDS else None)
-        for text, shape in cells
-    )
-    if number is None or other_number is None:
-        return None
-    share = relative_difference(number, other_number)
+    number, actual_number = _number(text, expected.shape(at)), _number(actual, found.shape(other))
+    share = relative_difference(number, actual_number) if number is not None and actual_number is not None else None
     if not share or share > _NEAR:
         return None
-    return f"{other} instead of {text} differs by {share:.1g} of its value".replace("e-0", "e-")
+    return f"{actual} instead of {text} differs by {share:.1g} of its value".replace("e-0", "e-")
+
+
+def _number(text: str, shape: Shape) -> Number | None:
+    return number_from(text, shape[1]) if is_simple_literal(shape) or shape[1] in NUMBER_KINDS else None
 
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
@@ -172,8 +155,12 @@ def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> lis
 
 
 def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:
-    cells = ("–" if column is None else _shown_text(column, at) or "unbound" for column in columns)
-    return f"({', '.join(cells)})"
+    return f"({', '.join('–' if column is None else _shown_cell(column, at) for column in columns)})"
+
+
+def _shown_cell(column: TermColumn, at: int) -> str:
+    text = _shown_text(column, at)
+    return "unbound" if text is None else text or "''"
 
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:

@@ -226,7 +226,7 @@ FLOAT = {"type": "literal", "datatype": XSD + "float"}
         (term("Oslo"), term("oslo "), "`a` 'oslo ' instead of 'Oslo' differs in case or spaces only"),
         (term("Oslo"), {**term("Oslo"), "xml:lang": "no"}, "`a` 'Oslo' has another datatype, language tag or kind"),
         (term("Oslo"), term("Bergen"), "`a` Bergen instead of Oslo"),
-        (term(""), {}, "`a` unbound instead of unbound"),
+        (term(""), {}, "`a` unbound instead of ''"),
     ],
 )
 def test_a_reason_says_how_cells_are_near(cell: Any, other: Any, about: str) -> None:
