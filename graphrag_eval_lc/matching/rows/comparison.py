@@ -253,9 +253,9 @@ def _compared_without_search(
         if found == answer:
             return 1.0, f"Both answer {answer}.", None
         return 0.0, f"The actual answer is {found}, the reference has {answer}.", None
-    required = reference.variables if required is None else required
     if (fault := _fault_of_columns(required, reference)) is not None:
         return 0.0, f"{_AT_FAULT}: {fault}.", None
+    required = reference.variables if required is None else required
     rows, found_rows = reference.row_count, actual.row_count
     if rows and found_rows:
         return None if required else (1.0, "Both results have rows; no column is required.", None)
@@ -301,10 +301,11 @@ def _answer(results: SparqlResults) -> bool | None:
 
 
 def _fault_of_columns(required_columns: Any, reference: SparqlResults) -> str | None:
-    if not isinstance(required_columns, list | tuple) or not all(isinstance(name, str) for name in required_columns):
+    if required_columns is None:
+        required_columns = reference.variables
+    elif not isinstance(required_columns, list | tuple) or not all(isinstance(name, str) for name in required_columns):
         return "required_columns is not a list of column names"
-    variables = reference.variables
-    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in variables]
+    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in reference.variables]
     if absent:
         return f"it has no column {', '.join(absent)}, which required_columns names"
     return next((f"its {reference.fault_of(name)}" for name in required_columns if name in reference.faults), None)

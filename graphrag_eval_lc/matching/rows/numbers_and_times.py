@@ -5,7 +5,7 @@ A value is hashable, and equal values are the same; only numbers have a toleranc
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
@@ -107,10 +107,11 @@ def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKi
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
     longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
-    found: Iterable[Number | None] = map(float, texts)
-    if max(map(len, texts), default=0) > longest or not form.fullmatch("\n".join([*texts, ""])):  # rarely
-        found = (number_from(text, datatype) for text in texts)
-    numbers = {text: number for text, number in zip(texts, found, strict=True) if number is not None}
+    numbers: dict[str, Number]
+    if max(map(len, texts), default=0) <= longest and form.fullmatch("\n".join([*texts, ""])):  # nearly always
+        numbers = dict(zip(texts, map(float, texts), strict=True))
+    else:
+        numbers = {text: number for text in texts if (number := number_from(text, datatype)) is not None}
     if kind is not None:
         return {kind: numbers}
     whole = {text: number for text, number in numbers.items() if text.lstrip("-").isdigit()}

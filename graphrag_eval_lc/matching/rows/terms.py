@@ -8,7 +8,6 @@ that the reference does not have equals a text of the reference that is written 
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import count, repeat
 from math import isfinite
 from operator import itemgetter
@@ -126,12 +125,12 @@ class _NumberKeys:
         self._tolerances, self._new_key = tolerances, new_key
         self._keys: dict[Number, int] = {}
         self._others: dict[Number, int] = {}
-        self._of_kind: dict[NumberKind, set[Number]] = {}
+        self._of_kind: dict[NumberKind, list[Number]] = {}
         self._sorted: dict[NumberKind, list[Any]] = {}
 
     def add(self, numbers: Collection[Number], kind: NumberKind) -> list[int]:
         """Return the keys of numbers of the reference; all are added before any number is looked up."""
-        self._of_kind.setdefault(kind, set()).update(numbers)
+        self._of_kind.setdefault(kind, []).extend(numbers)
         return list(map(self._keys.setdefault, numbers, self._new_key))
 
     def find(
@@ -141,7 +140,7 @@ class _NumberKeys:
         keys, unknown = self._keys, [number for number in numbers if number not in self._keys]
         if not unknown:
             return list(map(keys.__getitem__, numbers))
-        self._sorted = self._sorted or {each: sorted(some - {"NaN"}) for each, some in self._of_kind.items()}
+        self._sorted = self._sorted or {each: sorted(set(some) - {"NaN"}) for each, some in self._of_kind.items()}
         near = self._nearest([number for number in unknown if number != "NaN"], kind)
         return [
             keys.get(near.get(number, number)) or key or self._others.setdefault(number, next(self._new_key))
@@ -150,12 +149,14 @@ class _NumberKeys:
 
     def _nearest(self, numbers: Sequence[Any], kind: NumberKind) -> dict[Number, Number]:
         nearest: dict[Number, Number] = {}
+        least = ABSOLUTE_TOLERANCE * _MARGIN
         for other_kind, others in self._sorted.items():
             relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             share = relative / (1 - relative) * _MARGIN  # of the actual number, which may be the smaller one
             for number in numbers:
                 if type(number) is float and isfinite(number):  # nearly always, and mostly without a number in reach
-                    reach = max(ABSOLUTE_TOLERANCE * _MARGIN, share * abs(number))
+                    reach = share * abs(number)
+                    reach = reach if reach > least else least
                     at = bisect_left(others, number - reach)
                     if at == len(others) or others[at] > number + reach:
                         continue
@@ -267,38 +268,33 @@ class Keys:
             cells.append((term_type, texts, rows))
         return cells
 
-    def _keys_of_numbers(
-        self,
-        of: _NumberKeys,
-        numbers: Collection[Number],
-        kind: NumberKind,
-        written: Iterable[int | None] = repeat(None),
-    ) -> list[int]:
-        return of.add(numbers, kind) if self._is_reference else of.find(numbers, kind, written)
-
     def _read_values(self, of: _TermType, texts: Sequence[str]) -> None:
         """Find the keys of those texts that have a value: of the value, or else of the text as the reference has it."""
         if of.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, texts)):
             return
-        new = [text for text in dict.fromkeys(texts) if text not in of.keys]
-        found: dict[str, int] = {}
-        for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers else ():
-            written = map(of.keys_by_text.get, numbers)
-            found |= zip(numbers, self._keys_of_numbers(self._numbers, numbers.values(), kind, written), strict=True)
+        keys, keys_by_text, is_reference = of.keys, of.keys_by_text, self._is_reference
+        new = [text for text in dict.fromkeys(texts) if text not in keys]
+        for kind, found in numbers_by_kind(new, of.datatype).items() if of.has_numbers else ():
+            numbers = found.values()
+            written = () if is_reference else map(keys_by_text.get, found)
+            number_keys = (
+                self._numbers.add(numbers, kind) if is_reference else self._numbers.find(numbers, kind, written)
+            )
+            keys.update(zip(found, number_keys, strict=True))
         for text in new if of.read else ():
-            value = None if text in found or not of.read else of.read(text)
+            value = None if text in keys or not of.read else of.read(text)
             if value is not None:
                 if of.datatype == WKT_LITERAL:
-                    value = value[0], *self._keys_of_numbers(self._coordinates, value[1], NumberKind.DOUBLE)
+                    keys_of_coordinates = self._coordinates.add if is_reference else self._coordinates.find
+                    value = value[0], *keys_of_coordinates(value[1], NumberKind.DOUBLE)
                 known: dict[Any, int] = self._values
                 if of.datatype == XSD_BOOLEAN:  # 1 is written true as well
-                    known, value = of.keys_by_text, value[1]
-                same_text = None if self._is_reference else of.keys_by_text.get(text)
-                found[text] = known.setdefault(value, same_text or next(self._new_key))
-        of.keys.update(found)
-        if self._is_reference:
-            for text, key in found.items():
-                of.keys_by_text.setdefault(text, key)
+                    known, value = keys_by_text, value[1]
+                same_text = None if is_reference else keys_by_text.get(text)
+                keys[text] = known.setdefault(value, same_text or next(self._new_key))
+        for text in new if is_reference else ():
+            if text in keys:
+                keys_by_text.setdefault(text, keys[text])
 
     def _key_column(self, side: int, name: str, cells: _Cells) -> KeyColumn:
         """Return the keys of a column whose values have been read."""
@@ -324,8 +320,10 @@ class Keys:
         if of.kind in _WITHOUT_TEXTS:
             return [_WITHOUT_TEXTS[of.kind]] * len(texts)
         if of.keys:
-            with suppress(KeyError):
+            try:
                 return list(map(of.keys.__getitem__, texts))
+            except KeyError:
+                pass  # some are texts
         joined = "\n".join(texts)
         is_normal = joined.isascii() or self._rules.strict or not self._rules.values.nfc
         has_escapes = of.is_iri and "%" in joined
