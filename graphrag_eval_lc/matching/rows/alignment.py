@@ -278,13 +278,15 @@ def _overlaps(
 ) -> list[dict[str, float]]:
     """Return for each required column the share of cells of equal values that actual columns have, if they have any."""
     counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
+    ranges = {name: (min(count), max(count)) for name, count in counts.items()}  # columns of other values have others
     overlaps: list[dict[str, float]] = []
     for name in required:
         count, found = Counter(keys.reference[name].keys), {}
-        for other, other_count in counts.items():
-            if not by_name_only or other == name:
-                common = count.keys() & other_count.keys()
-                cells = sum(map(min, map(count.__getitem__, common), map(other_count.__getitem__, common)))
+        least, most = min(count), max(count)
+        for other, (other_least, other_most) in ranges.items():
+            if least <= other_most and other_least <= most and (not by_name_only or other == name):
+                common = count.keys() & counts[other].keys()
+                cells = sum(map(min, map(count.__getitem__, common), map(counts[other].__getitem__, common)))
                 if cells:
                     found[other] = 2 * cells / (reference.row_count + actual.row_count)
         overlaps.append(found)

@@ -171,16 +171,18 @@ def _choices(
     if is_bag or comb(len(kept), len(required)) > _MOST_SELECTIONS:
         yield from _depth_first(wanted, cells, candidates, before, budget, is_bag=is_bag)
         return
+    first = min(2 * len(distinct), len(rows))
+    alike = {name for name in kept if before[name]}
+    heads = {name: cells[name][:first] for name in kept}
     for some in combinations(kept, len(required)):
-        few = [[name for name in names if name in some] for names in candidates]
-        if not all(few) or any(before[name] not in (None, *some) for name in some):
+        if not alike.isdisjoint(some) and any(before[name] not in (None, *some) for name in some):
             continue
-        selected, first = [cells[name] for name in some], min(2 * len(distinct), len(rows))
         budget.spend(_STEPS_OF_A_CHOICE + first)
-        if len(set(zip(*(column[:first] for column in selected), strict=True))) <= len(distinct):
+        if len(set(zip(*map(heads.__getitem__, some), strict=True))) <= len(distinct):
             budget.spend(len(rows) - first)
-            different = dict.fromkeys(zip(*selected, strict=True))
+            different = dict.fromkeys(zip(*map(cells.__getitem__, some), strict=True))
             if len(different) == len(distinct):
+                few = [[name for name in names if name in some] for names in candidates]
                 of_name = dict(zip(some, zip(*different, strict=True), strict=True))
                 yield from _depth_first(wanted, of_name, few, before, budget, is_bag=True)
 

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
-from math import isfinite
+from math import inf, isfinite
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 from unicodedata import normalize
@@ -140,26 +140,29 @@ class _NumberKeys:
         keys, unknown = self._keys, [number for number in numbers if number not in self._keys]
         if not unknown:
             return list(map(keys.__getitem__, numbers))
-        self._sorted = self._sorted or {each: sorted(set(some) - {"NaN"}) for each, some in self._of_kind.items()}
-        near = self._nearest([number for number in unknown if number != "NaN"], kind)
+        if not self._sorted:
+            self._sorted = {each: [*sorted(set(some) - {"NaN"}), inf] for each, some in self._of_kind.items()}
+        near = self._nearest(unknown, kind)
         return [
             keys.get(near.get(number, number)) or key or self._others.setdefault(number, next(self._new_key))
             for number, key in zip(numbers, written, strict=False)
         ]
 
     def _nearest(self, numbers: Sequence[Any], kind: NumberKind) -> dict[Number, Number]:
+        """Return the nearest number of the reference for those that have one within the tolerance."""
         nearest: dict[Number, Number] = {}
+        floats = [number for number in numbers if type(number) is float and isfinite(number)]  # nearly all
+        exact = [number for number in numbers if type(number) is not float and number != "NaN"]
         least = ABSOLUTE_TOLERANCE * _MARGIN
         for other_kind, others in self._sorted.items():
             relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             share = relative / (1 - relative) * _MARGIN  # of the actual number, which may be the smaller one
-            for number in numbers:
-                if type(number) is float and isfinite(number):  # nearly always, and mostly without a number in reach
-                    reach = share * abs(number)
-                    reach = reach if reach > least else least
-                    at = bisect_left(others, number - reach)
-                    if at == len(others) or others[at] > number + reach:
-                        continue
+            in_reach = [  # few, as a rule
+                number
+                for number in floats
+                if others[bisect_left(others, number - (reach := max(least, share * abs(number))))] <= number + reach
+            ]
+            for number in in_reach + exact:
                 at = bisect_left(others, number)
                 for other in others[max(at - 1, 0) : at + 1]:
                     if numbers_are_equal(number, other, relative):
@@ -270,10 +273,10 @@ class Keys:
 
     def _read_values(self, of: _TermType, texts: Sequence[str]) -> None:
         """Find the keys of those texts that have a value: of the value, or else of the text as the reference has it."""
-        if of.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, texts)):
-            return
         keys, keys_by_text, is_reference = of.keys, of.keys_by_text, self._is_reference
         new = [text for text in dict.fromkeys(texts) if text not in keys]
+        if not new or (of.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))):
+            return
         for kind, found in numbers_by_kind(new, of.datatype).items() if of.has_numbers else ():
             numbers = found.values()
             written = () if is_reference else map(keys_by_text.get, found)
