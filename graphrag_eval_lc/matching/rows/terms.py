@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
-from math import inf, isfinite
+from math import inf
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 from unicodedata import normalize
@@ -142,7 +142,7 @@ class _NumberKeys:
             return list(map(keys.__getitem__, numbers))
         if not self._sorted:
             self._sorted = {each: [*sorted(set(some) - {"NaN"}), inf] for each, some in self._of_kind.items()}
-        near = self._nearest(unknown, kind)
+        near = self._nearest([number for number in unknown if number not in _NOT_FINITE], kind)
         return [
             keys.get(near.get(number, number)) or key or self._others.setdefault(number, next(self._new_key))
             for number, key in zip(numbers, written, strict=False)
@@ -151,20 +151,21 @@ class _NumberKeys:
     def _nearest(self, numbers: Sequence[Any], kind: NumberKind) -> dict[Number, Number]:
         """Return the nearest number of the reference for those that have one within the tolerance."""
         nearest: dict[Number, Number] = {}
-        floats = [number for number in numbers if type(number) is float and isfinite(number)]  # nearly all
-        exact = [number for number in numbers if type(number) is not float and number != "NaN"]
         least = ABSOLUTE_TOLERANCE * _MARGIN
         for other_kind, others in self._sorted.items():
             relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             share = relative / (1 - relative) * _MARGIN  # of the actual number, which may be the smaller one
-            in_reach = [  # few, as a rule
-                number
-                for number in floats
-                if others[bisect_left(others, number - (reach := max(least, share * abs(number))))] <= number + reach
-            ]
-            for number in in_reach + exact:
-                at = bisect_left(others, number)
-                for other in others[max(at - 1, 0) : at + 1]:
+            for number in numbers:
+                near, reach = [], max(least, share * abs(number)) if type(number) is float else inf
+                if reach < inf:  # nearly always
+                    at = bisect_left(others, number - reach)
+                    if others[at] > number + reach:  # as a rule, or the number would be in the reference
+                        continue
+                    near = others[at : at + 1]
+                if reach == inf or others[at + 1] <= number + reach:
+                    at = bisect_left(others, number)
+                    near = others[max(at - 1, 0) : at + 1]
+                for other in near:
                     if numbers_are_equal(number, other, relative):
                         known = nearest.setdefault(number, other)
                         if known != other:
@@ -174,6 +175,8 @@ class _NumberKeys:
 
 _MARGIN: Final = 1 + 1e-9
 """For floats that are not exact."""
+
+_NOT_FINITE: Final = frozenset({inf, -inf, "NaN"})
 
 
 def is_simple_literal(shape: Shape) -> bool:
