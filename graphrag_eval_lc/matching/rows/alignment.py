@@ -310,11 +310,11 @@ def _likely_way(names: Sequence[str], weights: Sequence[Mapping[str, float]]) ->
 
 
 def _kinds(column: TermColumn) -> set[str]:
-    """Return the kinds of values among the first ones of a column: numbers, truth values, blank nodes, texts."""
+    """Return the kinds of values among the first ones of a column: numbers, truth values, blank nodes, triples, texts."""
     kinds = set()
     for row, text in enumerate(column.texts[:_SAMPLED]):
         kind = column.kind(row)
-        if kind not in ("", "bnode"):
+        if kind not in ("", "bnode", "triple"):
             is_number = number_from(text, None) is not None
             kind = "number" if is_number else "boolean" if text in ("true", "false") else "text"
         kinds.add(kind)
