@@ -310,7 +310,7 @@ def _likely_way(names: Sequence[str], weights: Sequence[Mapping[str, float]]) ->
 
 
 def _kinds(column: TermColumn) -> set[str]:
-    """Return the kinds of values among the first ones of a column: numbers, truth values, blank nodes, triples, texts."""
+    """Return the kinds of the first values of a column: numbers, truth values, blank nodes, triples, texts."""
     kinds = set()
     for row, text in enumerate(column.texts[:_SAMPLED]):
         kind = column.kind(row)

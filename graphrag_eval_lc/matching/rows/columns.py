@@ -9,7 +9,6 @@ its steps, so that it ends at the same bound on every machine.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
-from math import comb
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, RowsAs
@@ -27,8 +26,6 @@ MAX_STEPS: Final = 20_000_000
 """So many cells are looked at, which takes some seconds."""
 
 _STEPS_OF_A_CHOICE: Final = 20
-_MOST_SELECTIONS: Final = 5_000
-"""If there are more ways to leave out actual columns, they are not tried one by one."""
 
 
 class SearchBoundError(Exception):
@@ -163,28 +160,25 @@ def _choices(
         content = tuple(cells[name])
         before[name], last[content] = last.get(content), name
     if rows_as != "set":
-        yield from _depth_first(wanted, cells, candidates, before, budget, is_bag=True)
+        yield from _depth_first(wanted, cells, candidates, before, budget)
         return
     distinct, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (wanted, cells.values()))
     wanted, cells = list(zip(*distinct, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
-    is_bag = len(rows) == len(distinct)  # each different row of one side is one of the other
-    if is_bag or comb(len(kept), len(required)) > _MOST_SELECTIONS:
-        yield from _depth_first(wanted, cells, candidates, before, budget, is_bag=is_bag)
+    if len(rows) == len(distinct):  # each different row of one side is one of the other
+        yield from _depth_first(wanted, cells, candidates, before, budget)
         return
     first = min(2 * len(distinct), len(rows))
-    alike = {name for name in kept if before[name]}
     heads = {name: cells[name][:first] for name in kept}
     for some in combinations(kept, len(required)):
-        if not alike.isdisjoint(some) and any(before[name] not in (None, *some) for name in some):
-            continue
         budget.spend(_STEPS_OF_A_CHOICE + first)
-        if len(set(zip(*map(heads.__getitem__, some), strict=True))) <= len(distinct):
-            budget.spend(len(rows) - first)
-            different = dict.fromkeys(zip(*map(cells.__getitem__, some), strict=True))
-            if len(different) == len(distinct):
-                few = [[name for name in names if name in some] for names in candidates]
-                of_name = dict(zip(some, zip(*different, strict=True), strict=True))
-                yield from _depth_first(wanted, of_name, few, before, budget, is_bag=True)
+        if len(set(zip(*map(heads.__getitem__, some), strict=True))) > len(distinct):
+            continue
+        budget.spend(len(rows) - first)
+        different = dict.fromkeys(zip(*map(cells.__getitem__, some), strict=True))
+        if len(different) == len(distinct) and all(before[name] in (None, *some) for name in some):
+            few = [[name for name in names if name in some] for names in candidates]
+            of_name = dict(zip(some, zip(*different, strict=True), strict=True))
+            yield from _depth_first(wanted, of_name, few, before, budget)
 
 
 class _Level(NamedTuple):
@@ -205,24 +199,21 @@ def _depth_first(
     candidates: list[list[str]],
     before: Mapping[str, str | None],
     budget: Budget,
-    *,
-    is_bag: bool,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose columns under which rows fall into the same groups; if ``is_bag``, of the same sizes too.
+    """Yield ways to choose columns under which rows fall into the same groups, of the same sizes.
 
     For example the rows of the reference are (a, 1), (a, 2), (b, 1), and the actual columns p = (a, b, a),
     q = (1, 1, 2) and r = (1, 2, 1). For the first column p alone has two cells a and one b. After it, q makes the
     groups (a, 1), (b, 1), (a, 2), which are those of the reference; r has (b, 2), and is not tried further.
     """
-    wanted = [_without_labels(cells, is_bag=is_bag) for cells in wanted]
-    columns = {name: _without_labels(cells, is_bag=is_bag) for name, cells in columns.items()}
-    if is_bag:
-        counts = {name: dict(Counter(cells)) for name, cells in columns.items()}
-        found = [(names, dict(Counter(cells))) for names, cells in zip(candidates, wanted, strict=True)]
-        candidates = [[name for name in names if counts[name] == count] for names, count in found]
-        budget.spend(len(columns) * len(wanted[0]))
-        if not all(candidates):
-            return
+    wanted = [_without_labels(cells) for cells in wanted]
+    columns = {name: _without_labels(cells) for name, cells in columns.items()}
+    counts = {name: dict(Counter(cells)) for name, cells in columns.items()}
+    found = [(names, dict(Counter(cells))) for names, cells in zip(candidates, wanted, strict=True)]
+    candidates = [[name for name in names if counts[name] == count] for names, count in found]
+    budget.spend(len(columns) * len(wanted[0]))
+    if not all(candidates):
+        return
     order = sorted(range(len(wanted)), key=lambda at: (len(candidates[at]), -len(set(wanted[at]))))
     levels: list[_Level] = []
     groups: Sequence[_Group] = [0] * len(wanted[0])
@@ -243,8 +234,7 @@ def _depth_first(
             level = levels[len(chosen)]
             budget.spend(_STEPS_OF_A_CHOICE + len(groups_of_chosen[-1]))
             groups = list(map(level.numbers.get, zip(groups_of_chosen[-1], columns[name], strict=True)))
-            sizes = dict(Counter(groups))
-            if None in sizes or (sizes != level.sizes if is_bag else len(sizes) < len(level.sizes)):
+            if dict(Counter(groups)) != level.sizes:
                 continue
             if len(chosen) + 1 == len(order):
                 name_of = dict(zip(order, [*chosen, name], strict=True))
@@ -262,9 +252,9 @@ def _labelled_cells(column: KeyColumn) -> _Cells:
     return [(key, column.blanks[at]) if at in column.blanks else key for at, key in enumerate(column.keys)]
 
 
-def _without_labels(cells: _Cells, *, is_bag: bool) -> _Cells:
-    """Return cells with how often their blank nodes are in the column, if that counts, in place of these."""
-    times = {cell: count * is_bag for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
+def _without_labels(cells: _Cells) -> _Cells:
+    """Return cells with how often their blank nodes are in the column in place of these."""
+    times = {cell: count for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
     return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
 
 
