@@ -193,6 +193,11 @@ def compare_sparql_results(
     return SparqlComparison(1.0, "Both outputs have the same text.") if is_same and not compared.score else compared
 
 
+def comparison_without_reference(problem: UnreadableOutput) -> SparqlComparison:
+    """Return the comparison with a reference output that cannot be read."""
+    return SparqlComparison(0.0, f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}.")
+
+
 def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
     """Return the comparison with an actual output that cannot be read: undecided if it is cut."""
     if isinstance(problem, CutOutput):
@@ -204,7 +209,7 @@ def _read_and_compared(reference: Any, actual: Any, required_columns: Any, rules
     try:
         expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
     except UnreadableOutput as problem:
-        return SparqlComparison(0.0, f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}.")
+        return comparison_without_reference(problem)
     try:
         found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
     except UnreadableOutput as problem:

@@ -15,6 +15,7 @@ from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepV
 from graphrag_eval_lc.matching.rows.comparison import (
     SparqlComparison,
     compare_sparql_results,
+    comparison_without_reference,
     comparison_without_results,
 )
 from graphrag_eval_lc.matching.rows.json_forms import results_of_rows
@@ -168,16 +169,13 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
     required = reference.get(REQUIRED_COLUMNS)
     try:
         expected = reference_results(reference)
-    except UnreadableOutput:
-        # The comparison says what is wrong with the reference, whatever the step returned.
-        return compare_sparql_results(reference.get("output"), SparqlResults({}, 0), required, **options)
+    except UnreadableOutput as problem:
+        return comparison_without_reference(problem)
     required = None if expected.is_headless else required
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
-        if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
-            return comparison_without_results(problem)
-        found = replace(expected, form="a single value")
+        return comparison_without_results(problem)
     found = _as_meant(found, expected, required)
     compared = compare_sparql_results(expected, found, required, **options)
     if not compared.score and _is_of_sql(actual):
@@ -186,12 +184,6 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
             cut = 'a text ends with "...", at which LangChain\'s SQL tool cuts long texts (max_string_length)'
             return comparison_without_results(CutOutput(cut))
     return compared
-
-
-def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
-    """Return whether an output that is not a table is the text of the reference's only cell."""
-    texts = [text for column in expected.columns.values() for text in column.texts]
-    return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
 
 
 def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
