@@ -185,26 +185,26 @@ def _that_share(
     return [row for row in by_text for _ in range(left[row])]
 
 
-def _paired(mine: Sequence[Row], others: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
-    """Pair off rows of the reference, of which ``distinct`` are all different ones, and actual rows."""
+def _paired(missing: Sequence[Row], extra: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
+    """Pair missing rows with extra ones; ``distinct`` are all different rows of the reference."""
 
     @cache
     def counts(columns: tuple[int, ...]) -> Counter[Row]:
         return Counter(tuple(row[at] for at in columns) for row in distinct)
 
     def share(columns: tuple[int, ...], row: Row) -> float:
-        """Return how far cells of a row tell, beyond chance, which row of the reference is meant; 0 to 1."""
+        """Return how far cells of a row show, beyond chance, which row of the reference is meant; 0 to 1."""
         alike, rows = counts(columns)[tuple(row[at] for at in columns)], len(distinct)
         return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
 
     def shared(row: Row, other: Row) -> tuple[int, ...]:
         return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
 
-    # First rows of which it is clear which row is meant; of these, and of the others, those that share more cells.
-    width = len(mine[0])
+    # Rows that show clearly which row is meant come first; of these, and of the rest, those that share more cells.
+    width = len(missing[0])
     sizes = range(width - 1, 0, -1) if width <= _MOST_COMBINED else (width - 1, 1)
     subsets = [subset for size in sizes for subset in combinations(range(width), size)] or [(0,)]
-    pairs, left, free = [], dict(enumerate(mine)), dict(enumerate(others))
+    pairs, left, free = [], dict(enumerate(missing)), dict(enumerate(extra))
     for least, subset in product((1.0, _NEGLIGIBLE), subsets):
         waiting = defaultdict[object, deque[int]](deque)
         cells = itemgetter(*subset)
@@ -278,7 +278,9 @@ def _overlaps(
 ) -> list[dict[str, float]]:
     """Return for each required column the share of cells of equal values that actual columns have, if they have any."""
     counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
-    ranges = {name: (min(count), max(count)) for name, count in counts.items()}  # columns of other values have others
+    ranges = {
+        name: (min(count), max(count)) for name, count in counts.items()
+    }  # apart for columns without common values
     overlaps: list[dict[str, float]] = []
     for name in required:
         count, found = Counter(keys.reference[name].keys), {}

@@ -23,7 +23,7 @@ _Node: TypeAlias = tuple[int, int]
 """A blank node: its side and its label."""
 
 MAX_STEPS: Final = 20_000_000
-"""So many cells are looked at, which takes some seconds."""
+"""The search looks at so many cells, in some seconds."""
 
 _STEPS_OF_A_CHOICE: Final = 20
 
@@ -83,7 +83,7 @@ def find_columns(
 ) -> dict[str, str] | None:
     """Return for each required column an actual one, so that the rows are equal; None if there are none.
 
-    Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
+    Actual columns are found by ``names``; those that are not needed are never read. If ``by_name_only``, as in a
     graph, only columns of the same name match. Raises ``SearchBoundError`` if the budget ends before.
     """
     required, same = list(reference.values()), namesakes(list(reference), names)

@@ -37,13 +37,13 @@ _AT_FAULT: Final = "The reference output in the dataset is at fault"
 
 @dataclass(eq=False, repr=False)
 class SparqlComparison:
-    """How two SPARQL results compare. All but the attributes is worked out when it is first asked for.
+    """How two SPARQL results compare. All except the attributes is computed when it is first read.
 
     Attributes:
         score: 1.0 if the actual results hold the required ones, else 0.0.
         unreadable: What is wrong with the actual output if it is not results, or has too few columns that can be read.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
-        cut: Where the actual output ends before its end; None if it is whole.
+        cut: What cut the actual output; None if it is complete.
         steps: How many steps the search took; 0 if none was needed. It is the same in every run.
     """
 
@@ -72,7 +72,7 @@ class SparqlComparison:
 
     @property
     def outcome(self) -> ComparisonOutcome:
-        """``match``, ``mismatch`` or, if the search or the output ended too early to tell, ``undecided``."""
+        """``match``, ``mismatch`` or, if the search or the output ended too early, ``undecided``."""
         return "match" if self.score else "undecided" if self.is_undecided else "mismatch"
 
     @cached_property
@@ -97,7 +97,7 @@ class SparqlComparison:
 
     @property
     def columns(self) -> dict[str, str]:
-        """For each required column the actual one that stands for it, or comes nearest; empty for ASK results."""
+        """For each required column the actual one that matches it, or comes nearest; empty for ASK results."""
         return self._rows.found if self._rows else {}
 
     @property
@@ -226,8 +226,8 @@ def _searched(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
 ) -> SparqlComparison:
     keys, budget, by_name = Keys(reference, actual, required, rules), Budget(), reference.is_graph and actual.is_graph
-    sides = reference, actual, keys, rules.rows_as
-    align: Callable[[], Alignment] = partial(nearest_alignment, *sides, required, by_name_only=by_name)
+    compared = reference, actual, keys, rules.rows_as
+    align: Callable[[], Alignment] = partial(nearest_alignment, *compared, required, by_name_only=by_name)
     cut_off = ""
     try:
         columns = find_columns(
@@ -235,11 +235,11 @@ def _searched(
         )
     except SearchBoundError as problem:
         cut_off, nearest = str(problem), align()
-        align = partial(Alignment, *sides, nearest.columns)
+        align = partial(Alignment, *compared, nearest.columns)
         is_match = nearest.are_equal and not any(column.blanks for column in keys.reference.values())
         columns = nearest.found if is_match else None
     if columns is not None:
-        return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *sides, columns))
+        return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *compared, columns))
     has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
     unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
     return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), steps=budget.spent, _align=align)

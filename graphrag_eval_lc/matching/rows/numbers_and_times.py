@@ -198,7 +198,7 @@ def time_from(text: str, name: str) -> Value | None:
     whole = {"date": f"{moment}T00:00", "time": f"2000-01-01T{moment}"}.get(kind, moment)
     try:
         when = datetime.fromisoformat(whole + (zone or ""))  # equal to all that are the same instant
-    except ValueError:  # there is no such day
+    except ValueError:  # no such day
         return None
     return kind, when, (fraction or "").rstrip(".0")
 

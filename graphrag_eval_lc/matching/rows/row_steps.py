@@ -157,7 +157,7 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
     if have_same_text(reference, actual):
-        return explained(1.0, "The output is the same as in the dataset, to the letter.")
+        return explained(1.0, "The output has the same text as in the dataset.")
     compared = compare_row_steps(reference, actual, options)
     outcome = compared.unreadable, compared.is_undecided, compared.cut
     grade = (lambda: compared.grade), (lambda: compared.grade_reason)
@@ -194,12 +194,12 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     ``valueMap`` returns them.
     """
     columns, count = list(found.columns.values()), found.row_count
-    given = required if isinstance(required, list | tuple) else expected.variables
-    wanted = {name for name in given if isinstance(name, str)}
-    names = [column.texts[0] for column in columns if count > 1]
-    are_names = wanted and wanted <= set(names) and len(set(names)) == len(names)
-    if are_names and found.form.startswith("an array of arrays"):
-        return replace(found, columns=dict(zip(names, map(_without_first, columns), strict=True)), row_count=count - 1)
+    wanted = required if isinstance(required, list | tuple) else expected.variables
+    if count > 1 and found.form.startswith("an array of arrays"):
+        names = [column.texts[0] for column in columns]
+        if wanted and all(name in names for name in wanted) and len(set(names)) == len(names):
+            without_first = dict(zip(names, map(_without_first, columns), strict=True))
+            return replace(found, columns=without_first, row_count=count - 1)
     if len(columns) != 1 or not count:
         return found
     if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= count:

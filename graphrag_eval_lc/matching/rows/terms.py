@@ -380,18 +380,18 @@ _MAY_BE_STRUCTURE: Final = re.compile(
 
 
 def _structures_of(
-    sides: Sequence[Mapping[str, TermColumn]], *, reads_texts: bool
+    results: Sequence[Mapping[str, TermColumn]], *, reads_texts: bool
 ) -> list[dict[str, Mapping[int, Any]]]:
     """Return the values with parts by column and row, for each side: those read, and those that untyped texts write.
 
     Texts are read if either side has values of property graphs, or ``reads_texts`` says so.
     """
-    structures = [value for side in sides for column in side.values() for value in column.structures.values()]
+    structures = [value for side in results for column in side.values() for value in column.structures.values()]
     if not structures and not reads_texts:
         return [{}, {}]
     reads_texts = reads_texts or not all(isinstance(value, Triple) for value in structures)
     found: list[dict[str, Mapping[int, Any]]] = []
-    for side in sides:
+    for side in results:
         reader = GraphReader()
         of_side: dict[str, Mapping[int, Any]] = {}
         for name, column in side.items():
