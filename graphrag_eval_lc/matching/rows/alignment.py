@@ -278,9 +278,8 @@ def _overlaps(
 ) -> list[dict[str, float]]:
     """Return for each required column the share of cells of equal values that actual columns have, if they have any."""
     counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
-    ranges = {
-        name: (min(count), max(count)) for name, count in counts.items()
-    }  # apart for columns without common values
+    # Columns without common values have other ranges of keys, as a rule.
+    ranges = {name: (min(count), max(count)) for name, count in counts.items()}
     overlaps: list[dict[str, float]] = []
     for name in required:
         count, found = Counter(keys.reference[name].keys), {}

@@ -5,9 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
 from graphrag_eval_lc.matching.rows.columns import namesakes
-from graphrag_eval_lc.matching.rows.numbers_and_times import NUMBER_KINDS, Number, number_from, relative_difference
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, Shape, SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import is_simple_literal
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.texts import counted, listed, plural
 
 ShownRow: TypeAlias = tuple[str | None, ...]
@@ -17,9 +15,6 @@ _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
-_NEAR: Final = 0.01
-"""Numbers that differ by less than this share are worth a note."""
-
 _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
 
@@ -94,7 +89,8 @@ def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
             return at, next(other for other in aligned.extra if aligned.actual_rows[other] == pair.actual)
     if len(aligned.missing) == len(aligned.extra) == 1:
         at, other = aligned.missing[0], aligned.extra[0]
-        if all(_how_near(aligned, column, at, other) for column in _unlike(aligned, at, other)):
+        cells = ((aligned.terms[column], aligned.actual_terms[column]) for column in _unlike(aligned, at, other))
+        if all(_how_near(expected, at, found, other) for expected, found in cells):
             return at, other
     return None
 
@@ -111,30 +107,20 @@ def _about_cells(aligned: Alignment, at: int, other: int) -> str:
     for column in _unlike(aligned, at, other):
         expected, found = aligned.terms[column], aligned.actual_terms[column]
         actual = "no column" if found is None else _shown_cell(found, other)
-        near = _how_near(aligned, column, at, other)
+        near = _how_near(expected, at, found, other)
         parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at)}'}")
     return f"row {at + 1}: {', '.join(parts)}"
 
 
-def _how_near(aligned: Alignment, column: int, at: int, other: int) -> str | None:
-    """Return how two cells that differ are nearly the same; None if they are not."""
-    expected, found = aligned.terms[column], aligned.actual_terms[column]
+def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: int) -> str | None:
+    """Return how two cells that differ look the same; None if they do not."""
     if found is None or not expected.kind(at) or not found.kind(other):
         return None
     text, actual = expected.texts[at], found.texts[other]
     if text == actual:
         return f"{actual!r:.60} has another datatype, language tag or kind"
-    if " ".join(text.split()).casefold() == " ".join(actual.split()).casefold():
-        return f"{actual!r:.60} instead of {text!r:.60} differs in case or spaces only"
-    number, actual_number = _number(text, expected.shape(at)), _number(actual, found.shape(other))
-    share = relative_difference(number, actual_number) if number is not None and actual_number is not None else None
-    if not share or share > _NEAR:
-        return None
-    return f"{actual} instead of {text} differs by {share:.1g} of its value".replace("e-0", "e-")
-
-
-def _number(text: str, shape: Shape) -> Number | None:
-    return number_from(text, shape[1]) if is_simple_literal(shape) or shape[1] in NUMBER_KINDS else None
+    is_near = " ".join(text.split()).casefold() == " ".join(actual.split()).casefold()
+    return f"{actual!r:.60} instead of {text!r:.60} differs in case or spaces only" if is_near else None
 
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:

@@ -150,14 +150,6 @@ def _fraction(number: Number) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
-def relative_difference(one: Number, other: Number) -> float | None:
-    """Return the difference of two numbers as a share of the larger one; None if one is infinite or NaN."""
-    if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
-        return None
-    larger = max(abs(_fraction(one)), abs(_fraction(other)))
-    return float(distance_of(one, other) / larger) if larger else 0.0
-
-
 _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
 
 
