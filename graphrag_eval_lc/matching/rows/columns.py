@@ -311,11 +311,11 @@ class BlankNodes:
             numbers: dict[Hashable, int] = {}
             refined = {}
             for node in colours:
-                rows = Counter(
+                rows = [
                     (about, *((colours[other], other == node) for other in nodes))
                     for about, nodes in map(self._rows.__getitem__, self._rows_of[node])
-                )
-                surroundings = colours[node], frozenset(rows.items())
+                ]
+                surroundings = colours[node], rows[0] if len(rows) == 1 else frozenset(Counter(rows).items())
                 refined[node] = numbers.setdefault(surroundings, len(numbers))
             colours = refined
             if len(numbers) == count:
