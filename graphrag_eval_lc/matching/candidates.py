@@ -113,12 +113,12 @@ class Candidates:
         if not self._views.is_graded or comparison.grade is None or worth == 1.0:
             return reason
         if comparison.grade_reason is None:
-            return f"{reason}; worth {min(worth, 0.999):.3g}"
+            return with_more(reason, f"worth {min(worth, 0.999):.3g}")
         return f"{reason.removesuffix('.')}. {comparison.grade_reason()}"
 
 
 def _with_more(comparison: StepScore, more: str) -> StepScore:
-    return replace(comparison, reason=lambda: f"{comparison.reason()}; {more}")
+    return replace(comparison, reason=lambda: with_more(comparison.reason(), more))
 
 
 def _is_suspect(step: StepView, *, needs_rows: bool) -> bool:
@@ -129,3 +129,8 @@ def _is_suspect(step: StepView, *, needs_rows: bool) -> bool:
     if output.lstrip()[:1] not in {"{", "["} or output.rstrip()[-1:] not in {"}", "]"}:
         return True
     return needs_rows and '"bindings"' not in output and '"boolean"' not in output
+
+
+def with_more(reason: str, more: str) -> str:
+    """Add a clause to a reason; a sentence if the reason is one."""
+    return f"{reason} {more[0].upper()}{more[1:].removesuffix('.')}." if reason.endswith(".") else f"{reason}; {more}"

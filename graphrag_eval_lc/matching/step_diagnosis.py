@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.candidates import Candidates, with_more
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome, StepView
 from graphrag_eval_lc.texts import plural, shortened
 
@@ -48,8 +48,8 @@ def diagnosis_of(
     calls = f"{len(failed)} {plural(len(failed), 'call')}"
     if not candidates.indices:
         if not failed:
-            return StepDiagnosis(None, None, 0.0, False, _why_not_called(candidates) + _hint_on_name(candidates))
-        reason = f"{calls} of {candidates.tools} {why_failed}{_hint_on_name(candidates)}"
+            return StepDiagnosis(None, None, 0.0, False, _with_hint(candidates, _why_not_called(candidates)))
+        reason = _with_hint(candidates, f"{calls} of {candidates.tools} {why_failed}")
         return StepDiagnosis(failed[-1], _id_of(steps[failed[-1]]), 0.0, False, reason)
     nearest = _nearest_step(candidates, taken, before)
     reason, worth = candidates.reason(nearest), candidates.worth(nearest)
@@ -64,7 +64,7 @@ def diagnosis_of(
             why = "comes after a step of a later group"
         reason = f"{fits}, but {why}: {reason}"
     else:
-        reason += (f"; {calls} {why_failed}" if failed else "") + _hint_on_name(candidates)
+        reason = _with_hint(candidates, with_more(reason, f"{calls} {why_failed}") if failed else reason)
     return _compared_with(candidates, nearest, reason, matched=False)
 
 
@@ -98,12 +98,12 @@ def _why_not_called(candidates: Candidates) -> str:
     return f"the agent did not call {candidates.tools}" + (f"; it called {called}" if steps else " nor any other tool")
 
 
-def _hint_on_name(candidates: Candidates) -> str:
-    """Say which names may fulfil the reference step where the agent used its name, which may not."""
+def _with_hint(candidates: Candidates, reason: str) -> str:
+    """Add which names fulfil the reference step, if the agent used its name, which does not."""
     name = candidates.reference.get("name")
     if all(step.get("name") != name or candidates.may_be(step) for step in candidates.actual_steps):
-        return ""
-    return f"; a step named {name} does not fulfil it, only one named {candidates.tools} does"
+        return reason
+    return with_more(reason, f"a step named {name} does not fulfil it, only one named {candidates.tools} does")
 
 
 def _compared_with(candidates: Candidates, index: int, reason: str, *, matched: bool) -> StepDiagnosis:

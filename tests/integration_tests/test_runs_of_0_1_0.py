@@ -69,6 +69,8 @@ REWORDED = {
     "did not call search_notes;": "did not call retrieval;",  # the agent's own tool is named
     " is matched by ": " is played by ",
     "Columns: `transformer` as `t`; ": "",
+    ". 1 call failed: ": ".; 1 call failed: ",
+    "no PREFIX line declares.": "no PREFIX line declares",
 }
 """Words of reasons of today, and those of 0.1.0."""
 

@@ -1,6 +1,6 @@
 """Which actual columns hold the rows of the required ones, and whether blank nodes can be renamed to make them equal.
 
-Columns of the same names are tried first. Otherwise a column's content says which required columns it may stand for.
+Columns of the same names are tried first. Otherwise a column's content says which required columns it can match.
 What is left to choose is searched depth first: the rows of the columns chosen so far fall into groups of equal cells,
 and the groups of both sides must be the same. Blank nodes are compared last, by colour refinement. The search counts
 its steps, so that it ends at the same bound on every machine.
@@ -9,31 +9,31 @@ its steps, so that it ends at the same bound on every machine.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
-from math import comb
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, RowsAs
 
 Row: TypeAlias = tuple[int, ...]
 
 _Cells: TypeAlias = Sequence[Hashable]
+_Group: TypeAlias = int | None
+"""The number of a group of equal rows; None if the reference has no such group."""
+
 _Node: TypeAlias = tuple[int, int]
 """A blank node: its side and its label."""
 
 MAX_STEPS: Final = 20_000_000
-"""So many cells are looked at, which takes some seconds."""
+"""The search looks at so many cells, in some seconds."""
 
 _STEPS_OF_A_CHOICE: Final = 20
-_MOST_SELECTIONS: Final = 5_000
-"""If there are more ways to leave out actual columns, they are not tried one by one."""
 
 
-class SearchCutOff(Exception):  # noqa: N818 - it is no error of the caller
-    """The search ended at its bound before it could tell."""
+class SearchBoundError(Exception):
+    """The search reached its bound before the result was known."""
 
 
 class Budget:
-    """Counts the steps of a search; raises ``SearchCutOff`` after ``MAX_STEPS``."""
+    """Counts the steps of a search; raises ``SearchBoundError`` after ``MAX_STEPS``."""
 
     def __init__(self) -> None:
         self.spent = 0
@@ -42,7 +42,9 @@ class Budget:
         """Count some steps."""
         self.spent += steps
         if self.spent > MAX_STEPS:
-            raise SearchCutOff(f"the search for matching columns and rows ended at its bound of {MAX_STEPS:,} steps")
+            raise SearchBoundError(
+                f"the search for matching columns and rows ended at its bound of {MAX_STEPS:,} steps"
+            )
 
 
 def bare_name(name: str) -> str:
@@ -81,53 +83,54 @@ def find_columns(
 ) -> dict[str, str] | None:
     """Return for each required column an actual one, so that the rows are equal; None if there are none.
 
-    Actual columns are found by ``names``; those that are not needed are never asked for. If ``by_name_only``, as in a
-    graph, only columns of the same name stand for each other. Raises ``SearchCutOff`` if the budget ends before.
+    Actual columns are found by ``names``; those that are not needed are never read. If ``by_name_only``, as in a
+    graph, only columns of the same name match. Raises ``SearchBoundError`` if the budget ends before.
     """
-    mine, same = list(reference.values()), namesakes(list(reference), names)
-    if len(same) == len(mine) and _rows_are_equal(mine, list(map(actual, same.values())), rows_as, budget):
+    required, same = list(reference.values()), namesakes(list(reference), names)
+    if len(same) == len(required) and _rows_are_equal(required, list(map(actual, same.values())), rows_as, budget):
         return same
-    if by_name_only or len(names) < len(mine):
+    if by_name_only or len(names) < len(required):
         return None
-    others = {name: actual(name) for name in names}
-    by_content: defaultdict[Hashable, list[str]] = defaultdict(list)
-    for name, column in others.items():
-        by_content[_content(column, rows_as)].append(name)
+    columns = {name: actual(name) for name in names}
+    by_content: dict[Hashable, list[str]] = {}
+    for name, column in columns.items():
+        by_content.setdefault(_content(column, rows_as), []).append(name)
     candidates = []
     for name, column in reference.items():
         alike = by_content.get(_content(column, rows_as), [])
-        candidates.append(list(dict.fromkeys([*namesakes([name], alike).values(), *alike])))
-    if not all(candidates):
-        return None
+        if not alike:
+            return None
+        candidates.append(alike if len(alike) == 1 else [*dict.fromkeys([*namesakes([name], alike).values(), *alike])])
     choices = iter([[alike[0] for alike in candidates]])
     if any(len(alike) > 1 for alike in candidates):
-        choices = _choices(mine, others, candidates, rows_as, budget)
+        choices = _choices(required, columns, candidates, rows_as, budget)
     for chosen in choices:
-        budget.spend(_STEPS_OF_A_CHOICE + len(mine) * len(mine[0].keys) // 4)
+        budget.spend(_STEPS_OF_A_CHOICE + len(required) * len(required[0].keys) // 4)
         is_choice = len(set(chosen)) == len(chosen)
-        if is_choice and _rows_are_equal(mine, [others[name] for name in chosen], rows_as, budget):
+        if is_choice and _rows_are_equal(required, [columns[name] for name in chosen], rows_as, budget):
             return dict(zip(reference, chosen, strict=True))
     return None
 
 
-def _rows_are_equal(mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget) -> bool:
-    if rows_as != "set" and len(mine[0].keys) != len(others[0].keys):
-        return False
-    rows, other_rows = (zip(*(column.keys for column in side), strict=True) for side in (mine, others))
+def _rows_are_equal(
+    reference: Sequence[KeyColumn], actual: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
+) -> bool:
+    keys, actual_keys = [column.keys for column in reference], [column.keys for column in actual]
     if rows_as == "list":
-        are_equal = all(one.keys == other.keys for one, other in zip(mine, others, strict=True))
+        are_equal = keys == actual_keys
     elif rows_as == "set":
-        are_equal = set(rows) == set(other_rows)
+        are_equal = set(zip(*keys, strict=True)) == set(zip(*actual_keys, strict=True))
     else:
-        are_equal = dict(Counter(rows)) == dict(Counter(other_rows))  # Counter's own == is slow
-    if not are_equal or not any(column.blanks for column in (*mine, *others)):
+        rows, actual_rows = (Counter(zip(*side, strict=True)) for side in (keys, actual_keys))
+        are_equal = dict(rows) == dict(actual_rows)  # Counter's own == is slow
+    if not are_equal or not any(column.blanks for column in (*reference, *actual)):
         return are_equal
-    return BlankNodes(mine, others, rows_as, budget).can_be_renamed()
+    return BlankNodes(reference, actual, rows_as, budget).can_be_renamed()
 
 
 def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
-    """Return what a column has in common with each that can stand for it."""
-    blanks = Counter(label for labels in column.blanks.values() for label in labels)
+    """Return what a column has in common with each that matches it."""
+    blanks = Counter(label for labels in column.blanks.values() for label in labels) if column.blanks else {}
     if rows_as == "set":
         return frozenset(column.keys), len(blanks)
     cells = tuple(column.keys) if rows_as == "list" else frozenset(Counter(column.keys).items())
@@ -135,94 +138,110 @@ def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
 
 
 def _choices(
-    mine: Sequence[KeyColumn],
-    others: Mapping[str, KeyColumn],
+    required: Sequence[KeyColumn],
+    columns: Mapping[str, KeyColumn],
     candidates: list[list[str]],
     rows_as: RowsAs,
     budget: Budget,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose a column for each required one under which the groups of equal rows are the same."""
+    """Yield ways to choose a column for each required one under which the groups of equal rows are the same.
+
+    If rows are a set, columns that are left out may make more rows equal. Then selections of as many columns as are
+    required are tried first: of the rows (a, x, 1), (a, y, 1), (b, x, 2), the reference (a, 1), (b, 2) has two, as have
+    the first and the last column; the first and the second have three, so that no order of these is tried.
+    """
     kept = list(dict.fromkeys(name for names in candidates for name in names))
-    columns = [_labelled_cells(column) for column in mine]
-    cells = {name: _labelled_cells(others[name]) for name in kept}
+    wanted = [_labelled_cells(column) for column in required]
+    cells = {name: _labelled_cells(columns[name]) for name in kept}
     # Columns of the same cells are interchangeable: one is tried only after the one before it.
-    known: dict[Hashable, str] = {}
+    last: dict[Hashable, str] = {}
     before = {}
     for name in kept:
         content = tuple(cells[name])
-        before[name] = known.get(content)
-        known[content] = name
+        before[name], last[content] = last.get(content), name
     if rows_as != "set":
-        yield from _depth_first(columns, cells, candidates, before, budget, is_exact=True)
+        yield from _depth_first(wanted, cells, candidates, before, budget)
         return
-    wanted, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (columns, cells.values()))
-    columns, cells = list(zip(*wanted, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
-    if len(rows) == len(wanted) or comb(len(kept), len(mine)) > _MOST_SELECTIONS:
-        yield from _depth_first(columns, cells, candidates, before, budget, is_exact=len(rows) == len(wanted))
+    distinct, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (wanted, cells.values()))
+    wanted, cells = list(zip(*distinct, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
+    if len(rows) == len(distinct):  # each different row of one side is one of the other
+        yield from _depth_first(wanted, cells, candidates, before, budget)
         return
-    # With some columns left out there are as many different rows as in the reference, of which each stands for one.
-    for some in combinations(kept, len(mine)):
-        few = [[name for name in names if name in some] for names in candidates]
-        if not all(few) or any(before[name] not in (None, *some) for name in some):
-            continue
-        selected, first = [cells[name] for name in some], min(2 * len(wanted), len(rows))
+    first = min(2 * len(distinct), len(rows))
+    heads = {name: cells[name][:first] for name in kept}
+    for some in combinations(kept, len(required)):
         budget.spend(_STEPS_OF_A_CHOICE + first)
-        if len(set(zip(*(column[:first] for column in selected), strict=True))) <= len(wanted):
-            budget.spend(len(rows) - first)
-            distinct = dict.fromkeys(zip(*selected, strict=True))
-            if len(distinct) == len(wanted):
-                of_name = dict(zip(some, zip(*distinct, strict=True), strict=True))
-                yield from _depth_first(columns, of_name, few, before, budget, is_exact=True)
+        if len(set(zip(*map(heads.__getitem__, some), strict=True))) > len(distinct):
+            continue
+        budget.spend(len(rows) - first)
+        different = dict.fromkeys(zip(*map(cells.__getitem__, some), strict=True))
+        if len(different) == len(distinct) and all(before[name] in (None, *some) for name in some):
+            few = [[name for name in names if name in some] for names in candidates]
+            of_name = dict(zip(some, zip(*different, strict=True), strict=True))
+            yield from _depth_first(wanted, of_name, few, before, budget)
+
+
+class _Level(NamedTuple):
+    """The groups of reference rows with equal cells in the first few columns of the search.
+
+    Attributes:
+        numbers: The number of each group, by the group that it is in without the last column, and its cell there.
+        sizes: How many rows each group has.
+    """
+
+    numbers: dict[tuple[_Group, Hashable], _Group]
+    sizes: dict[_Group, int]
 
 
 def _depth_first(
-    mine: Sequence[_Cells],
-    others: Mapping[str, _Cells],
+    wanted: Sequence[_Cells],
+    columns: Mapping[str, _Cells],
     candidates: list[list[str]],
     before: Mapping[str, str | None],
     budget: Budget,
-    *,
-    is_exact: bool,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose columns; if ``is_exact``, groups have the same sizes too."""
-    wanted = [_without_labels(cells, is_exact=is_exact) for cells in mine]
-    cells_of = {name: _without_labels(cells, is_exact=is_exact) for name, cells in others.items()}
-    if is_exact:
-        counts = {name: dict(Counter(cells)) for name, cells in cells_of.items()}
-        found = [(names, dict(Counter(cells))) for names, cells in zip(candidates, wanted, strict=True)]
-        candidates = [[name for name in names if counts[name] == count] for names, count in found]
-        budget.spend(len(others) * len(wanted[0]))
-        if not all(candidates):
-            return
-    order = sorted(range(len(mine)), key=lambda at: (len(candidates[at]), -len(set(wanted[at]))))
-    levels: list[tuple[dict[tuple[int, Hashable], int], dict[int | None, int]]] = []
-    groups: Sequence[int | None] = [0] * len(wanted[0])
+    """Yield ways to choose columns under which rows fall into the same groups, of the same sizes.
+
+    For example the rows of the reference are (a, 1), (a, 2), (b, 1), and the actual columns p = (a, b, a),
+    q = (1, 1, 2) and r = (1, 2, 1). For the first column p alone has two cells a and one b. After it, q makes the
+    groups (a, 1), (b, 1), (a, 2), which are those of the reference; r has (b, 2), and is not tried further.
+    """
+    wanted = [_without_labels(cells) for cells in wanted]
+    columns = {name: _without_labels(cells) for name, cells in columns.items()}
+    counts = {name: dict(Counter(cells)) for name, cells in columns.items()}
+    found = [(names, dict(Counter(cells))) for names, cells in zip(candidates, wanted, strict=True)]
+    candidates = [[name for name in names if counts[name] == count] for names, count in found]
+    budget.spend(len(columns) * len(wanted[0]))
+    if not all(candidates):
+        return
+    order = sorted(range(len(wanted)), key=lambda at: (len(candidates[at]), -len(set(wanted[at]))))
+    levels: list[_Level] = []
+    groups: Sequence[_Group] = [0] * len(wanted[0])
     for at in order:
-        number_of: dict[tuple[int | None, Hashable], int] = {}
-        groups = [number_of.setdefault(pair, len(number_of)) for pair in zip(groups, wanted[at], strict=True)]
-        levels.append((number_of, dict(Counter(groups))))  # type: ignore[arg-type]
+        numbers: dict[tuple[_Group, Hashable], _Group] = {}
+        groups = [numbers.setdefault(pair, len(numbers)) for pair in zip(groups, wanted[at], strict=True)]
+        levels.append(_Level(numbers, dict(Counter(groups))))
     chosen: list[str] = []
-    states: list[Sequence[int | None]] = [[0] * len(next(iter(others.values())))]
+    groups_of_chosen: list[Sequence[_Group]] = [[0] * len(next(iter(columns.values())))]
     waiting = [iter(candidates[order[0]])]
     while waiting:
         name = next(waiting[-1], None)
         if name is None:
             waiting.pop()
-            states.pop()
+            groups_of_chosen.pop()
             del chosen[-1:]
         elif name not in chosen and before[name] in (None, *chosen):
-            number_of, sizes = levels[len(chosen)]  # type: ignore[assignment]
-            budget.spend(_STEPS_OF_A_CHOICE + len(states[-1]))
-            groups = list(map(number_of.get, zip(states[-1], cells_of[name], strict=True)))
-            found_sizes = dict(Counter(groups))
-            if None in found_sizes or (found_sizes != sizes if is_exact else len(found_sizes) < len(sizes)):
+            level = levels[len(chosen)]
+            budget.spend(_STEPS_OF_A_CHOICE + len(groups_of_chosen[-1]))
+            groups = list(map(level.numbers.get, zip(groups_of_chosen[-1], columns[name], strict=True)))
+            if dict(Counter(groups)) != level.sizes:
                 continue
             if len(chosen) + 1 == len(order):
                 name_of = dict(zip(order, [*chosen, name], strict=True))
                 yield [name_of[at] for at in range(len(order))]
                 continue
             chosen.append(name)
-            states.append(groups)
+            groups_of_chosen.append(groups)
             waiting.append(iter(candidates[order[len(chosen)]]))
 
 
@@ -233,18 +252,20 @@ def _labelled_cells(column: KeyColumn) -> _Cells:
     return [(key, column.blanks[at]) if at in column.blanks else key for at, key in enumerate(column.keys)]
 
 
-def _without_labels(cells: _Cells, *, is_exact: bool) -> _Cells:
-    """Return cells with how often their blank nodes are in the column, if that counts, in place of these."""
-    times = {cell: count * is_exact for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
+def _without_labels(cells: _Cells) -> _Cells:
+    """Return cells with how often their blank nodes are in the column in place of these."""
+    times = {cell: count for cell, count in Counter(cells).items() if isinstance(cell, tuple)}
     return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
 
 
 class BlankNodes:
     """The blank nodes of two results whose rows are the same but for these, coloured by the rows that they are in."""
 
-    def __init__(self, mine: Sequence[KeyColumn], others: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget) -> None:
+    def __init__(
+        self, reference: Sequence[KeyColumn], actual: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
+    ) -> None:
         self._rows_as, self._budget = rows_as, budget
-        self._sides = [_with_nodes(columns, side) for side, columns in enumerate((mine, others))]
+        self._sides = [_with_nodes(columns, side) for side, columns in enumerate((reference, actual))]
         # Each different row is what it has next to its nodes, how often it counts, and its nodes.
         self._rows: list[tuple[Hashable, tuple[_Node, ...]]] = []
         self._rows_of: defaultdict[_Node, list[int]] = defaultdict(list)
@@ -257,7 +278,7 @@ class BlankNodes:
         """Return whether one renaming makes all rows equal, unless the budget ends before that is known."""
         if self._rows_as == "list":
             rows = zip(*self._sides, strict=True)
-            pairs = {pair for (_, nodes), (_, others) in rows for pair in zip(nodes, others, strict=True)}
+            pairs = {pair for (_, nodes), (_, actual) in rows for pair in zip(nodes, actual, strict=True)}
             return len(dict(pairs)) == len({other: node for node, other in pairs}) == len(pairs)
         waiting = [iter([self._refined(dict.fromkeys(self._rows_of, 0))])]
         while waiting:
@@ -290,11 +311,11 @@ class BlankNodes:
             numbers: dict[Hashable, int] = {}
             refined = {}
             for node in colours:
-                rows = Counter(
+                rows = [
                     (about, *((colours[other], other == node) for other in nodes))
                     for about, nodes in map(self._rows.__getitem__, self._rows_of[node])
-                )
-                surroundings = colours[node], frozenset(rows.items())
+                ]
+                surroundings = colours[node], rows[0] if len(rows) == 1 else frozenset(Counter(rows).items())
                 refined[node] = numbers.setdefault(surroundings, len(numbers))
             colours = refined
             if len(numbers) == count:

@@ -9,7 +9,7 @@ from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.alignment import Alignment, nearest_alignment
-from graphrag_eval_lc.matching.rows.columns import Budget, SearchCutOff, bare_name, find_columns, namesakes
+from graphrag_eval_lc.matching.rows.columns import Budget, SearchBoundError, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Grade,
     ShownRow,
@@ -22,7 +22,7 @@ from graphrag_eval_lc.matching.rows.diagnosis import (
 from graphrag_eval_lc.matching.rows.graph_values import GraphRules
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows.results import UNBOUND_SHAPE, SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances, ValueRules
+from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs, Rules, Tolerances, value_rules
 from graphrag_eval_lc.texts import counted
 
 _ASK_COLUMNS: Final = ("__ask_retval", "_askresult")
@@ -37,19 +37,19 @@ _AT_FAULT: Final = "The reference output in the dataset is at fault"
 
 @dataclass(eq=False, repr=False)
 class SparqlComparison:
-    """How two SPARQL results compare. All but the attributes is worked out when it is first asked for.
+    """How two SPARQL results compare. All except the attributes is computed when it is first read.
 
     Attributes:
         score: 1.0 if the actual results hold the required ones, else 0.0.
         unreadable: What is wrong with the actual output if it is not results, or has too few columns that can be read.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
-        cut: Where the actual output ends before its end; None if it is whole.
+        cut: What cut the actual output; None if it is complete.
         steps: How many steps the search took; 0 if none was needed. It is the same in every run.
     """
 
     score: float
     _reason: str = ""
-    _settled_grade: Grade | None = None
+    _known_grade: Grade | None = None
     unreadable: str | None = None
     is_undecided: bool = False
     cut: str | None = None
@@ -68,11 +68,11 @@ class SparqlComparison:
     def _grade(self) -> Grade:
         if self._rows:
             return grade_of_rows(self._rows, is_match=self.score == 1.0)
-        return self._settled_grade or Grade(self.score, f"Worth {self.score:.0f}.")
+        return self._known_grade or Grade(self.score, f"Worth {self.score:.0f}.")
 
     @property
     def outcome(self) -> ComparisonOutcome:
-        """``match``, ``mismatch`` or, if the search or the output ended too early to tell, ``undecided``."""
+        """``match``, ``mismatch`` or, if the search or the output ended too early, ``undecided``."""
         return "match" if self.score else "undecided" if self.is_undecided else "mismatch"
 
     @cached_property
@@ -92,12 +92,12 @@ class SparqlComparison:
 
     @property
     def closeness(self) -> float:
-        """How near the results come: 1 for a match, below 1 for all else; for ranking steps."""
-        return self.score if self.score or not self._rows else self._rows.closeness
+        """How near the results come, for ranking steps: 1 for a match, else the grade, which is below 1."""
+        return self.score or self.grade
 
     @property
     def columns(self) -> dict[str, str]:
-        """For each required column the actual one that stands for it, or comes nearest; empty for ASK results."""
+        """For each required column the actual one that matches it, or comes nearest; empty for ASK results."""
         return self._rows.found if self._rows else {}
 
     @property
@@ -187,20 +187,15 @@ def compare_sparql_results(
     """
     rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
     tolerances = Tolerances.of(tolerance, strict=strict)
-    rules = Rules(rows_as, strict, tolerances, ValueRules.of(values), GraphRules(tuple(node_keys), list_order))
-    same_text = SparqlComparison(1.0, "Both outputs have the same text.")
+    rules = Rules(rows_as, strict, tolerances, value_rules(values), GraphRules(tuple(node_keys), list_order))
+    compared = _read_and_compared(reference, actual, required_columns, rules)
     is_same = isinstance(reference, str) and isinstance(actual, str) and reference.strip() == actual.strip() != ""
-    try:
-        expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
-    except UnreadableOutput as problem:
-        fault = f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}."
-        return same_text if is_same else SparqlComparison(0.0, fault)
-    try:
-        found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
-    except UnreadableOutput as problem:
-        return same_text if is_same else comparison_without_results(problem)
-    compared = _compared(expected, found, required_columns, rules)
-    return same_text if is_same and compared.is_undecided else compared
+    return SparqlComparison(1.0, "Both outputs have the same text.") if is_same and not compared.score else compared
+
+
+def comparison_without_reference(problem: UnreadableOutput) -> SparqlComparison:
+    """Return the comparison with a reference output that cannot be read."""
+    return SparqlComparison(0.0, f"{_AT_FAULT}: {'' if isinstance(problem, CutOutput) else 'it is '}{problem}.")
 
 
 def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
@@ -210,35 +205,49 @@ def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
     return SparqlComparison(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 
-def _compared(
-    reference: SparqlResults, actual: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
-) -> SparqlComparison:
-    settled = _settled(reference, actual, required_columns)
-    if settled is not None:
-        score, reason, grade = settled
-        return SparqlComparison(score, with_notes(reason, reference, actual), grade)
-    required = tuple(dict.fromkeys(reference.variables if required_columns is None else required_columns))
-    actual = _with_unbound_columns(actual, reference, required)
-    keys, budget, by_name = Keys(reference, actual, required, rules), Budget(), reference.is_graph and actual.is_graph
-    mine = {name: keys.reference(name) for name in required}
-    sides = reference, actual, keys, rules.rows_as
-    columns, cut_off = None, ""
-    align: Callable[[], Alignment] = partial(nearest_alignment, *sides, required, by_name_only=by_name)
+def _read_and_compared(reference: Any, actual: Any, required_columns: Any, rules: Rules) -> SparqlComparison:
     try:
-        columns = find_columns(mine, keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=by_name)
-    except SearchCutOff as problem:
+        expected = reference if isinstance(reference, SparqlResults) else read_sparql_results(reference)
+    except UnreadableOutput as problem:
+        return comparison_without_reference(problem)
+    try:
+        found = actual if isinstance(actual, SparqlResults) else read_sparql_results(actual)
+    except UnreadableOutput as problem:
+        return comparison_without_results(problem)
+    without_search = _compared_without_search(expected, found, required_columns)
+    if without_search is not None:
+        score, reason, grade = without_search
+        return SparqlComparison(score, with_notes(reason, expected, found), grade)
+    required = tuple(dict.fromkeys(expected.variables if required_columns is None else required_columns))
+    return _searched(expected, _with_unbound_columns(found, expected, required), required, rules)
+
+
+def _searched(
+    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
+) -> SparqlComparison:
+    keys, budget, by_name = Keys(reference, actual, required, rules), Budget(), reference.is_graph and actual.is_graph
+    compared = reference, actual, keys, rules.rows_as
+    align: Callable[[], Alignment] = partial(nearest_alignment, *compared, required, by_name_only=by_name)
+    cut_off = ""
+    try:
+        columns = find_columns(
+            keys.reference, keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=by_name
+        )
+    except SearchBoundError as problem:
         cut_off, nearest = str(problem), align()
-        align = partial(Alignment, *sides, nearest.columns, nearest.closeness)
-        if nearest.are_equal and not any(column.blanks for column in mine.values()):
-            columns = nearest.found
+        align = partial(Alignment, *compared, nearest.columns)
+        is_match = nearest.are_equal and not any(column.blanks for column in keys.reference.values())
+        columns = nearest.found if is_match else None
     if columns is not None:
-        return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *sides, columns))
+        return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *compared, columns))
     has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
     unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
     return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), steps=budget.spent, _align=align)
 
 
-def _settled(reference: SparqlResults, actual: SparqlResults, required: Any) -> tuple[float, str, Grade | None] | None:
+def _compared_without_search(
+    reference: SparqlResults, actual: SparqlResults, required: Any
+) -> tuple[float, str, Grade | None] | None:
     """Return score, reason and grade of what needs no search: answers, faults of the reference, no rows."""
     if _is_answer(reference) or _is_answer(actual):
         answer, found = (None if each is None else str(each).lower() for each in map(_answer, (reference, actual)))
@@ -249,9 +258,9 @@ def _settled(reference: SparqlResults, actual: SparqlResults, required: Any) -> 
         if found == answer:
             return 1.0, f"Both answer {answer}.", None
         return 0.0, f"The actual answer is {found}, the reference has {answer}.", None
-    required = reference.variables if required is None else required
     if (fault := _fault_of_columns(required, reference)) is not None:
         return 0.0, f"{_AT_FAULT}: {fault}.", None
+    required = reference.variables if required is None else required
     rows, found_rows = reference.row_count, actual.row_count
     if rows and found_rows:
         return None if required else (1.0, "Both results have rows; no column is required.", None)
@@ -297,10 +306,11 @@ def _answer(results: SparqlResults) -> bool | None:
 
 
 def _fault_of_columns(required_columns: Any, reference: SparqlResults) -> str | None:
-    if not isinstance(required_columns, list | tuple) or not all(isinstance(name, str) for name in required_columns):
+    if required_columns is None:
+        required_columns = reference.variables
+    elif not isinstance(required_columns, list | tuple) or not all(isinstance(name, str) for name in required_columns):
         return "required_columns is not a list of column names"
-    variables = reference.variables
-    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in variables]
+    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in reference.variables]
     if absent:
         return f"it has no column {', '.join(absent)}, which required_columns names"
     return next((f"its {reference.fault_of(name)}" for name in required_columns if name in reference.faults), None)

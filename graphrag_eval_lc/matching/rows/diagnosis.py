@@ -1,7 +1,6 @@
 """Why two results match or not, and what their grade consists of, in sentences for people."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
@@ -16,8 +15,6 @@ _SHOWN_ROWS: Final = 20
 _SHOWN_LENGTH: Final = 60
 _SHOWN_COLUMNS: Final = 5
 _SHOWN_FAULTS: Final = 3
-_NEAR_ROWS: Final = 20
-_MATCHED_ROWS: Final = 200
 _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
 
@@ -27,7 +24,7 @@ def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
 
     Args:
         aligned: The rows under these columns.
-        cut_off: Why the search ended before it could tell; empty if it did not.
+        cut_off: Why the search ended too early; empty if it did not.
         is_match: Whether they match.
     """
     if is_match:
@@ -35,24 +32,15 @@ def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
     else:
         text = "; ".join(_about_mismatch(aligned, is_cut_off=bool(cut_off)))
         if cut_off:
-            about = "before it could tell whether the actual results hold the required rows"
+            about = "before it was known whether the actual results hold the required rows"
             text = f"undecided: {cut_off}, {about}; nearest: {text}"
     return with_notes(f"{text[0].upper()}{text[1:]}.", aligned.reference, aligned.actual)
 
 
 def _about_match(aligned: Alignment) -> str:
-    columns, rows = aligned.found, aligned.reference.row_count
-    names = listed([f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found])
-    text = f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
-    for name, found in columns.items():
-        texts, others = aligned.reference.columns[name].texts, aligned.actual.columns[found].texts[:_MATCHED_ROWS]
-        if set(others).difference(texts):  # such as a number within the tolerance, which has the same key
-            row_of = {key: at for at, key in enumerate(aligned.keys.reference(name).keys)}
-            for other, key in enumerate(aligned.keys.actual(found).keys[:_MATCHED_ROWS]):
-                near = aligned.keys.note(name, row_of[key], found, other, of_numbers=True) if key in row_of else None
-                if near:
-                    return f"{text}; {near}, which is within the tolerance"
-    return text
+    rows = aligned.reference.row_count
+    names = listed([f"`{name}` is matched by `{found}`" for name, found in aligned.found.items() if name != found])
+    return f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
 
 
 def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
@@ -75,8 +63,8 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
     if near:
         yield _about_cells(aligned, *near)
-    if aligned.full and (missing or extra):
-        yield f"row F1 {_shown(2 * sum(aligned.full.values()) / (aligned.total + aligned.actual_total))}"
+    if aligned.equal and (missing or extra):
+        yield f"row F1 {_shown(2 * sum(aligned.equal.values()) / (aligned.total + aligned.actual_total))}"
     if found and not renamed:
         yield columns
 
@@ -99,28 +87,40 @@ def _near_rows(aligned: Alignment) -> tuple[int, int] | None:
         pair = pairs.get(aligned.rows[at])
         if pair is not None and len(aligned.columns) - len(pair.columns) <= _NEAR_CELLS:
             return at, next(other for other in aligned.extra if aligned.actual_rows[other] == pair.actual)
-    for at, other in product(aligned.missing[:_NEAR_ROWS], aligned.extra[:_NEAR_ROWS]):
-        unlike = _unlike(aligned, at, other)
-        if all(found and aligned.keys.note(name, at, found, other) for name, found in unlike):
+    if len(aligned.missing) == len(aligned.extra) == 1:
+        at, other = aligned.missing[0], aligned.extra[0]
+        cells = ((aligned.terms[column], aligned.actual_terms[column]) for column in _unlike(aligned, at, other))
+        if all(_how_near(expected, at, found, other) for expected, found in cells):
             return at, other
     return None
 
 
-def _unlike(aligned: Alignment, at: int, other: int) -> list[tuple[str, str | None]]:
-    """Return the columns in which two rows differ."""
-    cells = zip(aligned.columns.items(), aligned.rows[at], aligned.actual_rows[other], strict=True)
-    return [names for names, key, other_key in cells if key != other_key]
+def _unlike(aligned: Alignment, at: int, other: int) -> list[int]:
+    """Return the positions of the columns in which two rows differ."""
+    cells = zip(aligned.rows[at], aligned.actual_rows[other], strict=True)
+    return [column for column, (key, other_key) in enumerate(cells) if key != other_key]
 
 
 def _about_cells(aligned: Alignment, at: int, other: int) -> str:
     """Say which cells of two rows differ."""
-    parts = []
-    for name, found in _unlike(aligned, at, other):
-        expected = _shown_text(aligned.reference.columns[name], at) or "unbound"
-        actual = "no column" if found is None else _shown_text(aligned.actual.columns[found], other) or "unbound"
-        note = aligned.keys.note(name, at, found, other) if found else None
-        parts.append(f"`{name}` {note or f'{actual} instead of {expected}'}")
+    parts, names = [], list(aligned.columns)
+    for column in _unlike(aligned, at, other):
+        expected, found = aligned.terms[column], aligned.actual_terms[column]
+        actual = "no column" if found is None else _shown_cell(found, other)
+        near = _how_near(expected, at, found, other)
+        parts.append(f"`{names[column]}` {near or f'{actual} instead of {_shown_cell(expected, at)}'}")
     return f"row {at + 1}: {', '.join(parts)}"
+
+
+def _how_near(expected: TermColumn, at: int, found: TermColumn | None, other: int) -> str | None:
+    """Return how two cells that differ look the same; None if they do not."""
+    if found is None or not expected.kind(at) or not found.kind(other):
+        return None
+    text, actual = expected.texts[at], found.texts[other]
+    if text == actual:
+        return f"{actual!r:.60} has another datatype, language tag or kind"
+    is_near = " ".join(text.split()).casefold() == " ".join(actual.split()).casefold()
+    return f"{actual!r:.60} instead of {text!r:.60} differs in case or spaces only" if is_near else None
 
 
 def _about_equal_rows(aligned: Alignment, *, is_cut_off: bool) -> str:
@@ -141,8 +141,12 @@ def shown_rows(columns: Sequence[TermColumn | None], rows: Sequence[int]) -> lis
 
 
 def _in_brackets(columns: Sequence[TermColumn | None], at: int) -> str:
-    cells = ("–" if column is None else _shown_text(column, at) or "unbound" for column in columns)
-    return f"({', '.join(cells)})"
+    return f"({', '.join('–' if column is None else _shown_cell(column, at) for column in columns)})"
+
+
+def _shown_cell(column: TermColumn, at: int) -> str:
+    text = _shown_text(column, at)
+    return "unbound" if text is None else text or "''"
 
 
 def _shown_text(column: TermColumn | None, at: int) -> str | None:
@@ -185,17 +189,14 @@ def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
     if not is_match and aligned.are_equal:
         value, shared = value * (1 - 0.5 / required), shared - 0.5
     if not value:
-        return Grade(0.0, "Worth 0: no cell of the required columns fits.")
+        return Grade(0.0, "Worth 0: no cell of the required columns matches.")
     about = [f"recall {_shown(shared / required)} and precision {_shown(shared / found)} of the cells"]
     if aligned.order < 1.0:
         about.append(f"{_shown(aligned.order)} of the pairs of rows are in the right order")
     absent = [name for name, cells in zip(aligned.columns, aligned.shared, strict=True) if not cells]
     if absent:
-        about.append(f"no value of {_listed(absent)} fits")
+        about.append(f"no value of {_listed(absent)} matches")
     about += _about_surplus(aligned.surplus)
-    doubted = [name for name, trust in zip(aligned.columns, aligned.trusts, strict=True) if trust < 0.995]
-    if doubted:
-        about.append(f"chance may explain {_listed(doubted)}, as other columns have values of the same kind")
     return Grade(value, f"Worth {_shown(value)}: {'; '.join(about)}.")
 
 
@@ -209,7 +210,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_surplus(surplus: Sequence[str]) -> list[str]:
-    return [f"{counted(len(surplus), 'column')} that nobody asked for: {_listed(surplus)}"] if surplus else []
+    count = len(surplus)
+    return [f"{counted(count, 'column')} that {plural(count, 'was', 'were')} not required: {_listed(surplus)}"][:count]
 
 
 def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> Grade:

@@ -5,7 +5,7 @@ A value is hashable, and equal values are the same; only numbers have a toleranc
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
@@ -107,10 +107,11 @@ def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKi
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
     longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
-    found: Iterable[Number | None] = map(float, texts)
-    if max(map(len, texts), default=0) > longest or not form.fullmatch("\n".join([*texts, ""])):  # rarely
-        found = (number_from(text, datatype) for text in texts)
-    numbers = {text: number for text, number in zip(texts, found, strict=True) if number is not None}
+    numbers: dict[str, Number]
+    if max(map(len, texts), default=0) <= longest and form.fullmatch("\n".join([*texts, ""])):  # nearly always
+        numbers = dict(zip(texts, map(float, texts), strict=True))
+    else:
+        numbers = {text: number for text in texts if (number := number_from(text, datatype)) is not None}
     if kind is not None:
         return {kind: numbers}
     whole = {text: number for text, number in numbers.items() if text.lstrip("-").isdigit()}
@@ -147,14 +148,6 @@ def distance_of(one: Number, other: Number) -> Fraction:
 
 def _fraction(number: Number) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
-
-
-def relative_difference(one: Number, other: Number) -> float | None:
-    """Return the difference of two numbers as a share of the larger one; None if one is infinite or NaN."""
-    if one in _SPECIAL_NUMBERS or other in _SPECIAL_NUMBERS:
-        return None
-    larger = max(abs(_fraction(one)), abs(_fraction(other)))
-    return float(distance_of(one, other) / larger) if larger else 0.0
 
 
 _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
@@ -197,7 +190,7 @@ def time_from(text: str, name: str) -> Value | None:
     whole = {"date": f"{moment}T00:00", "time": f"2000-01-01T{moment}"}.get(kind, moment)
     try:
         when = datetime.fromisoformat(whole + (zone or ""))  # equal to all that are the same instant
-    except ValueError:  # there is no such day
+    except ValueError:  # no such day
         return None
     return kind, when, (fraction or "").rstrip(".0")
 

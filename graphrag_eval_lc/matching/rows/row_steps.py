@@ -16,6 +16,7 @@ from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepV
 from graphrag_eval_lc.matching.rows.comparison import (
     SparqlComparison,
     compare_sparql_results,
+    comparison_without_reference,
     comparison_without_results,
 )
 from graphrag_eval_lc.matching.rows.json_forms import results_of_rows
@@ -157,7 +158,7 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
     if have_same_text(reference, actual):
-        return explained(1.0, "The output is the same as in the dataset, to the letter.")
+        return explained(1.0, "The output has the same text as in the dataset.")
     compared = compare_row_steps(reference, actual, options)
     outcome = compared.unreadable, compared.is_undecided, compared.cut
     grade = (lambda: compared.grade), (lambda: compared.grade_reason)
@@ -169,16 +170,13 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
     required = reference.get(REQUIRED_COLUMNS)
     try:
         expected = reference_results(reference)
-    except UnreadableOutput:
-        # The comparison says what is wrong with the reference, whatever the step returned.
-        return compare_sparql_results(reference.get("output"), SparqlResults({}, 0), required, **options)
+    except UnreadableOutput as problem:
+        return comparison_without_reference(problem)
     required = None if expected.is_headless else required
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
-        if isinstance(problem, CutOutput) or not _is_the_one_cell(actual.get("output"), expected):
-            return comparison_without_results(problem)
-        found = replace(expected, form="a single value")
+        return comparison_without_results(problem)
     found = _as_meant(found, expected, required)
     compared = compare_sparql_results(expected, found, required, **options)
     if not compared.score and _is_of_sql(actual):
@@ -189,12 +187,6 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
     return compared
 
 
-def _is_the_one_cell(output: Any, expected: SparqlResults) -> bool:
-    """Return whether an output that is not a table is the text of the reference's only cell."""
-    texts = [text for column in expected.columns.values() for text in column.texts]
-    return isinstance(output, str) and len(texts) == 1 and output.strip().strip("\"'") == texts[0].strip() != ""
-
-
 def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> SparqlResults:
     """Return results that may be read in two ways as the reference says.
 
@@ -203,12 +195,12 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     ``valueMap`` returns them.
     """
     columns, count = list(found.columns.values()), found.row_count
-    given = required if isinstance(required, list | tuple) else expected.variables
-    wanted = {name for name in given if isinstance(name, str)}
-    names = [column.texts[0] for column in columns if count > 1]
-    are_names = wanted and wanted <= set(names) and len(set(names)) == len(names)
-    if are_names and found.form.startswith("an array of arrays"):
-        return replace(found, columns=dict(zip(names, map(_without_first, columns), strict=True)), row_count=count - 1)
+    wanted = required if isinstance(required, list | tuple) else expected.variables
+    if count > 1 and found.form.startswith("an array of arrays"):
+        names = [column.texts[0] for column in columns]
+        if wanted and all(name in names for name in wanted) and len(set(names)) == len(names):
+            without_first = dict(zip(names, map(_without_first, columns), strict=True))
+            return replace(found, columns=without_first, row_count=count - 1)
     if len(columns) != 1 or not count:
         return found
     if found.form.startswith("a tuple of single values") and 1 < len(wanted) <= count:

@@ -130,9 +130,9 @@ def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -
     sample = deepcopy(result(step("sparql_query", results("what", "6", label=[1]))))
     sample["reference_steps"][1][0] |= {"output": results("height", "5"), "required_columns": None}
     assert groups_of(sample)[1][0]["rows"] == {
-        "columns": [["label", None], ["height", None]],
+        "columns": [["label", None], ["height", "what"]],
         "missing": [["Oslo", '<<( urn:a urn:p "5" )>>']],
-        "extra": [[None, None]],
+        "extra": [[None, '<<( urn:a urn:p "6" )>>']],
         "missing_count": 1,
         "extra_count": 1,
     }

@@ -138,7 +138,7 @@ def test_what_is_not_decided_is_undecided_and_no_mismatch(monkeypatch: pytest.Mo
     assert (found.score, found.outcome) == (0.0, "undecided")
     assert found.steps > 20_000
     assert found.reason.startswith(
-        "Undecided: the search for matching columns and rows ended at its bound of 20,000 steps, before it could tell "
+        "Undecided: the search for matching columns and rows ended at its bound of 20,000 steps, before it was known "
         "whether the actual results hold the required rows; nearest: columns: "
     )
     assert 0.0 <= found.closeness < 1.0

@@ -209,8 +209,31 @@ def test_closeness_orders_what_does_not_match_and_grades_order_rows() -> None:
         assert values == sorted(values, reverse=True)
     assert found[0].closeness < 1.0
     assert found[-1].closeness == found[-1].grade == 0.0
-    near, far = (compare_sparql_results(table("v", (1.5,)), table("w", (number,))) for number in (1.5001, 7.5))
-    assert near.closeness > far.closeness == 0.0
+
+
+FLOAT = {"type": "literal", "datatype": XSD + "float"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "other", "about"),
+    [
+        (
+            {**FLOAT, "value": "15063.998"},
+            term(15064.998),
+            "`a` 15064.998 instead of 15063.998",
+        ),
+        (term(5), term(7), "`a` 7 instead of 5"),
+        (term("Oslo"), term("oslo "), "`a` 'oslo ' instead of 'Oslo' differs in case or spaces only"),
+        (term("Oslo"), {**term("Oslo"), "xml:lang": "no"}, "`a` 'Oslo' has another datatype, language tag or kind"),
+        (term("Oslo"), term("Bergen"), "`a` Bergen instead of Oslo"),
+        (term(""), {}, "`a` unbound instead of ''"),
+    ],
+)
+def test_a_reason_says_how_cells_are_near(cell: Any, other: Any, about: str) -> None:
+    reference, actual = (table("key a", ("x", None)) for _ in range(2))
+    reference["results"]["bindings"][0]["a"], actual["results"]["bindings"][0]["a"] = cell, other
+    found = compare_sparql_results(reference, actual, strict=True)
+    assert f"row 1: {about}; row F1 0.00" in found.reason or f"row 1: {about}; columns" in found.reason
 
 
 def test_nothing_that_is_passed_in_is_changed() -> None:
