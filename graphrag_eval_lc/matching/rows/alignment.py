@@ -245,10 +245,7 @@ def nearest_alignment(
     kind of its values.
     """
     overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
-    weights = [
-        {other: overlap + _SAME_NAME * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
-        for name, found in zip(required, overlaps, strict=True)
-    ]
+    weights = _weights(required, overlaps)
 
     def aligned(way: Sequence[str | None]) -> Alignment:
         return Alignment(reference, actual, keys, rows_as, dict(zip(required, way, strict=True)))
@@ -273,6 +270,15 @@ def nearest_alignment(
     return best if columns == best.columns else aligned(list(columns.values()))
 
 
+def common_share(
+    reference: SparqlResults, actual: SparqlResults, keys: Keys, required: Sequence[str], *, by_name_only: bool
+) -> float:
+    """Return the share of cells of equal values in the columns that are likely to match, whatever rows they are in."""
+    overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
+    likely = _likely_way(list(actual.columns), _weights(required, overlaps))
+    return sum(found[name] for found, name in zip(overlaps, likely, strict=True) if name is not None) / len(required)
+
+
 def _overlaps(
     reference: SparqlResults, actual: SparqlResults, keys: Keys, required: Sequence[str], *, by_name_only: bool
 ) -> list[dict[str, float]]:
@@ -292,6 +298,14 @@ def _overlaps(
                     found[other] = 2 * cells / (reference.row_count + actual.row_count)
         overlaps.append(found)
     return overlaps
+
+
+def _weights(required: Sequence[str], overlaps: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """Return what speaks for each column: what it has in common with the required one, and its name."""
+    return [
+        {other: overlap + _SAME_NAME * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
+        for name, found in zip(required, overlaps, strict=True)
+    ]
 
 
 def _all_ways(overlaps: Sequence[Mapping[str, float]]) -> list[_Way]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
-from graphrag_eval_lc.matching.rows.alignment import Alignment, nearest_alignment
+from graphrag_eval_lc.matching.rows.alignment import Alignment, common_share, nearest_alignment
 from graphrag_eval_lc.matching.rows.columns import Budget, SearchBoundError, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Grade,
@@ -55,6 +55,7 @@ class SparqlComparison:
     cut: str | None = None
     steps: int = 0
     _align: Callable[[], Alignment] | None = None
+    _common_share: Callable[[], float] | None = None
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
@@ -92,8 +93,8 @@ class SparqlComparison:
 
     @property
     def closeness(self) -> float:
-        """How near the results come, for ranking steps: 1 for a match, else the grade, which is below 1."""
-        return self.score or self.grade
+        """How near the results come, for ranking steps: 1 for a match, else what the columns have in common."""
+        return self.score or (self._common_share() if self._common_share else self.grade)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -242,7 +243,8 @@ def _searched(
         return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *compared, columns))
     has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
     unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
-    return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), steps=budget.spent, _align=align)
+    share = partial(common_share, *compared[:3], required, by_name_only=by_name)
+    return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), None, budget.spent, align, share)
 
 
 def _compared_without_search(
