@@ -273,10 +273,15 @@ def nearest_alignment(
 def common_share(
     reference: SparqlResults, actual: SparqlResults, keys: Keys, required: Sequence[str], *, by_name_only: bool
 ) -> float:
-    """Return the share of cells of equal values in the columns that are likely to match, whatever rows they are in."""
+    """Return how much the columns that are likely to match have in common, in whatever rows; from 0 to below 1.
+
+    It is the mean share of cells of equal values over the required columns and the rows themselves, which differ.
+    """
     overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
     likely = _likely_way(list(actual.columns), _weights(required, overlaps))
-    return sum(found[name] for found, name in zip(overlaps, likely, strict=True) if name is not None) / len(required)
+    return sum(found[name] for found, name in zip(overlaps, likely, strict=True) if name is not None) / (
+        len(required) + 1
+    )
 
 
 def _overlaps(
