@@ -1,0 +1,322 @@
+"""The callback handler, its context manager ``capture_run``, and its options."""
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, Literal, Self, TypedDict, Unpack, cast
+from uuid import uuid4
+
+from langchain_core.tracers.context import register_configure_hook
+
+from graphrag_eval_lc.capture.callbacks import RunCallbacks
+from graphrag_eval_lc.capture.redaction import SECRETS, CaptureOptions
+from graphrag_eval_lc.capture.responses_old import response_from, runs_of, runs_of_responses
+from graphrag_eval_lc.capture.runs import with_graph_events
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.masking import masked_secrets
+from graphrag_eval_lc.records import Response
+
+
+class GraphRAGEvalCallbackHandler(RunCallbacks):
+    """Records the runs of agents as graphrag-eval responses.
+
+    One handler takes any number of runs, one after the other or at the same time. It never raises into the agent;
+    what it could not record stands in the response's ``capture_warnings``.
+
+    Args:
+        step_names: The steps' names in ``actual_steps`` by tool name; a tool that is not in it keeps its own.
+        retrieval_documents: Whether a successful step's output is the documents that its tool retrieved, as a JSON
+            array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the names of some. The
+            documents are those of the retrievers that the tool ran, else its artifact where that is a list of
+            documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
+            has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
+        max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning; the
+            step has the length of the whole as ``full_length``. What was cut scores 0 where rows, documents or JSON are
+            compared, and counts as undecided.
+        redact: A function whose return value is kept in place of each step's args (a dict), output (a string) and
+            artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
+            (strings) and args of kept messages. It gets a copy, and must be fast and not wait for other threads, as
+            it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a warning. The
+            question, the answer and the names stay as they are. The text ``"secrets"`` in place of a function masks
+            the keys, tokens and passwords that this package knows, in the answer too; all else stays equal.
+        keep_artifacts: Whether steps have the ``artifact`` that a tool returns beside its text.
+        keep_messages: Whether the response has the prompts, outputs and tools of model calls: each message once in
+            ``llm_messages``, each tool once in ``llm_tools``, and their places there in each of ``llm_calls``.
+            ``redact`` is applied to texts and arguments, ``max_output_chars`` cuts texts; of images and other binary
+            contents only the length is kept. Off by default.
+
+    Raises:
+        CaptureError: An option has a wrong value.
+
+    Example:
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> handler = GraphRAGEvalCallbackHandler()
+        >>> agent = RunnableLambda(lambda question: question.upper())
+        >>> agent.invoke("why?", config={"callbacks": [handler], "metadata": {"question_id": "q1"}})
+        'WHY?'
+        >>> handler.response("q1")["actual_answer"]
+        'WHY?'
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return a handler that also hears langgraph's interrupt events."""
+        return cast("Self", _new_handler(cls))
+
+    def __init__(
+        self,
+        *,
+        step_names: Mapping[str, str] | None = None,
+        retrieval_documents: bool | Collection[str] = False,
+        max_output_chars: int | None = None,
+        redact: Callable[[Any], Any] | Literal["secrets"] | None = None,
+        keep_artifacts: bool = True,
+        keep_messages: bool = False,
+    ) -> None:
+        options = CaptureOptions(
+            step_names=_names(step_names),
+            retrieval_documents=_tools(retrieval_documents),
+            max_output_chars=_length(max_output_chars),
+            redact=_function(redact),
+            keep_artifacts=_switch("keep_artifacts", keep_artifacts),
+            keep_messages=_switch("keep_messages", keep_messages),
+        )
+        super().__init__(options)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
+
+        Raises:
+            CaptureError: It is pickled, and its ``redact`` is a lambda or another function that cannot be.
+        """
+        with self._lock:
+            state = {**self.__dict__, "_runs": self._runs.snapshot(), "_enclosing": None}
+        del state["_lock"]
+        return _new_handler, (getattr(type(self), "_written_as", type(self)),), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
+    def responses(self) -> list[Response]:
+        """Return a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
+
+        A paused (interrupted) run and those that resumed it are one response.
+
+        Returns:
+            New dicts of plain JSON values. A run that has not ended counts as an error.
+        """
+        with self._lock:
+            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.traces)]
+
+    def response(self, question_id: str | None = None) -> Response:
+        """Return the last response of one question; ``responses()`` has all.
+
+        Args:
+            question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out where the
+                handler recorded one question only, or one run without an id.
+
+        Raises:
+            CaptureError: There is no such run, or several may be meant.
+        """
+        with self._lock:
+            return response_from(runs_of(runs_of_responses(self._runs.traces), question_id), self._options)
+
+    def response_ended_now(self, question_id: str, error: str) -> Response:
+        """Return the response that a question's runs would have if they ended now; they go on.
+
+        Args:
+            question_id: The question.
+            error: The error with which they would end, and whatever is under way in them.
+
+        Raises:
+            CaptureError: There is no such run.
+        """
+        with self._lock:
+            runs = runs_of(runs_of_responses(self._runs.snapshot().traces), question_id)
+        for trace in runs:
+            trace.close(error)
+        return response_from(runs, self._options)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any run was recorded."""
+        with self._lock:
+            return bool(self._runs.traces)
+
+    def add_run(
+        self,
+        inputs: Any,
+        output: Any,
+        *,
+        question_id: str | None = None,
+        elapsed_sec: float | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record a run that called no handler, such as ``RemoteGraph.invoke``, from its output's messages.
+
+        Its steps, answer and tokens are theirs; what they do not tell is unknown, times above all.
+
+        Args:
+            inputs: The run's input. Where its messages come back in the output, they and what stands before them are
+                no part of the run. With None or a ``Command``, which go on with a thread, the run is what follows the
+                end of an earlier run of this handler.
+            output: The run's output.
+            question_id: The id of its question.
+            elapsed_sec: How long it took, up to now.
+            tags: The tags of its config.
+            metadata: The metadata of its config.
+
+        Example:
+            >>> from langchain_core.messages import AIMessage
+            >>> handler = GraphRAGEvalCallbackHandler()
+            >>> handler.add_run({"messages": [("user", "why?")]}, {"messages": [AIMessage("so")]}, question_id="q1")
+            >>> handler.response("q1")["actual_answer"]
+            'so'
+        """
+        run_id = uuid4()
+        own = {} if question_id is None else {"question_id": question_id}
+        self.on_chain_start(None, inputs, run_id=run_id, tags=list(tags), metadata={**(metadata or {}), **own})
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None:
+                run.trace.run_ids.remove(run_id)
+                if elapsed_sec is not None and run.is_root:
+                    run.trace.start_earlier(elapsed_sec)
+        self.on_chain_end(output, run_id=run_id)
+
+    def clear(self) -> None:
+        """Forget all runs. Those under way are not recorded any further."""
+        with self._lock:
+            self._runs.clear()
+
+
+def _new_handler(handler_class: type) -> Any:
+    """Return a handler without state."""
+    return object.__new__(with_graph_events(handler_class))
+
+
+class CaptureKeywords(TypedDict, total=False):
+    """The keywords of ``GraphRAGEvalCallbackHandler``, for functions that pass them on."""
+
+    step_names: Mapping[str, str] | None
+    retrieval_documents: bool | Collection[str]
+    max_output_chars: int | None
+    redact: Callable[[Any], Any] | Literal["secrets"] | None
+    keep_artifacts: bool
+    keep_messages: bool
+
+
+_current: ContextVar[GraphRAGEvalCallbackHandler | None] = ContextVar("graphrag_eval_lc_capture", default=None)
+register_configure_hook(_current, inheritable=True)  # once: each registration stays for good
+
+
+@contextmanager
+def capture_run(
+    *, question_id: str | int | None = None, **options: Unpack[CaptureKeywords]
+) -> Iterator[GraphRAGEvalCallbackHandler]:
+    """Record every run that starts inside the ``with`` block, in this thread or task.
+
+    With a question id the whole block is one response: a hand-written loop around ``model.invoke`` and
+    ``tool.invoke``, chains, and agents, whatever ids their metadata has. Its question is that of the first input that
+    has one, its answer that of the last model, chain or agent, its time the block's. An exception that leaves the
+    block is the response's error, and so is that of its last run. Without a question id each root run is a response
+    of its own.
+
+    A block inside another one records into both, each with its own options. There too, a block with a question id is
+    one response; inside another block with a question id it is a part of that one.
+
+    A new thread is recorded where it is started with this one's context, as LangChain's own are
+    (``contextvars.copy_context().run``), or where the handler is passed on: ``config={"callbacks": [handler]}``.
+
+    Args:
+        question_id: The id of the question that the block answers.
+        **options: Those of ``GraphRAGEvalCallbackHandler``.
+
+    Yields:
+        The handler that records; it can be read after the block too.
+
+    Raises:
+        CaptureError: An option has a wrong value.
+
+    Example:
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> upper = RunnableLambda(lambda question: question.upper())
+        >>> with capture_run(question_id="q1") as handler:
+        ...     answer = upper.invoke(upper.invoke("why?") + " because.")
+        >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
+        ('why?', 'WHY? BECAUSE.')
+    """
+    block_question = None if question_id is None else _checked_question_id(question_id)
+    handler = GraphRAGEvalCallbackHandler(**options)
+    handler._enclosing = _current.get()
+    token = _current.set(handler)
+    block_id = None if block_question is None else handler.open_block(block_question)
+    error: BaseException | None = None
+    try:
+        yield handler
+    except BaseException as problem:
+        error = problem
+        raise
+    finally:
+        with suppress(ValueError):  # a generator may be closed in another context than it was begun in
+            _current.reset(token)
+        if block_id is not None:
+            handler.on_block_end(run_id=block_id, error=error)
+
+
+def _checked_question_id(value: object) -> str:
+    """Return the id of a question as a text.
+
+    Raises:
+        CaptureError: It is neither a text nor a whole number, or empty.
+    """
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise _wrong("question_id", value, "Give a text or a whole number.")
+
+
+def _names(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if isinstance(value, Mapping) and all(_is_name(tool) and _is_name(step) for tool, step in value.items()):
+        return dict(value)
+    raise _wrong("step_names", value, "Give a dict of tool name to step name, both of them texts.")
+
+
+def _tools(value: object) -> bool | frozenset[str]:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Collection) and not isinstance(value, str | bytes) and all(_is_name(tool) for tool in value):
+        return frozenset(value)
+    raise _wrong("retrieval_documents", value, "Give True, False or a list of tool names.")
+
+
+def _length(value: object) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise _wrong("max_output_chars", value, "Give a whole number from 0, or None for no limit.")
+
+
+def _function(value: object) -> Callable[[Any], Any] | None:
+    if value == SECRETS:
+        return masked_secrets
+    if value is None or callable(value):
+        return value
+    raise _wrong(
+        "redact", value, 'Give "secrets", or a function that takes a value and gives what is kept in its place.'
+    )
+
+
+def _switch(option: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _wrong(option, value, "Give True or False.")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _wrong(option: str, value: object, hint: str) -> CaptureError:
+    return CaptureError(f"{value!r:.80} is no value for the option", key=option, hint=hint)
