@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -104,6 +104,7 @@ class AskedCall:
         is_expected: Whether the run is to answer it.
         is_met: Whether the message of a callback was met in a list, perhaps as a copy.
         is_shown: Whether a later prompt held it while it waited.
+        is_taken: Whether a tool has begun that may carry it out, or a message has answered it.
         is_settled: Whether it needs no step: it was withdrawn, or is that of a schema.
         executions: The steps of callbacks that carry it out.
         answer: The message that answers it.
@@ -125,6 +126,7 @@ class AskedCall:
     is_expected: bool = False
     is_met: bool = False
     is_shown: bool = False
+    is_taken: bool = False
     is_settled: bool = False
     has_kept_args: bool = False
     executions: list[Execution] = field(default_factory=list)
@@ -140,6 +142,17 @@ class AskedCall:
     def waits(self) -> bool:
         """Whether it needs a step and has none."""
         return not (self.is_settled or self.executions or self.step is not None)
+
+
+class WaitingCall(NamedTuple):
+    """A call that a run left waiting, for the run that resumes it; its arguments are those that are kept."""
+
+    message_id: str
+    call_id: str | None
+    name: str
+    args: dict[str, Any]
+    place: int
+    asked_at: float
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -192,9 +205,33 @@ class AskedCalls:
         self._by_message.setdefault(key, list(calls))
 
     def waiting_like(self, call: ToolCall, scope: Record, *, is_told: bool) -> AskedCall | None:
-        """Return a like call without a known message, or that no callback told of."""
+        """Return a like call that is neither taken nor, if ``is_told``, told of by another callback."""
         alike = (asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call) and asked.scope is scope)
-        return next((each for each in alike if not each.is_met and not (is_told and each.is_told)), None)
+        return next((each for each in alike if not each.is_taken and not (is_told and each.is_told)), None)
+
+    def take(self, record: Record, call_id: str, branch: Order) -> bool:
+        """Note that a tool begins with this call id, and return whether it is known."""
+        scope = record.scope
+        here = [
+            call
+            for call in self._by_id.get(call_id, ())[-64:]
+            if scope is not None and self._is_here(call, scope, record.outer, branch)
+        ]
+        if not here or scope is None:
+            return False
+        newest = self._newest(here, scope)
+        taken = next((call for call in newest if not call.is_taken), newest[0])
+        taken.is_taken = True
+        return True
+
+    def adopt(self, message: AIMessage, call: ToolCall, place: int) -> AskedCall | None:
+        """Return the last like call without a message that is this message's, which it then has."""
+        for asked in reversed(self._by_id.get(call["id"], [])[-64:]):
+            if asked.key is None and asked.name == call["name"]:
+                asked.key, asked.message_id, asked.place, asked.is_met = key_of(message), message.id, place, True
+                self._by_message.setdefault(asked.key, []).append(asked)
+                return asked
+        return None
 
     def copied(self, call: ToolCall, *, is_made: bool, in_state: bool) -> AskedCall | None:
         """Return the earliest like call of a callback that was not met in a list.
@@ -203,7 +240,9 @@ class AskedCalls:
         may also be copies of messages without an id.
         """
         alike = [asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call)]
-        told = [asked for asked in alike if asked.is_told or (in_state and asked.message_id is None)]
+        told = [
+            asked for asked in alike if asked.is_told or asked.key is None or (in_state and asked.message_id is None)
+        ]
         for asked in told:
             if not asked.is_met:
                 asked.is_met = True

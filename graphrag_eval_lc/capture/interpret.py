@@ -21,6 +21,7 @@ from graphrag_eval_lc.capture.calls import (
     Execution,
     Order,
     Step,
+    WaitingCall,
     answers_in,
     key_of,
 )
@@ -47,11 +48,12 @@ from graphrag_eval_lc.capture.messages import (
     whole_answer,
 )
 from graphrag_eval_lc.capture.outputs import Outcome, to_plain
-from graphrag_eval_lc.capture.reading import CountedMessages, History, Met, NewMessage, Reading
-from graphrag_eval_lc.capture.record import MessageList, ModelRun, Record, ToolRun, Tree, id_of
-from graphrag_eval_lc.capture.redaction import KeptOutcome, kept_args, kept_outcome
+from graphrag_eval_lc.capture.reading import CountedMessages, History, NewMessage, Reading
+from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, ToolRun, Tree
+from graphrag_eval_lc.capture.redaction import KeptOutcome, kept_args, kept_outcome, kept_text
 from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.texts import listed
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+from graphrag_eval_lc.texts import error_text, listed
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -108,7 +110,7 @@ class Part:
     unanswered: list[tuple[str, str | None]] = field(default_factory=list)
     unparsed: list[tuple[str, str | None]] = field(default_factory=list)
     cached_models: int = 0
-    waiting: list[AskedCall] = field(default_factory=list)
+    waiting: list[WaitingCall] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
 
@@ -182,15 +184,21 @@ class _Interpretation:
 
     def part(self) -> Part:
         """Return the result of all passes."""
-        self._take_over_waiting()
-        self._read_messages()
-        self._find_executions()
-        self._find_answers()
-        self._find_provider_steps()
-        self._find_model_calls()
-        self._finish_steps()
-        self._find_what_is_left()
+        passes = (
+            self._take_over_waiting, self._read_messages, self._find_executions, self._find_answers,
+            self._find_provider_steps, self._find_model_calls, self._finish_steps, self._find_what_is_left,
+        )  # fmt: skip
+        for each in passes:
+            try:
+                each()
+            except Exception as error:
+                self._warn_of(error)
         return self.result
+
+    def _warn_of(self, error: Exception) -> None:
+        """Warn of what could not be interpreted; the rest stays."""
+        text = kept_text(error_text(error), self.options, "error", list[str]())
+        self.warnings[f"capture could not interpret a part of the run: {text}"] = None
 
     # --- calls that an earlier run left waiting ---
 
@@ -201,10 +209,9 @@ class _Interpretation:
         root = self.tree.events[0][0].scope
         for call in paused.waiting:
             if root is not None:
-                order: Order = ((-1, 0), call.place)
                 taken = AskedCall(
-                    call.key, call.message_id, call.call_id, call.name, call.args, call.place, root, None, order, -1,
-                    call.asked_at, is_told=True, is_met=True, has_kept_args=True,
+                    call.message_id, call.message_id, call.call_id, call.name, call.args, call.place, root, None,
+                    ((-1, 0), call.place), -1, call.asked_at, is_told=True, is_met=True, has_kept_args=True,
                 )  # fmt: skip
                 self.log.append(self.calls.add(taken))
 
@@ -213,12 +220,15 @@ class _Interpretation:
     def _read_messages(self) -> None:
         for event, (record, is_end, at) in enumerate(self.tree.events):
             self.event, self.at, self.ranks = event, at, 0
-            if is_end:
-                self._read_end(record)
-            else:
-                self.begins[record] = event
-                self._place(record)
-                self._read_start(record)
+            try:
+                if is_end:
+                    self._read_end(record)
+                else:
+                    self.begins[record] = event
+                    self._place(record)
+                    self._read_start(record)
+            except Exception as error:
+                self._warn_of(error)
 
     def _place(self, record: Record) -> None:
         """Find the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
@@ -252,6 +262,11 @@ class _Interpretation:
                 self._node_started(record)
         if record.model is not None:
             self._model_started(record, record.model)
+        tool = record.tool
+        if tool is not None and tool.call_id is not None:
+            if not self.calls.take(record, tool.call_id, self.branches[record]):
+                made: ToolCall = {"name": record.name or "", "args": tool.asked_args, "id": tool.call_id}
+                self._ask(None, [made], record)[0].is_taken = True
         if record.parsed is not None:
             for call in self._met_calls(record.parsed):
                 call.is_expected = False
@@ -270,6 +285,7 @@ class _Interpretation:
             self._loose_answers(record)
 
     def _loose_answers(self, record: Record) -> None:
+        self.from_state = False
         for messages in record.gave:
             for message in messages.items:
                 if isinstance(message, ToolMessage) and record.scope is not None:
@@ -334,14 +350,13 @@ class _Interpretation:
             self._ask(None, loose, record)
 
     def _node_ended(self, record: Record) -> None:
-        """Read a node's output for calls without a callback: they never ran, or ran out of sight."""
-        self.from_state = False
-        facts = record.facts
-        if facts is not None and record.scope is not None and record.scope.is_root:
-            self.given_fields |= facts.fields
+        """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
+        self.from_state = record.is_top and (record.is_graph or record.is_graph_run)
+        facts = record.facts or Facts()
+        self.given_fields |= facts.fields
         readings = [self.history.read(messages) for messages in record.gave]
         is_unparsed = False
-        if facts is not None and any(len(reading.new) > 1 for reading in readings):
+        if any(len(reading.new) > 1 for reading in readings):
             is_unparsed = facts.is_from_agent and facts.response is None
             for reading in readings:
                 new = [each.message for each in reading.new]
@@ -362,9 +377,7 @@ class _Interpretation:
             return
         if record.goes_on:
             self.history.add_history(record.gave, None, is_graph=record.is_graph)
-        self.from_state = record.is_graph or record.is_graph_run
-        readings = [self.history.read(messages) for messages in record.gave]
-        self._take_in(readings, record)
+        self._node_ended(record)
         self._find_answer(record, output)
         self.result.ends += self.history.add_end(record.gave)
 
@@ -399,6 +412,7 @@ class _Interpretation:
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
     ) -> None:
         if calls:
+            next((call for call in calls if not call.is_taken), calls[0]).is_taken = True
             self.log.append(
                 Answer(message, calls, record.outer, self.event, self.model_count, self.from_state, is_unparsed)
             )
@@ -420,7 +434,7 @@ class _Interpretation:
         rank, branch = self._rank(), self.branches.get(record, ())
         asked: list[AskedCall] = []
         for number, call in enumerate(tool_calls):
-            known = self.calls.waiting_like(call, scope, is_told=is_told) if message is None else None
+            known = self.calls.waiting_like(call, scope, is_told=is_told)
             if known is None:
                 place = number if places is None else places[number]
                 known = AskedCall(
@@ -442,9 +456,7 @@ class _Interpretation:
             asked.append(known)
         return asked
 
-    def _ask_or_update(
-        self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record
-    ) -> list[AskedCall]:
+    def _ask_or_update(self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record) -> list[AskedCall]:
         """Note the calls of a message that was there before, or that was edited: calls keep their ids."""
         known = self.calls.of_message(key_of(message))
         left = list(known)
@@ -484,12 +496,15 @@ class _Interpretation:
         scope, branch = record.scope, self.branches[record]
         if scope is None:
             return []
-        left = [
-            call
-            for call in asking.tool_calls
-            if call["id"] in answered and not self.calls.is_known(call["id"], scope, record.outer, branch)
-        ]
-        return self._ask(asking, left, record) if left else []
+        calls: list[AskedCall] = []
+        for place, call in enumerate(asking.tool_calls):
+            if call["id"] in answered:
+                adopted = self.calls.adopt(asking, call, place)
+                if adopted is not None:
+                    calls.append(adopted)
+                elif not self.calls.is_known(call["id"], scope, record.outer, branch):
+                    calls += self._ask(asking, [call], record, places=[place])
+        return calls
 
     def _unheard(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Note a model's message that no callback told of in this form, and return its calls."""
@@ -508,7 +523,9 @@ class _Interpretation:
                         self.result.cached_models += 1
                     else:
                         self._add_unheard_call(message, record)
-        copied = [self.calls.copied(call, is_made=not is_models, in_state=self.from_state) for call in message.tool_calls]
+        copied = [
+            self.calls.copied(call, is_made=not is_models, in_state=self.from_state) for call in message.tool_calls
+        ]
         places = [place for place, call in enumerate(copied) if call is None]
         unheard = [message.tool_calls[place] for place in places]
         calls = [call for call in copied if call is not None]
@@ -574,14 +591,7 @@ class _Interpretation:
                 call = next((each for each in answered if not each.executions), None)
             return call
         branch = self.branches[record]
-        call = self.calls.call_to_run(record, begin, branch)
-        if call is None and record.scope is not None:
-            call = AskedCall(
-                None, None, tool.call_id, record.name or "", tool.asked_args, 0, record.scope, record.outer,
-                (*branch, (begin, 0), 0), begin, tool.started_at,
-            )  # fmt: skip
-            self.calls.add(call)
-        return call
+        return self.calls.call_to_run(record, begin, branch)
 
     def _execute(self, record: Record, tool: ToolRun, begin: int, call: AskedCall | None) -> Execution:
         order: Order = (*self.branches[record], (begin, 0), 0)
@@ -688,9 +698,7 @@ class _Interpretation:
         step.end(kept)
         self.warnings.update(dict.fromkeys(kept.warnings))
 
-    def _loose_execution(
-        self, answer: Answer, text_hash: int, loose: dict[int, list[Execution]]
-    ) -> Execution | None:
+    def _loose_execution(self, answer: Answer, text_hash: int, loose: dict[int, list[Execution]]) -> Execution | None:
         """Return the run of a tool by hand, with other arguments than the model asked for."""
         found = loose.get(text_hash, [])
         for execution in reversed(found):
@@ -747,13 +755,12 @@ class _Interpretation:
             run = model.model
             if run is None or (run.call is None and not tree.has_ended):
                 continue
-            if run.call is None:
-                name = run.asked_name
-                run.call = {"model": name} if name else {}
-                run.call["elapsed_sec"] = perf_counter() - run.started
-                run.call["error"] = unfinished_text(tree.error)
-            run.prompt, run.message, run.calls = (), None, () if tree.has_ended else run.calls
-            counted = CountedCall(run.call, run, run.problems, None, run.is_cache_hit)
+            call = run.call
+            if call is None:
+                call = {"model": run.asked_name} if run.asked_name else {}
+                call[ELAPSED_SEC] = perf_counter() - run.started
+                call["error"] = unfinished_text(tree.error)
+            counted = CountedCall(call, run, run.problems, None, run.is_cache_hit)
             counted.output_message = run.output_message
             self.parents.append((counted, model.outer))
             self.result.model_calls.append(counted)
@@ -796,8 +803,8 @@ class _Interpretation:
             self._leave_to_the_caller()
         for call in self.waiting:
             if call.scope.is_top and isinstance(call.key, str):
-                call.args, call.has_kept_args = self._kept_args(call), True
-                result.waiting.append(call)
+                args = self._kept_args(call)
+                result.waiting.append(WaitingCall(call.key, call.call_id, call.name, args, call.place, call.asked_at))
         if tree.has_ended and tree.error is None:
             result.unanswered = self._unanswered()
 

@@ -2,92 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from graphrag_eval_lc.capture.kept_messages import Ranges
-from graphrag_eval_lc.capture.seen_messages import has_run_id
-from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
-
-
-@dataclass(slots=True, eq=False)
-class OpenModelCall:
-    """A model call, from its start on.
-
-    Attributes:
-        model: The model's name as it was asked for.
-        started: The ``perf_counter`` at its start; None where no callback told of it, only its message.
-        unanswered_tool: A schema that the model must call as a tool, which nobody answers; "" stands for any tool.
-        is_cache_hit: Whether LangChain's cache answered.
-        is_from_elsewhere: Whether only a message told of it, one with an id, unlike those of a node's own code.
-        finish_reason: Why its answer ended.
-        problems: What is wrong with its answer.
-        message_id: The id of its message.
-        record: What the response says of it; None while it runs.
-        started_at: The time at its start, in seconds since 1970.
-        first_token: The ``perf_counter`` at the first token, where it was streamed.
-        parent: The step inside which it runs.
-        node: Langgraph's name of the node in which it runs.
-        namespace: The ``checkpoint_ns`` of that node's graph.
-        agent: The name of the agent.
-        input_messages: The places of its prompt among the kept messages.
-        output_message: The place of its own message there.
-        tools: The places of its tools among the kept definitions.
-    """
-
-    model: str | None
-    started: float | None
-    unanswered_tool: str | None = None
-    is_cache_hit: bool = False
-    is_from_elsewhere: bool = False
-    finish_reason: str | None = None
-    problems: Sequence[str] = ()
-    message_id: str | None = None
-    record: ModelCall | None = None
-    started_at: float | None = None
-    first_token: float | None = None
-    parent: Step | None = None
-    node: str | None = None
-    namespace: str | None = None
-    agent: str | None = None
-    input_messages: Ranges | None = None
-    output_message: int | None = None
-    tools: Ranges | None = None
-
-    def end(self, result: LLMResult) -> None:
-        """Take the result."""
-        self.is_cache_hit = is_cache_hit(generated_message(result))
-        self.record = self._told_by(result)
-
-    def fail(self, error: str, result: object = None) -> None:
-        """Note the error, with the tokens that were reported until then."""
-        self.record = self._told_by(result if isinstance(result, LLMResult) else LLMResult(generations=[]))
-        self.record["error"] = error
-
-    def _told_by(self, result: LLMResult) -> ModelCall:
-        model = result_model_name(result) or self.model
-        record: ModelCall = {"model": model} if model else {}
-        record.update(model_usage(result))
-        if self.finish_reason is not None:
-            record["finish_reason"] = self.finish_reason
-        if self.started is not None:
-            record[ELAPSED_SEC] = perf_counter() - self.started
-        return record
-
-    def passes_on(self, message: AIMessage, others: Iterable["OpenModelCall"]) -> bool:
-        """Return whether the message is that of another model which this one called, as a router does."""
-        return not self.is_cache_hit and any(
-            other.message_id == message.id and other.started is not None and other.started >= (self.started or 0)
-            for other in others
-            if other is not self
-        )
-
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 
 # The providers' names of these.
 _INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
@@ -117,6 +38,8 @@ _CACHE_KEYS = {
     "ephemeral_5m_input_tokens": "written for minutes",
     "ephemeral_1h_input_tokens": "written for an hour",
 }
+# Ids that LangChain or a provider gives to a model's message.
+_RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 _REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
 
 
@@ -146,6 +69,11 @@ def has_content(chunk: object) -> bool:
 def message_result(message: AIMessage) -> LLMResult:
     """Return a message as the result of its model call."""
     return LLMResult(generations=[[ChatGeneration(message=message)]])
+
+
+def has_run_id(message: AIMessage) -> bool:
+    """Return whether a message's id shows that a model wrote it."""
+    return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
 def is_generated(message: AIMessage) -> bool:

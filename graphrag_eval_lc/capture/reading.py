@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
 from graphrag_eval_lc.capture.calls import key_of
+from graphrag_eval_lc.capture.llm_calls import has_run_id
 from graphrag_eval_lc.capture.messages import as_message, role_and_content
-from graphrag_eval_lc.capture.record import MessageList, Record, id_of
+from graphrag_eval_lc.capture.record import MessageList, Record, id_of, is_same_version
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 
 _LAST_OF_PROMPT = 8
@@ -69,7 +70,7 @@ class History:
         self._ends = ends
         self._messages: dict[int, BaseMessage | None] = {}
         self._question: str | None = None
-        self._met: dict[Any, Met] = {}
+        self._met: dict[Any, tuple[Met, Any]] = {}
         # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
@@ -86,7 +87,8 @@ class History:
 
     def met(self, item: Any) -> Met | None:
         """Return how a message was met; None for a new one."""
-        met = self._met.get(key_of(item))
+        known = self._met.get(key_of(item))
+        met = None if known is None else known[0]
         if met is None and self._nameless and id_of(item) is not None:
             key = _content_key(item)
             if self._nameless.get(key):
@@ -97,7 +99,7 @@ class History:
 
     def _note(self, item: Any, met: Met) -> None:
         self.has_own = self.has_own or met is not Met.OLD
-        self._met[key_of(item)] = met
+        self._met[key_of(item)] = met, item
         if met is Met.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
             key = _content_key(item)
             self._nameless[key] = self._nameless.get(key, 0) + 1
@@ -193,35 +195,56 @@ class History:
             if own is None or own == len(items):
                 return Reading(passed_over=items)
             before, items = (self.message(items[own - 1]) if own else before), items[own:]
-        if not items:
+        unread, how, before = self._unread(items, before)
+        if not unread:
             return Reading(before=before)
-        met = [self.met(item) for item in items]
         first = 0
         if before is None:
-            first_known = next((place for place, each in enumerate(met) if each is not None), None)
+            first_known = next((place for place, met in enumerate(how) if met is not None), None)
             if unknown == "new":
-                first = self._count_old(items[:first_known])
+                first = self._count_old(unread[:first_known])
             elif first_known is not None:
                 first = first_known
             elif unknown == "old":
-                self.add_old(items)
+                self.add_old(unread)
                 return Reading(passed_over=items)
             else:
-                first = len(items)
+                first = len(unread)
         older = first if unknown == "new" else 0
-        for place, item in enumerate(items):
+        for place, item in enumerate(unread):
             self._note(item, Met.OLD if place < older else Met.READ)
         if first:
-            before = self.message(items[first - 1])
+            before = self.message(unread[first - 1])
         new: list[NewMessage] = []
         removed: list[str | None] = []
-        for item, how in zip(items[first:], met[first:], strict=True):
+        for item, met in zip(unread[first:], how[first:], strict=True):
             message = self.message(item)
             if isinstance(message, (AIMessage, ToolMessage)):
-                new.append(NewMessage(message, how is Met.TOLD, how in (Met.OLD, Met.READ)))
+                new.append(NewMessage(message, met is Met.TOLD, met in (Met.OLD, Met.READ)))
             elif isinstance(message, RemoveMessage):
                 removed.append(message.id)
-        return Reading(new, before, removed, items if first and first == len(items) else ())
+        return Reading(new, before, removed, items if first and first == len(unread) else ())
+
+    def _unread(
+        self, items: Sequence[Any], before: BaseMessage | None
+    ) -> tuple[list[Any], list[Met | None], BaseMessage | None]:
+        """Return the end of a list after the last known message, how each was met, and that known message.
+
+        A message that takes the place of a known one is read once more.
+        """
+        unread: list[Any] = []
+        how: list[Met | None] = []
+        for item in reversed(items):
+            met = self.met(item)
+            if met in (None, Met.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
+                unread.append(item)
+                how.append(met)
+            elif role_and_content(item)[0] != "tool":
+                before = self.message(item)
+                break
+        unread.reverse()
+        how.reverse()
+        return unread, how, before
 
     # --- what stood before the run ---
 
@@ -319,15 +342,6 @@ def _is_copy(one: Any, other: Any) -> bool:
     role, content = role_and_content(one)
     other_role, other_content = role_and_content(other)
     return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
-
-
-# Ids that LangChain or a provider gives to a model's message.
-_RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
-
-
-def has_run_id(message: AIMessage) -> bool:
-    """Return whether a message's id shows that a model wrote it."""
-    return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
 # A message, its node, whether a callback told of it, and whether it had an id when it was first met.

@@ -246,7 +246,7 @@ class Tree:
 
     def warn(self, *warnings: str) -> None:
         """Add warnings, each text once."""
-        self.warnings.update(dict.fromkeys(warnings))
+        (self.warnings if self.part is None else self.part.warnings).update(dict.fromkeys(warnings))
 
     def ended(self, record: Record) -> None:
         """Note the end of a record."""
@@ -267,6 +267,8 @@ class Tree:
                 before = item
                 break
         items.reverse()
+        if before is None and len(items) < len(messages):
+            items = list(messages)
         for item in items:
             self._known[id(item)] = item
             if (identifier := id_of(item)) is not None:
@@ -280,7 +282,7 @@ class Tree:
             return True
         identifier = id_of(item)
         known = None if identifier is None else self._known.get(identifier)
-        return known is not None and _is_same_version(known, item)
+        return known is not None and is_same_version(known, item)
 
     def prompt_end(self, prompt: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
         """Return the end of a prompt: up to messages that were read before, or the whole of a run's first prompt."""
@@ -328,6 +330,12 @@ class Tree:
 
     def let_go(self) -> None:
         """Let go of all records: only what they mean is kept."""
+        for record, *_ in self.events:
+            record.parent = record.scope = record.node = record.outer = record.opens = None
+            record.output = record.parsed = record.facts = record.inputs = None
+            record.given = record.gave = record.loose_calls = ()
+            if record.model is not None:
+                record.model.prompt, record.model.message, record.model.calls = (), None, ()
         self.events, self.open, self._known, self.nameless = [], {}, {}, set()
         if self.kept is not None:
             self.kept.close()
@@ -339,8 +347,10 @@ def id_of(item: Any) -> str | None:
     return identifier if isinstance(identifier, str) else None
 
 
-def _is_same_version(known: Any, item: Any) -> bool:
+def is_same_version(known: Any, item: Any) -> bool:
     """Return whether two messages with one id have the same content and calls."""
+    if known is item:
+        return True
     if isinstance(known, BaseMessage) and isinstance(item, BaseMessage):
         calls, known_calls = getattr(item, "tool_calls", None), getattr(known, "tool_calls", None)
         return bool(known.content == item.content and calls == known_calls)
@@ -455,9 +465,7 @@ class Records:
         record.scope, record.node = block.scope, block.node
 
     @staticmethod
-    def _add_inner(
-        record: Record, parent: Record, metadata: Mapping[str, Any] | None, tags: list[str] | None
-    ) -> None:
+    def _add_inner(record: Record, parent: Record, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> None:
         """Complete the record of a run inside another one."""
         record.scope, record.node = parent.scope, parent.node
         record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture.answer_problems import answer_problems
@@ -212,29 +212,35 @@ class RunCallbacks(BaseCallbackHandler):
             record = self._records.ended(run_id)
             if record is None:
                 return
-            tree = record.tree
+        try:
+            with self._lock:
+                record.inputs = None if record.inputs is None else ()
+                self._chain_ended(record, outputs)
+        finally:
+            self._end(record, None)
+
+    def _chain_ended(self, record: Record, outputs: Any) -> None:
+        tree = record.tree
+        if record.is_top or record.is_node:
             if record.is_top:
                 tree.is_paused = tree.is_paused or is_interrupted(outputs)
-                record.output, record.gave = outputs, tree.read(outputs)
+                record.output = outputs
+            record.gave = tree.read(outputs)
+            record.facts = self._facts(record, outputs)
+            tree.ended(record)
+        elif record.is_graph:
+            if record.goes_on:
+                record.gave = tree.read(outputs)
                 tree.ended(record)
-            elif record.is_node:
-                record.gave, record.facts = tree.read(outputs), self._facts(record, outputs)
-                tree.ended(record)
-            elif record.is_graph:
-                if record.goes_on:
-                    record.gave = tree.read(outputs)
-                    tree.ended(record)
-                if record.scope is not None and record.scope.is_root and not record.scope.is_graph:
-                    tree.is_paused = record.is_interrupted
-            elif any(True for _ in tool_messages_of(outputs)):
-                record.gave = [MessageList(tuple(tool_messages_of(outputs)))]
-                tree.ended(record)
-            record.inputs = None if record.inputs is None else ()
-        self._end(record, None)
+            if record.scope is not None and record.scope.is_root and not record.scope.is_graph:
+                tree.is_paused = record.is_interrupted
+        elif any(True for _ in tool_messages_of(outputs)):
+            record.gave = [MessageList(tuple(tool_messages_of(outputs)))]
+            tree.ended(record)
 
     @staticmethod
     def _facts(record: Record, output: Any) -> Facts:
-        is_of_root = record.scope is not None and record.scope.is_root
+        is_of_root = record.is_node and record.scope is not None and record.scope.is_root
         fields = frozenset(answer_fields(output)) if is_of_root else frozenset()
         if max((len(each.items) for each in record.gave), default=0) < 2:  # a schema's call stands beside its answer
             return Facts(fields)

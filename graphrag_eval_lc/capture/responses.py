@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import cast
 
-from graphrag_eval_lc.capture.kept_messages import JoinedTable
 from graphrag_eval_lc.capture.calls import Step
 from graphrag_eval_lc.capture.interpret import CountedCall, Part, unfinished_text
+from graphrag_eval_lc.capture.kept_messages import JoinedTable
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
-from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
 from graphrag_eval_lc.capture.record import Tree
+from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
@@ -229,9 +229,7 @@ def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
             response["llm_tools"] = definitions
 
 
-def _add_messages(
-    placed: ModelCall, call: CountedCall, place: int, messages: JoinedTable, tools: JoinedTable
-) -> None:
+def _add_messages(placed: ModelCall, call: CountedCall, place: int, messages: JoinedTable, tools: JoinedTable) -> None:
     """Add the places of a call's messages and tools; ``place`` is that of its run."""
     run = call.run
     if run is not None and run.input_messages is not None:
