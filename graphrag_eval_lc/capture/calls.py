@@ -370,9 +370,9 @@ def _taken_from(waiting: list[AskedCall], message: AIMessage) -> list[AskedCall]
             waiting.remove(call)
     else:
         for asked in message.tool_calls:
-            call = next((each for each in reversed(waiting) if each.is_like(asked)), None)
-            if call is not None:
-                calls.append(call)
-                waiting.remove(call)
+            like = next((each for each in reversed(waiting) if each.is_like(asked)), None)
+            if like is not None:
+                calls.append(like)
+                waiting.remove(like)
     calls.reverse()
     return calls

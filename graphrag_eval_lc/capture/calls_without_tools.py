@@ -115,13 +115,17 @@ _ORDINARY_BLOCKS = frozenset(
 
 @dataclass(slots=True, eq=False)
 class ProviderCall:
-    """One call of a provider's tool; without a result it has no status."""
+    """One call of a provider's tool; without a result it has no status.
+
+    ``is_approved``: it is but the request of a call that a later message has.
+    """
 
     call_id: str | None
     name: str
     args: Any
     status: Literal["success", "error"] | None = None
     text: str = ""
+    is_approved: bool = False
 
 
 class ProviderTools:
@@ -149,13 +153,14 @@ class ProviderTools:
                 self._add(block)
             elif kind == "server_tool_result":
                 _take_result(self._open.pop(block.get("tool_call_id"), None), block)
-            elif kind == "non_standard" and isinstance(request := block.get("value"), Mapping):
-                if request.get("type") == "mcp_approval_request":
+            elif kind == "non_standard":
+                request = block.get("value")
+                if isinstance(request, Mapping) and request.get("type") == "mcp_approval_request":
                     self._add(request)
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, Mapping) and (approved := self._open.pop(block.get("approval_request_id"), None)):
-                self.calls.remove(approved)
-                number -= 1
+        for part in content if isinstance(content, list) else ():
+            asked_id = part.get("approval_request_id") if isinstance(part, Mapping) else None
+            if asked_id is not None and (approved := self._open.pop(asked_id, None)) is not None:
+                approved.is_approved = True
         return len(self.calls) - number
 
     def _add(self, block: Mapping[str, Any]) -> None:

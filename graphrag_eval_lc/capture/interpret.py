@@ -385,7 +385,7 @@ class _Interpretation:
         """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
         for reading in readings:
             asking = reading.before if isinstance(reading.before, AIMessage) else None
-            calls = [] if asking is None else self._met_calls(asking)
+            calls = [] if asking is None else self._met_calls(asking, record)
             if asking is not None and asking.tool_calls and not calls and self.history.is_old(asking):
                 calls = self._ask_again(asking, reading.new, record)
             for message_id in reading.removed:
@@ -393,10 +393,8 @@ class _Interpretation:
             for message, is_told, is_edited in _without_superseded(reading.new):
                 if isinstance(message, AIMessage):
                     asking = message
-                    if is_told:
-                        calls = self._met_calls(message)
-                    elif is_edited:
-                        calls = self._ask_or_update(message, message.tool_calls, record)
+                    if is_told or is_edited:
+                        calls = self._met_calls(message, record)
                     else:
                         calls = self._unheard(message, record)
                     continue
@@ -457,37 +455,40 @@ class _Interpretation:
         return asked
 
     def _ask_or_update(self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record) -> list[AskedCall]:
-        """Note the calls of a message that was there before, or that was edited: calls keep their ids."""
-        known = self.calls.of_message(key_of(message))
-        left = list(known)
-        found: list[AskedCall] = []
+        """Note the calls of a message that was there before."""
+        found = self._met_calls(message, record)
+        left = list(found)
         for place, call in enumerate(tool_calls):
             same = next((each for each in left if each.call_id == call["id"]), None)
             if same is None:
                 found += self._ask(message, [call], record, places=[place])
+            else:
+                left.remove(same)
+        return found
+
+    def _met_calls(self, message: AIMessage, record: Record | None = None) -> list[AskedCall]:
+        """Return the calls of a known message, as it is now: an edited one has the same ids.
+
+        Those that the agent has removed from it need no step.
+        """
+        known = self.calls.of_message(key_of(message))
+        found: list[AskedCall] = []
+        for call in message.tool_calls:
+            same = next((each for each in known if each.call_id == call["id"] and each not in found), None)
+            if same is None:
                 continue
-            left.remove(same)
-            if not same.executions and (same.name, same.args) != (call["name"], call["args"]):
+            same.is_met = True
+            if not same.is_taken and (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
-            if record.scope is not None:
+            if same.asked < 0 and record is not None and record.scope is not None:
                 same.scope = record.scope
             found.append(same)
-        answered = {call["id"] for call in message.tool_calls}
-        self._withdraw([call for call in left if call.call_id not in answered])
+        self._withdraw([call for call in known if call not in found])
         return found
 
     def _withdraw(self, calls: Iterable[AskedCall]) -> None:
         for call in calls:
             self.log.append(("withdrawn", call))
-
-    def _met_calls(self, message: AIMessage) -> list[AskedCall]:
-        """Return the calls of a known message; those that the agent has removed from it need no step."""
-        calls = self.calls.of_message(key_of(message))
-        ids = {call["id"] for call in message.tool_calls}
-        for call in calls:
-            call.is_met = True
-        self._withdraw([call for call in calls if call.call_id not in ids])
-        return [call for call in calls if call.call_id in ids]
 
     def _ask_again(self, asking: AIMessage, new: Iterable[NewMessage], record: Record) -> list[AskedCall]:
         """Note the calls of an earlier run's message that this run answers out of sight, as a deployed graph does."""
@@ -732,7 +733,8 @@ class _Interpretation:
         for call in self.provider.calls:
             record, order, at = next(places)
             if call.status is None:
-                lost.append((self.options.step_name(call.name), call.call_id))
+                if not call.is_approved:
+                    lost.append((self.options.step_name(call.name), call.call_id))
                 continue
             warnings: list[str] = []
             args = kept_args(to_plain(call.args), self.options, call.name, warnings)

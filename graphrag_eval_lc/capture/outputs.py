@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain, islice
@@ -16,6 +17,7 @@ from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
 _MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
+_INVENTED_ID = re.compile(r"lc_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
 
@@ -109,7 +111,18 @@ def message_text(message: BaseMessage) -> str:
     texts = [block if isinstance(block, str) else block_text(block) for block in content]
     if all(text is not None for text in texts):
         return "".join(text for text in texts if text is not None)
-    return json_text(content, to_plain=to_plain)
+    return json_text(without_invented_ids(content), to_plain=to_plain)
+
+
+def without_invented_ids(value: Any) -> Any:
+    """Return content blocks without the ids that LangChain gives them, which are others each time."""
+    if isinstance(value, (list, tuple)):
+        return [without_invented_ids(item) for item in value]
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return value
+    identifier = value.get("id")
+    is_invented = isinstance(identifier, str) and _INVENTED_ID.fullmatch(identifier) is not None
+    return {key: without_invented_ids(item) for key, item in value.items() if key != "id" or not is_invented}
 
 
 def block_text(block: Any) -> str | None:
@@ -131,7 +144,8 @@ def output_text(value: Any) -> str:
         return message_text(value)
     if isinstance(value, (bytes, bytearray)):
         return _bytes_text(bytes(value))
-    return json_text(_command_value(value) if is_command(value) else value, to_plain=to_plain)
+    plain = _command_value(value) if is_command(value) else value
+    return json_text(without_invented_ids(plain) if type(plain) is list else plain, to_plain=to_plain)
 
 
 def _command_value(command: Any) -> Any:

@@ -173,7 +173,7 @@ class ModelRun:
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     message: AIMessage | None = None
-    calls: Sequence[dict[str, Any]] = ()
+    calls: Sequence[ToolCall] = ()
     call: ModelCall | None = None
     problems: Sequence[str] = ()
     is_cache_hit: bool = False
@@ -348,10 +348,10 @@ def id_of(item: Any) -> str | None:
 
 
 def is_same_version(known: Any, item: Any) -> bool:
-    """Return whether two messages with one id have the same content and calls."""
-    if known is item:
+    """Return whether two messages with one id have the same content and calls; states make messages of dicts."""
+    if known is item or isinstance(known, BaseMessage) is not isinstance(item, BaseMessage):
         return True
-    if isinstance(known, BaseMessage) and isinstance(item, BaseMessage):
+    if isinstance(known, BaseMessage):
         calls, known_calls = getattr(item, "tool_calls", None), getattr(known, "tool_calls", None)
         return bool(known.content == item.content and calls == known_calls)
     return bool(known == item)
