@@ -349,10 +349,8 @@ def answers_in(waiting: Iterable[AskedCall], prompt: Sequence[BaseMessage]) -> l
             calls = _taken_from(left, message)
             for call in calls:
                 call.is_shown = True
-                of_call = answers.get(call.call_id or "", [])
-                if of_call:  # of several with one id the last counts, unless there are as many calls
-                    shared = sum(other.call_id == call.call_id for other in calls)
-                    found.append((call, of_call.pop(0) if shared > 1 and len(of_call) > 1 else of_call[0]))
+                if answer := _answer_to(call, message, answers.get(call.call_id or "", [])):
+                    found.append((call, answer))
             answers = {}
             if not calls or not left:
                 break
@@ -360,6 +358,17 @@ def answers_in(waiting: Iterable[AskedCall], prompt: Sequence[BaseMessage]) -> l
             break
     found.reverse()
     return found
+
+
+def _answer_to(call: AskedCall, asking: AIMessage, answers: Sequence[ToolMessage]) -> ToolMessage | None:
+    """Return the message that answers a call, of those with its id, from the last to the first: the last counts.
+
+    If several calls of a message share the id, the messages are in the order of the calls.
+    """
+    sharing = [place for place, each in enumerate(asking.tool_calls) if each["id"] == call.call_id]
+    if len(sharing) > 1 and call.place in sharing and len(answers) >= len(sharing):
+        return answers[len(sharing) - 1 - sharing.index(call.place)]
+    return answers[0] if answers else None
 
 
 def _taken_from(waiting: list[AskedCall], message: AIMessage) -> list[AskedCall]:

@@ -390,7 +390,7 @@ class _Interpretation:
                 calls = self._ask_again(asking, reading.new, record)
             for message_id in reading.removed:
                 self._withdraw(self.calls.of_message(message_id))
-            for message, is_told, is_edited in _without_superseded(reading.new):
+            for message, is_told, is_edited in self._without_superseded(reading.new, record):
                 if isinstance(message, AIMessage):
                     asking = message
                     if is_told or is_edited:
@@ -405,6 +405,28 @@ class _Interpretation:
                 if not is_of_asking and record.scope is not None:
                     answered = self.calls.answered_by(message.tool_call_id, record.scope)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
+
+    def _without_superseded(self, messages: Sequence[NewMessage], record: Record) -> Iterator[NewMessage]:
+        """Leave out tool messages whose call, of the same model's message, is answered once more later."""
+        left: Counter[str] = Counter()
+        superseded: set[int] = set()
+        for place in range(len(messages) - 1, -1, -1):
+            message = messages[place].message
+            if isinstance(message, AIMessage):
+                left.clear()
+                continue
+            call_id = message.tool_call_id
+            left[call_id] += 1
+            if left[call_id] > 1 and left[call_id] > self._sharing(messages[:place], call_id, record):
+                superseded.add(place)
+        yield from (each for place, each in enumerate(messages) if place not in superseded)
+
+    def _sharing(self, messages: Sequence[NewMessage], call_id: str, record: Record) -> int:
+        """Return how many calls of the message before these have an id."""
+        for each in reversed(messages):
+            if isinstance(each.message, AIMessage):
+                return sum(call["id"] == call_id for call in each.message.tool_calls)
+        return 1 if record.scope is None else len(self.calls.answered_by(call_id, record.scope))
 
     def _note_answer(
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
@@ -560,7 +582,7 @@ class _Interpretation:
     # --- the pass over executions ---
 
     def _find_executions(self) -> None:
-        retried: dict[tuple[Record | None, str | None], Execution] = {}
+        retried: dict[tuple[Record | None, str | None], list[Execution]] = {}
         for record, begin in self.begins.items():
             tool = record.tool
             if tool is None or (record.kind == "retriever" and record.is_inside_step):
@@ -576,12 +598,12 @@ class _Interpretation:
                 else:
                     self._try_again(execution, record, tool)
             else:
-                place = record.parent, record.name
-                again = retried.get(place) if tool.is_retry else None
-                if again is not None and _first_tool(again).asked_args == tool.asked_args:
+                failed = retried.setdefault((record.parent, record.name), [])
+                again = next((each for each in reversed(failed) if tool.is_retry and _is_of(each, tool)), None)
+                if again is None:
+                    failed.append(self._execute(record, tool, begin, None))
+                else:
                     self._try_again(again, record, tool)
-                    continue
-                retried[place] = self._execute(record, tool, begin, None)
 
     def _call_of(self, record: Record, tool: ToolRun, begin: int) -> AskedCall | None:
         """Return the call that a tool carries out: by its id, else by name and arguments."""
@@ -854,8 +876,12 @@ def _attempted(executions: Sequence[Execution], tool: ToolRun) -> Execution | No
     for execution in executions:
         if execution.step.status == "pending":
             return execution
-    same = (each for each in executions if _first_tool(each).asked_args == tool.asked_args)
-    return next(same, None)
+    return next((each for each in executions if _is_of(each, tool)), None)
+
+
+def _is_of(execution: Execution, tool: ToolRun) -> bool:
+    """Return whether a run has the arguments of an execution."""
+    return _first_tool(execution).asked_args == tool.asked_args
 
 
 def _link(step: Step, call: AskedCall, number: int) -> None:
@@ -877,42 +903,22 @@ def _take_outcome(execution: Execution) -> None:
 
 
 def _answered_call(answer: Answer, text_hash: int) -> AskedCall | None:
-    """Return the call that a tool message answers; of several with one id the one whose tool gave its text."""
+    """Return the call that a tool message answers; of several with one id the one whose text it has."""
     calls = [call for call in answer.calls if call.name == answer.message.name] or list(answer.calls)
     if len(calls) < 2:
         return calls[0] if calls else None
-    free = [call for call in calls if not call.answers]
-    for call in free:
-        for execution in call.executions:
-            kept = execution.last.tool.kept if execution.last.tool is not None else None
-            if kept is not None and kept.text_hash == text_hash:
-                return call
-    return (free or calls)[0]
+    calls = [call for call in calls if not call.answers or call.answers[-1].event != answer.event] or calls
+    return next((call for call in calls if text_hash in _texts_of(call)), None) or next(
+        (call for call in calls if not call.answers and not call.executions), calls[0]
+    )
 
 
-def _without_superseded(messages: Sequence[NewMessage]) -> Sequence[NewMessage]:
-    """Leave out tool messages whose call, of the same model's message, is answered once more later."""
-    if len(messages) < 2:
-        return messages
-    kept: list[NewMessage] = []
-    answered: dict[str, int] = {}
-    allowed: dict[str, int] = {}
-    asking: list[dict[str, int]] = []
-    for each in messages:
-        if isinstance(each.message, AIMessage):
-            allowed = Counter(call["id"] or "" for call in each.message.tool_calls)
-        asking.append(allowed)
-    for each, counts in zip(reversed(messages), reversed(asking), strict=True):
-        if isinstance(each.message, AIMessage):
-            answered = {}
-        else:
-            call_id = each.message.tool_call_id
-            answered[call_id] = answered.get(call_id, 0) + 1
-            if answered[call_id] > max(1, counts.get(call_id, 1)):
-                continue
-        kept.append(each)
-    kept.reverse()
-    return kept
+def _texts_of(call: AskedCall) -> Iterator[int | None]:
+    """Yield the hashes of the texts that a call's tools and messages gave."""
+    for execution in call.executions:
+        tool = execution.last.tool
+        yield None if tool is None or tool.kept is None else tool.kept.text_hash
+    yield from (hash(answer.outcome().text) for answer in call.answers[-1:])
 
 
 def task_order(path: object) -> str:
