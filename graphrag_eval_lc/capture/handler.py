@@ -114,7 +114,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         return response_from([self._part(tree) for tree in runs], self._options)
 
     def _part(self, tree: Tree) -> Part:
-        return tree.part or interpreted(tree, *self._records.earlier)
+        return tree.part or self._interpret(tree)
 
     def response(self, question_id: str | None = None) -> Response:
         """Return the last response of one question; ``responses()`` has all.

@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.calls_without_tools import is_from_agent, is_model_node, structured_response
-from graphrag_eval_lc.capture.interpret import interpreted
+from graphrag_eval_lc.capture.interpret import Part, interpreted
 from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
 from graphrag_eval_lc.capture.llm_calls import (
     finish_reason,
@@ -45,6 +45,7 @@ from graphrag_eval_lc.capture.record import (
     Record,
     Records,
     ToolRun,
+    Tree,
     calling_run_id,
     is_handoff,
     is_interrupt,
@@ -127,12 +128,19 @@ class RunCallbacks(BaseCallbackHandler):
                 return
             tree.close(error)
             self._records.root_ended(tree)
-        # What it means is found without the lock: nothing of it changes any more.
+        if record.tool is not None and len(tree.events) == 2:
+            record.tool.asked_args = record.tool.args  # a tool alone has no calls, and is interpreted when it is read
+        else:
+            self._interpret(tree)  # without the lock: nothing of it changes any more
+
+    def _interpret(self, tree: Tree) -> Part:
         part = interpreted(tree, *self._records.earlier)
         with self._lock:
-            tree.part = part
-            self._records.ends.update(part.ends)
-            tree.let_go()
+            if tree.has_ended and tree.part is None:
+                tree.part = part
+                self._records.ends.update(part.ends)
+                tree.let_go()
+        return part
 
     # --- blocks of code, all runs of which make one response ---
 
