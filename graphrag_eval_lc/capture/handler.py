@@ -10,10 +10,11 @@ from uuid import uuid4
 from langchain_core.tracers.context import register_configure_hook
 
 from graphrag_eval_lc.capture.interpret import Part, interpreted
-from graphrag_eval_lc.capture.record import Tree, with_graph_events
+from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.recorder import RunCallbacks
 from graphrag_eval_lc.capture.redaction import SECRETS, CaptureOptions
 from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
+from graphrag_eval_lc.capture.runs import with_graph_events
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_secrets
 from graphrag_eval_lc.records import Response

@@ -1,408 +1,504 @@
-"""Which messages of a run are its own, and which stood before it."""
+"""The pass over messages: which calls models ask for, which messages answer them, and what the answer is."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import key_of
-from graphrag_eval_lc.capture.llm_calls import has_run_id
-from graphrag_eval_lc.capture.messages import as_message, role_and_content
-from graphrag_eval_lc.capture.record import MessageList, Record, id_of, is_same_version
-from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
-
-_LAST_OF_PROMPT = 8
-_USER_ROLES = ("human", "user")
-_MODEL_ROLES = ("ai", "assistant", "AIMessageChunk")
-_ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
-
-
-class Met(Enum):
-    """How a message was met."""
-
-    OLD = "it stood before the run, or is what the run was asked"
-    TOLD = "a model's callback told of it"
-    READ = "it was read in a list"
-
-
-class NewMessage(NamedTuple):
-    """A message of a model or tool that is new in a list.
-
-    ``is_told``: a model's callback has told of it. ``is_edited``: it takes the place of a known one with its id.
-    """
-
-    message: AIMessage | ToolMessage
-    is_told: bool
-    is_edited: bool = False
+from graphrag_eval_lc.capture.answer_problems import answer_problems
+from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, Order, Step, key_of
+from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, schema_names
+from graphrag_eval_lc.capture.history import CountedMessages, History, NewMessage, Reading
+from graphrag_eval_lc.capture.kept_messages import KeptMessages
+from graphrag_eval_lc.capture.llm_calls import (
+    finish_reason,
+    generated_message,
+    is_generated,
+    message_result,
+    model_usage,
+    result_model_name,
+)
+from graphrag_eval_lc.capture.messages import answer_in, answer_text, is_handoff_message, unanswered_calls, whole_answer
+from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree
+from graphrag_eval_lc.records import ModelCall
 
 
-class Reading(NamedTuple):
-    """What was read in one list of messages.
+@dataclass(slots=True, eq=False, repr=False)
+class CountedCall:
+    """A model call as a response has it.
 
     Attributes:
-        new: What is new in it, in order.
-        before: The known message before that.
-        removed: The ids of messages that a state is to drop.
-        passed_over: The list, where no message was known and none is the run's own.
+        run: What was recorded of it; None where only its message tells.
+        parent: The step inside which it runs.
+        is_from_elsewhere: Whether only a message told of it, one with an id, unlike those of a node's own code.
     """
 
-    new: Sequence[NewMessage] = ()
-    before: BaseMessage | None = None
-    removed: Sequence[str | None] = ()
-    passed_over: Sequence[Any] = ()
+    call: ModelCall
+    run: ModelRun | None = None
+    problems: Sequence[str] = ()
+    parent: Step | None = None
+    is_cache_hit: bool = False
+    is_from_elsewhere: bool = False
+    output_message: int | None = None
 
 
-class History:
-    """Tells what a run met before: its input, what stood on its thread, and the messages that it has read.
+class Withdrawn(NamedTuple):
+    """A call that the agent has removed from its message."""
 
-    Args:
-        ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
-            this run, where nothing better tells.
+    call: AskedCall
+
+
+class ReadMessages:
+    """What the messages of a tree tell, read in the order of its events.
 
     Attributes:
-        has_own: Whether any message of the run itself was met.
+        calls: The calls that models asked for.
+        log: Those calls, prompts, answers and withdrawals in their order.
+        models: The model calls in their order: those of callbacks, and those of which only a message tells.
+        schemas: The names of schemas for structured output, whose calls no tool answers.
+        provider: The calls of the provider's own tools, and ``provider_places`` where and when each was made.
+        begins: The number of the event with which each record begins.
+        branches: The place of each record among parallel branches.
+        answer, draft, standing, ends, cached_models: See ``Part``.
     """
 
-    def __init__(self, ends: set[str]) -> None:
-        self._ends = ends
-        self._messages: dict[int, BaseMessage | None] = {}
-        self._question: str | None = None
-        self._met: dict[Any, tuple[Met, Any]] = {}
-        # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
-        self._nameless: dict[Any, int] = {}
-        self._old: list[tuple[Any, ...]] = []
-        self._old_keys: set[Any] | None = None
-        self.has_own = False
+    def __init__(self, tree: Tree, told_ids: set[str], ends: set[str], kept: KeptMessages | None) -> None:
+        self.calls = AskedCalls()
+        self.log: list[AskedCall | Answer | Record | Withdrawn] = []
+        self.models: list[Record | CountedCall] = []
+        self.schemas: set[str] = set()
+        self.provider = ProviderTools()
+        self.provider_places: list[tuple[Record, Order, float]] = []
+        self.begins: dict[Record, int] = {}
+        self.branches: dict[Record, Order] = {}
+        self.outer_of: list[tuple[CountedCall, Record | None]] = []
+        self.warnings: list[str] = []
+        self.answer: str | None = None
+        self.draft: str | None = None
+        self.standing: str | None = None
+        self.ends: list[str] = []
+        self.cached_models = 0
+        self._tree = tree
+        self._kept = kept
+        self._told_ids = told_ids
+        self._history = History(set(ends))
+        self._counted = CountedMessages(tree.nameless)
+        self._told_by: dict[str, list[Record]] = {}
+        self._tasks: dict[Record, tuple[Any, list[tuple[str, Any]]]] = {}
+        self._given_fields: set[str] = set()
+        self._top: Record | None = None
+        self._event = self._ranks = self._model_count = 0
+        self._at = 0.0
+        self._is_state = False  # whether what is read is a state of a graph, and no node's output
 
-    def message(self, item: Any) -> BaseMessage | None:
-        """Return a message of any form as a message, each time the same object."""
-        if isinstance(item, BaseMessage):
-            return item
-        if id(item) not in self._messages:
-            self._messages[id(item)] = as_message(item)
-        return self._messages[id(item)]
+    # --- calls that an earlier run left waiting ---
 
-    def met(self, item: Any) -> Met | None:
-        """Return how a message was met; None for a new one."""
-        known = self._met.get(key_of(item))
-        met = None if known is None else known[0]
-        if met is None and self._nameless and id_of(item) is not None:
-            key = _content_key(item)
-            if self._nameless.get(key):
-                self._nameless[key] -= 1
-                self._note(item, Met.READ)
-                return Met.READ
-        return met
+    def take_over_waiting(self) -> None:
+        """Take over the calls that the run which this one resumes has left waiting."""
+        paused = None if self._tree.resumes is None else self._tree.resumes.part
+        if paused is None or not self._tree.events:
+            return
+        root = self._tree.events[0][0].scope
+        for call in paused.waiting:
+            if root is not None:
+                taken = AskedCall(
+                    call.message_id, call.message_id, call.call_id, call.name, call.args, call.place, root, None,
+                    ((-1, 0), call.place), -1, call.asked_at, is_told=True, is_met=True, has_kept_args=True,
+                )  # fmt: skip
+                self.log.append(self.calls.add(taken))
 
-    def _note(self, item: Any, met: Met) -> None:
-        self.has_own = self.has_own or met is not Met.OLD
-        self._met[key_of(item)] = met, item
-        if met is Met.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
-            key = _content_key(item)
-            self._nameless[key] = self._nameless.get(key, 0) + 1
+    # --- the pass over messages: which calls are asked for, and by which messages they are answered ---
 
-    def add_told(self, message: AIMessage) -> None:
-        """Note a message that a model's callback told of."""
-        if self.met(message) is None:
-            self._note(message, Met.TOLD)
+    def read(self) -> Iterator[Exception]:
+        """Read all messages; yield what went wrong."""
+        for event, (record, is_end, at) in enumerate(self._tree.events):
+            self._event, self._at, self._ranks = event, at, 0
+            try:
+                if is_end:
+                    self._read_end(record)
+                else:
+                    self.begins[record] = event
+                    self._place(record)
+                    self._read_start(record)
+            except Exception as error:
+                yield error
 
-    def add_input(self, lists: Sequence[MessageList], question: str | None) -> list[Sequence[Any]]:
-        """Note the run's own input and its question, and return the input's lists of messages."""
-        self._question = question
-        for messages in lists:
-            self.add_old(messages.items)
-        return [messages.items for messages in lists]
+    def _place(self, record: Record) -> None:
+        """Find the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
+        parent = record.parent
+        if parent is None or parent.is_block:
+            self.branches[record] = (self._rank(), "") if parent is not None else ()
+            return
+        branch = self.branches.get(parent, ())
+        if record.path is not None and (record.is_node or record.path != parent.path):
+            step, tasks = self._tasks.get(parent, (None, []))
+            if step != record.graph_step or not tasks:
+                tasks = []
+                self._tasks[parent] = (record.graph_step, tasks)
+            order = task_order(record.path if isinstance(record.path, tuple) else str(record.path))
+            place = bisect(tasks, order, key=itemgetter(0)) if tasks else 0
+            rank = tasks[place][1] if place < len(tasks) else self._rank()
+            tasks.insert(place, (order, rank))
+            branch = (*branch, rank, order)
+        self.branches[record] = branch
 
-    def add_end(self, lists: Sequence[MessageList]) -> list[str]:
-        """Note and return the ids of the last messages of the run's output."""
-        lasts = (each.items[-1] if each.items else each.before for each in lists)
-        ends = [identifier for last in lasts if (identifier := id_of(last)) is not None]
-        self._ends.update(ends)
-        return ends
+    def _rank(self) -> tuple[int, int]:
+        """Return the next number in the order of the run."""
+        self._ranks += 1
+        return self._event, self._ranks
 
-    def add_history(
-        self,
-        state: Sequence[MessageList],
-        given: Sequence[MessageList] | None,
-        *,
-        is_start: bool = False,
-        is_graph: bool = True,
-    ) -> None:
-        """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
+    def _read_start(self, record: Record) -> None:
+        if record.opens is not None:
+            self._history.add_history(record.given, record.opens.given, is_start=True)
+        if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
+            self._node_started(record)
+        if record.model is not None:
+            self._model_started(record, record.model)
+        tool = record.tool
+        call_id = None if tool is None else tool.call_id
+        if tool is not None and call_id is not None and not self.calls.take(record, call_id, self.branches[record]):
+            made: ToolCall = {"name": record.name or "", "args": tool.asked_args, "id": call_id}
+            self._ask(None, [made], record)[0].is_taken = True
+        if record.parsed is not None:
+            for call in self._met_calls(record.parsed):
+                call.is_expected = False
 
-        Each node's output is read. So where no message of a graph's state was met, only what follows the graph's
-        input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
+    def _read_end(self, record: Record) -> None:
+        if record.model is not None:
+            self._model_ended(record, record.model)
+        if record.is_top:
+            self._top_ended(record)
+        elif record.is_node:
+            self._node_ended(record)
+        elif record.is_graph:
+            self._history.add_history(record.gave, record.given)
+            self._loose_answers(record)
+        elif record.gave:
+            self._loose_answers(record)
 
-        Args:
-            state: The state at the end, or the input of a graph's first node.
-            given: The lists of messages in the graph's input; None for the run's own.
-            is_start: Whether it is the state at the start, where the given messages themselves are no history.
-            is_graph: Whether it is the state of a graph.
-        """
-        before = self._old if given is None else [each.items for each in given if each.items]
-        for messages, known in state:
-            if is_start and (length := _length_of_copy(messages, before)):
-                self.add_old(messages[:-length])
-                continue
-            if known is not None or any(self.met(item) is not None for item in messages):
-                continue
-            end = _end_of_copy(messages, before)
-            if end is None and not is_graph:
-                end = self._end_of_earlier(messages) or None
-            self.add_old(messages[:end])
+    def _loose_answers(self, record: Record) -> None:
+        self._is_state = False
+        for messages in record.gave:
+            for message in messages.items:
+                if isinstance(message, ToolMessage) and record.scope is not None:
+                    calls = self.calls.answered_by(message.tool_call_id, record.scope)
+                    self._note_answer(message, calls, record)
 
-    def add_old(self, messages: Sequence[Any]) -> None:
-        """Note messages that stood before the run."""
-        if messages and self.met(messages[-1]) is None:
-            self._old.append(tuple(messages))
-            self._old_keys = None
-            self._note(messages[-1], Met.OLD)
-
-    def add_prompt(self, prompt: Sequence[BaseMessage]) -> None:
-        """Note the run's first prompt as old, up to the run's question.
-
-        Without the question in it, up to the user's last message: a function has loaded the history itself.
-        """
-        if prompt and self.met(prompt[-1]) is None:
-            if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
-                self.add_old(prompt[:asked])
-                return
-            roles = [message.type for message in prompt[-_LAST_OF_PROMPT:]]
-            if "human" in roles:
-                self.add_old(prompt[: len(prompt) - roles[::-1].index("human")])
-
-    def is_old(self, item: Any) -> bool:
-        """Return whether a message stood before the run."""
-        met = self.met(item)
-        return self._is_among_old(item) if met is None else met is Met.OLD
-
-    def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
-        """Return what is new in a list, and note it.
-
-        Args:
-            messages: What was not read before of it.
-            unknown: What a list without any known message is taken for: new, older than the run, or another
-                conversation.
-        """
-        items, known = messages
-        before = None if known is None else self.message(known)
-        if unknown == "old" and not self.has_own:
-            own = self._end_of_input(messages)
-            self.add_old(items[:own])
-            if own is None or own == len(items):
-                return Reading(passed_over=items)
-            before, items = (self.message(items[own - 1]) if own else before), items[own:]
-        unread, how, before = self._unread(items, before)
-        if not unread:
-            return Reading(before=before)
-        first = 0
-        if before is None:
-            first_known = next((place for place, met in enumerate(how) if met is not None), None)
-            if unknown == "new":
-                first = self._count_old(unread[:first_known])
-            elif first_known is not None:
-                first = first_known
-            elif unknown == "old":
-                self.add_old(unread)
-                return Reading(passed_over=items)
+    def _model_started(self, record: Record, model: ModelRun) -> None:
+        self._model_count += 1
+        if model.prompt:
+            if not self.calls.all and not self.models:
+                self._history.add_prompt(model.prompt)
             else:
-                first = len(unread)
-        older = first if unknown == "new" else 0
-        for place, item in enumerate(unread):
-            self._note(item, Met.OLD if place < older else Met.READ)
-        if first:
-            before = self.message(unread[first - 1])
-        new: list[NewMessage] = []
-        removed: list[str | None] = []
-        for item, met in zip(unread[first:], how[first:], strict=True):
-            message = self.message(item)
-            if isinstance(message, (AIMessage, ToolMessage)):
-                new.append(NewMessage(message, met is Met.TOLD, met in (Met.OLD, Met.READ)))
-            elif isinstance(message, RemoveMessage):
-                removed.append(message.id)
-        return Reading(new, before, removed, items if first and first == len(unread) else ())
+                self.log.append(record)
+        self.models.append(record)
 
-    def _unread(
-        self, items: Sequence[Any], before: BaseMessage | None
-    ) -> tuple[list[Any], list[Met | None], BaseMessage | None]:
-        """Return the end of a list after the last known message, how each was met, and that known message.
+    def _model_ended(self, record: Record, model: ModelRun) -> None:
+        message = model.message
+        if message is None:
+            return
+        told = self._told_by.setdefault(message.id, []) if message.id is not None else []
+        if model.is_known and not model.is_cache_hit:
+            begin = self.begins[record]
+            if any(self.begins[other] > begin for other in told):
+                self.models.remove(record)  # it hands on the message of another model, as a router does
+                return
+        told.append(record)
+        self._history.add_told(message)
+        self._counted.add(message, record.node, is_told=True)
+        self._note_provider_calls(message, record)
+        if model.calls:
+            asked = self._ask(message, model.calls, record, is_told=True)
+            for call in asked:
+                call.is_expected = model.unanswered_tool not in ("", call.name)
 
-        A message that takes the place of a known one is read once more.
+    def _node_started(self, record: Record) -> None:
+        """Read the input of a root or a node: older messages, calls that wait for its tools, and what is new.
+
+        The input of a nested graph is not taken for older than the run: a node may have made it just now.
         """
-        unread: list[Any] = []
-        how: list[Met | None] = []
-        for item in reversed(items):
-            met = self.met(item)
-            if met in (None, Met.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
-                unread.append(item)
-                how.append(met)
-            elif role_and_content(item)[0] != "tool":
-                before = self.message(item)
-                break
-        unread.reverse()
-        how.reverse()
-        return unread, how, before
+        self._is_state = record.is_node
+        scope = record.scope
+        if record.is_top:
+            self._top, record.goes_on = record, record.goes_on or record.inputs is None
+        if record.is_top and not self._history.has_own:
+            passed_over = self._history.add_input(record.given, self._tree.question)
+        else:
+            is_of_root = scope is not None and scope.is_root
+            unknown: Any = "old" if is_of_root else "elsewhere"
+            readings = [self._history.read(messages, unknown) for messages in record.given]
+            passed_over = [reading.passed_over for reading in readings]
+            self._take_in(readings, record)
+        for messages in passed_over:
+            if (waiting := unanswered_calls(messages)) is not None:
+                self._ask_or_update(waiting[0], waiting[1], record)
+        branch = self.branches[record]
+        loose = [
+            call
+            for call in record.loose_calls
+            if scope is not None and not self.calls.is_known(call["id"], scope, record.outer, branch)
+        ]
+        if loose:
+            self._ask(None, loose, record)
 
-    # --- what stood before the run ---
+    def _node_ended(self, record: Record) -> None:
+        """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
+        self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
+        facts = record.facts or Facts()
+        self._given_fields |= facts.fields
+        readings = [self._history.read(messages) for messages in record.gave]
+        is_unparsed = False
+        if any(len(reading.new) > 1 for reading in readings):
+            is_unparsed = facts.is_from_agent and facts.response is None
+            for reading in readings:
+                new = [each.message for each in reading.new]
+                self.schemas |= set(schema_names(new, facts.response, is_of_model_node=facts.is_from_agent))
+        self._take_in(readings, record, is_unparsed=is_unparsed)
 
-    def _end_of_input(self, messages: MessageList) -> int | None:
-        """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
-        if messages.before is not None:
-            return 0 if self.met(messages.before) is Met.OLD else None
-        return _end_of_copy(messages.items, self._old)
+    def _top_ended(self, record: Record) -> None:
+        output = record.output
+        if isinstance(output, LLMResult):
+            message = generated_message(output)
+            if message is not None:
+                self.answer = None if message.tool_calls else answer_text(message)
+            elif output.generations and output.generations[0]:
+                self.answer = output.generations[0][0].text
+            return
+        if record.kind != "chain":
+            return
+        if record.goes_on:
+            self._history.add_history(record.gave, None, is_graph=record.is_graph)
+        self._node_ended(record)
+        self._find_answer(record, output)
+        self.ends += self._history.add_end(record.gave)
 
-    def _is_among_old(self, item: Any) -> bool:
-        if not self._old:
-            return False
-        if self._old_keys is None:
-            self._old_keys = {key for messages in self._old for each in messages for key in (key_of(each), id(each))}
-        return id(item) in self._old_keys or id_of(item) in self._old_keys
+    def _take_in(self, readings: Iterable[Reading], record: Record, *, is_unparsed: bool = False) -> None:
+        """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
+        for reading in readings:
+            asking = reading.before if isinstance(reading.before, AIMessage) else None
+            calls = [] if asking is None else self._met_calls(asking, record)
+            if asking is not None and asking.tool_calls and not calls and self._history.is_old(asking):
+                calls = self._ask_again(asking, reading.new, record)
+            for message_id in reading.removed:
+                self._withdraw(self.calls.of_message(message_id))
+            for message, is_told, is_edited in self._without_superseded(reading.new, record):
+                if isinstance(message, AIMessage):
+                    asking = message
+                    is_known = is_told or is_edited
+                    calls = self._met_calls(message, record) if is_known else self._unheard(message, record)
+                    continue
+                answered = [call for call in calls if call.call_id == message.tool_call_id]
+                is_of_asking = asking is not None and any(
+                    call["id"] == message.tool_call_id for call in asking.tool_calls
+                )
+                if not is_of_asking and record.scope is not None:
+                    answered = self.calls.answered_by(message.tool_call_id, record.scope)
+                self._note_answer(message, answered, record, is_unparsed=is_unparsed)
 
-    def _count_old(self, unread: Sequence[Any]) -> int:
-        """Return how many messages at the beginning of a list of unknown ones are older than the run.
+    def _without_superseded(self, messages: Sequence[NewMessage], record: Record) -> Iterator[NewMessage]:
+        """Leave out tool messages whose call, of the same model's message, is answered once more later."""
+        left: Counter[str] = Counter()
+        superseded: set[int] = set()
+        for place in range(len(messages) - 1, -1, -1):
+            message = messages[place].message
+            if isinstance(message, AIMessage):
+                left.clear()
+                continue
+            call_id = message.tool_call_id
+            left[call_id] += 1
+            if left[call_id] > 1 and left[call_id] > self._sharing(messages[:place], call_id, record):
+                superseded.add(place)
+        yield from (each for place, each in enumerate(messages) if place not in superseded)
 
-        The first of these tells: the same object as an old message, copies of the run's input or of its last
-        question, the question itself, the end of an earlier run, a message that holds the question. Without a model's
-        message in the list it does not matter.
+    def _sharing(self, messages: Sequence[NewMessage], call_id: str, record: Record) -> int:
+        """Return how many calls of the message before these have an id."""
+        for each in reversed(messages):
+            if isinstance(each.message, AIMessage):
+                return sum(call["id"] == call_id for call in each.message.tool_calls)
+        return 1 if record.scope is None else len(self.calls.answered_by(call_id, record.scope))
+
+    def _note_answer(
+        self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
+    ) -> None:
+        if calls:
+            next((call for call in calls if not call.is_taken), calls[0]).is_taken = True
+            self.log.append(
+                Answer(message, calls, record.outer, self._event, self._model_count, self._is_state, is_unparsed)
+            )
+
+    def _ask(
+        self,
+        message: AIMessage | None,
+        tool_calls: Sequence[ToolCall],
+        record: Record,
+        *,
+        is_told: bool = False,
+        is_expected: bool = False,
+        places: Sequence[int] | None = None,
+    ) -> list[AskedCall]:
+        """Note and return the calls of a message; one that is known without its message is not noted twice."""
+        scope = record.scope
+        if scope is None:
+            return []
+        rank, branch = self._rank(), self.branches.get(record, ())
+        asked: list[AskedCall] = []
+        for number, call in enumerate(tool_calls):
+            known = self.calls.waiting_like(call, scope, is_told=is_told)
+            if known is None:
+                place = number if places is None else places[number]
+                known = AskedCall(
+                    None if message is None else key_of(message),
+                    None if message is None else message.id,
+                    call["id"],
+                    call["name"],
+                    call["args"],
+                    place,
+                    scope,
+                    record.outer,
+                    (*branch, rank, place),
+                    self._event,
+                    self._at,
+                    is_told,
+                    is_expected or is_told,
+                )
+                self.log.append(self.calls.add(known))
+            asked.append(known)
+        return asked
+
+    def _ask_or_update(self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record) -> list[AskedCall]:
+        """Note the calls of a message that was there before."""
+        found = self._met_calls(message, record)
+        left = list(found)
+        for place, call in enumerate(tool_calls):
+            same = next((each for each in left if each.call_id == call["id"]), None)
+            if same is None:
+                found += self._ask(message, [call], record, places=[place])
+            else:
+                left.remove(same)
+        return found
+
+    def _met_calls(self, message: AIMessage, record: Record | None = None) -> list[AskedCall]:
+        """Return the calls of a known message, as it is now: an edited one has the same ids.
+
+        Those that the agent has removed from it need no step.
         """
-        if not any(role_and_content(item)[0] in _MODEL_ROLES for item in unread):
-            return 0
-        for count in range(len(unread), 0, -1):
-            if self._is_among_old(unread[count - 1]):
-                return count
-        end = _end_of_copy(unread, self._old)
-        if end is not None:
-            return end
-        if (end := self._end_of_question(unread, self._is_question)) is not None:
-            return end
-        start = self._end_of_earlier(unread)
-        rest = unread[start:] or unread  # a state that is nothing but an earlier one was kept for this question
-        asking = next((item for item in rest if self._holds_question(item)), None)
-        if asking is None:
-            return start
-        return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
+        known = self.calls.of_message(key_of(message))
+        found: list[AskedCall] = []
+        for call in message.tool_calls:
+            same = next((each for each in known if each.call_id == call["id"] and each not in found), None)
+            if same is None:
+                continue
+            same.is_met = True
+            if not same.is_taken and (same.name, same.args) != (call["name"], call["args"]):
+                same.name, same.args, same.has_kept_args = call["name"], call["args"], False
+            if same.asked < 0 and record is not None and record.scope is not None:
+                same.scope = record.scope
+            found.append(same)
+        self._withdraw([call for call in known if call not in found])
+        return found
 
-    def _end_of_earlier(self, messages: Sequence[Any]) -> int:
-        """Return the place behind the end of an earlier run; 0 where there is none."""
-        return next((end for end in range(len(messages), 0, -1) if id_of(messages[end - 1]) in self._ends), 0)
+    def _withdraw(self, calls: Iterable[AskedCall]) -> None:
+        for call in calls:
+            self.log.append(Withdrawn(call))
 
-    @staticmethod
-    def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
-        """Return the place behind the last message that is the run's question."""
-        return next((end for end in range(len(messages), 0, -1) if is_asked(messages[end - 1])), None)
+    def _ask_again(self, asking: AIMessage, new: Iterable[NewMessage], record: Record) -> list[AskedCall]:
+        """Note the calls of an earlier run's message that this run answers out of sight, as a deployed graph does."""
+        answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
+        answered = {message.tool_call_id for message in answers if isinstance(message, ToolMessage)}
+        scope, branch = record.scope, self.branches[record]
+        if scope is None:
+            return []
+        calls: list[AskedCall] = []
+        for place, call in enumerate(asking.tool_calls):
+            if call["id"] in answered:
+                adopted = self.calls.adopt(asking, call, place)
+                if adopted is not None:
+                    calls.append(adopted)
+                elif not self.calls.is_known(call["id"], scope, record.outer, branch):
+                    calls += self._ask(asking, [call], record, places=[place])
+        return calls
 
-    def _is_question(self, item: Any) -> bool:
-        role, content = role_and_content(item)
-        return role in _USER_ROLES and bool(content) and content == self._question
+    def _unheard(self, message: AIMessage, record: Record) -> list[AskedCall]:
+        """Note a model's message that no callback told of in this form, and return its calls."""
+        if is_handoff_message(message):
+            return []
+        is_models = is_generated(message)
+        is_from_cache = self._is_state and self._top is not None and self._top.inputs is not None
+        if not self._counted.has(message, record.node):
+            if message.id in self._told_ids:
+                self.cached_models += is_from_cache and self._tree.resumes is None
+            else:
+                self._note_provider_calls(message, record)
+                if is_models:
+                    self._counted.add(message, record.node, is_told=False)
+                    if is_from_cache:
+                        self.cached_models += 1
+                    else:
+                        self._add_unheard_call(message, record)
+        copied = [
+            self.calls.copied(call, is_made=not is_models, in_state=self._is_state) for call in message.tool_calls
+        ]
+        places = [place for place, call in enumerate(copied) if call is None]
+        unheard = [message.tool_calls[place] for place in places]
+        calls = [call for call in copied if call is not None]
+        if unheard:
+            calls += self._ask(message, unheard, record, is_expected=True, places=places)
+        self.calls.note_copy(key_of(message), calls)
+        return calls
 
-    def _holds_question(self, item: Any) -> bool:
-        """Return whether a user's message is of the run's input, or has the run's question in it."""
-        role, content = role_and_content(item)
-        if role not in _USER_ROLES:
-            return False
-        if self.met(item) is Met.OLD:
-            return True
-        if not self._question or not isinstance(content, str) or self._question not in content:
-            return False
-        return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
+    def _add_unheard_call(self, message: AIMessage, record: Record) -> None:
+        """Note a model call of which only its message tells."""
+        result = message_result(message)
+        reason = finish_reason(result)
+        name = result_model_name(result)
+        call: ModelCall = {"model": name} if name else {}
+        call.update(model_usage(result))
+        if reason is not None:
+            call["finish_reason"] = reason
+        warnings: list[str] = []
+        counted = CountedCall(call, problems=answer_problems(result, reason, self._tree.options, warnings))
+        counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
+        if self._kept is not None:
+            counted.output_message = self._kept.place(message, warnings)
+        self.warnings += warnings
+        self.outer_of.append((counted, record.outer))
+        self.models.append(counted)
+
+    def _note_provider_calls(self, message: AIMessage, record: Record) -> None:
+        for _ in range(self.provider.read(message)):
+            self.provider_places.append((record, (*self.branches.get(record, ()), self._rank(), 0), self._at))
+
+    def _find_answer(self, record: Record, output: Any) -> None:
+        may_be_older = record.goes_on and record.is_graph
+        answer = answer_in(
+            output,
+            self._history.is_old,
+            is_given=lambda name: not may_be_older or name in self._given_fields,
+        )
+        is_state = record.is_graph if record.has_nodes is None else record.has_nodes
+        if answer is None and not is_state:
+            answer = whole_answer(output)
+        if self._tree.is_paused:
+            self.draft = answer
+        elif answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
+            self.answer = answer
+        if answer is None and record.goes_on:
+            self.standing = answer_in(output)
 
 
-def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Return the place behind the last copy of a given list, or else of the user's message at its end."""
-    for old in given:
-        for end in range(len(messages), len(old) - 1, -1):
-            if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
-                return end
-    for old in given:
-        for end in range(len(messages), 0, -1):
-            if role_and_content(old[-1])[0] in _USER_ROLES and _is_copy(old[-1], messages[end - 1]):
-                return end
-    return None
+def task_order(path: object) -> str:
+    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state.
 
-
-def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int:
-    """Return how many messages at the end of a list are copies of a given list's end."""
-    lengths = (sum(1 for _ in takewhile(bool, map(_is_copy, reversed(old), reversed(messages)))) for old in given)
-    return max(lengths, default=0)
-
-
-def _content_key(item: Any) -> Any:
-    message = as_message(item)
-    if message is None:
-        return None
-    calls = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else ()
-    answered = message.tool_call_id if isinstance(message, ToolMessage) else None
-    return message.type, str(message.content), tuple(calls), answered
-
-
-def _is_copy(one: Any, other: Any) -> bool:
-    role, content = role_and_content(one)
-    other_role, other_content = role_and_content(other)
-    return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
-
-
-# A message, its node, whether a callback told of it, and whether it had an id when it was first met.
-_Counted = tuple[AIMessage, "Record | None", bool, bool]
-
-
-class CountedMessages:
-    """The messages whose model calls a run has counted.
-
-    On its way through an agent a message is copied, renamed, given another id or made anew; its call counts once.
+    Example:
+        >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
+        True
     """
-
-    def __init__(self, nameless: set[int]) -> None:
-        self._nameless = nameless
-        self._all: list[_Counted] = []
-        self._by_tokens: dict[Any, list[_Counted]] = {}
-
-    def add(self, message: AIMessage, node: "Record | None", *, is_told: bool) -> None:
-        """Note a message whose call is counted, with the node of the call, or where the message was first met."""
-        counted = (message, node, is_told, self._has_id(message))
-        self._all.append(counted)
-        self._by_tokens.setdefault(_tokens(message), []).append(counted)
-
-    def has(self, message: AIMessage, node: "Record | None") -> bool:
-        """Return whether a message's model call is counted already."""
-        alike = self._all
-        if message.usage_metadata is not None:
-            alike = [*self._by_tokens.get(_tokens(message), ()), *self._by_tokens.get(None, ())]
-        has_id = self._has_id(message)
-        return any(_is_form_of(message, counted, node, has_id=has_id) for counted in alike)
-
-    def _has_id(self, message: AIMessage) -> bool:
-        return message.id is not None and id(message) not in self._nameless
-
-
-def _tokens(message: AIMessage) -> Any:
-    usage = message.usage_metadata
-    return None if usage is None else (usage.get(INPUT_TOKENS), usage.get(OUTPUT_TOKENS))
-
-
-def _is_form_of(message: AIMessage, counted: _Counted, node: "Record | None", *, has_id: bool) -> bool:
-    """Return whether a message is another form of one that was counted."""
-    other, other_node, is_told, other_has_id = counted
-    if message is other or (message.id is not None and message.id == other.id):
-        return True
-    answers = _answer_id(message), _answer_id(other)
-    is_same_answer = None not in answers and answers[0] == answers[1]
-    if None not in answers and not is_same_answer:
-        return False
-    if not (is_told or has_id or other_has_id):
-        return False  # a node's own code made both, one for each answer
-    if has_run_id(message) and has_run_id(other):
-        return False
-    has_same_tokens = message.usage_metadata is not None and message.usage_metadata == other.usage_metadata
-    if has_same_tokens and (is_same_answer or (is_told and other_node is node)):
-        return True  # whatever was made of its text
-    is_alike = message.content == other.content and message.tool_calls == other.tool_calls
-    return is_alike and (has_same_tokens or message.usage_metadata is None or other.usage_metadata is None)
-
-
-def _answer_id(message: AIMessage) -> Any:
-    """Return the provider's id of the answer, where the message keeps it."""
-    metadata: Mapping[str, Any] = message.response_metadata
-    return metadata.get("id") or None
+    if isinstance(path, list | tuple):
+        return ",".join(map(task_order, path))
+    return f"{path:010d}" if isinstance(path, int) else str(path)

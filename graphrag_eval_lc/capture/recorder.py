@@ -38,21 +38,16 @@ from graphrag_eval_lc.capture.outputs import (
     to_plain,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.record import (
-    Facts,
-    MessageList,
-    ModelRun,
-    Record,
+from graphrag_eval_lc.capture.record import Facts, MessageList, ModelRun, Record, ToolRun, Tree
+from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_outcome, kept_text
+from graphrag_eval_lc.capture.runs import (
     Records,
-    ToolRun,
-    Tree,
     calling_run_id,
     is_handoff,
     is_interrupt,
     is_state_update,
     tool_messages_of,
 )
-from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_outcome, kept_text
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
@@ -178,24 +173,14 @@ class RunCallbacks(BaseCallbackHandler):
     # --- chains, graphs and their nodes ---
 
     @_harmless
-    def on_chain_start(
-        self,
-        serialized: dict[str, Any] | None,
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a root run, a graph, a node or another chain."""
-        name = kwargs.get("name")
+        name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
             if is_state_update(name):
                 self._records.pass_over(run_id)
                 return
-            record = self._records.started("chain", run_id, parent_run_id, metadata, tags)
+            record = self._records.started("chain", run_id, kwargs)
             if record is None:
                 return
             record.name, record.inputs = name, inputs
@@ -295,30 +280,18 @@ class RunCallbacks(BaseCallbackHandler):
     # --- tools ---
 
     @_harmless
-    def on_tool_start(
-        self,
-        serialized: dict[str, Any] | None,
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        inputs: dict[str, Any] | None = None,
-        tool_call_id: str | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a tool, with a copy of the arguments, as the tool may change them."""
-        args = args_snapshot(inputs, input_str)
+        args = args_snapshot(kwargs.get("inputs"), input_str)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
         warnings: list[str] = []
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
-            record = self._records.started("tool", run_id, parent_run_id, metadata, tags)
+            record = self._records.started("tool", run_id, kwargs)
             if record is not None:
                 record.tree.warn(*warnings)
-                is_retry = any(tag.startswith(_RETRY_TAG) for tag in tags or ())
-                record.name, record.tool = name, ToolRun(kept, args, tool_call_id, is_retry)
+                is_retry = any(tag.startswith(_RETRY_TAG) for tag in kwargs.get("tags") or ())
+                record.name, record.tool = name, ToolRun(kept, args, kwargs.get("tool_call_id"), is_retry)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -371,25 +344,15 @@ class RunCallbacks(BaseCallbackHandler):
     # --- retrievers ---
 
     @_harmless
-    def on_retriever_start(
-        self,
-        serialized: dict[str, Any] | None,
-        query: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_retriever_start(self, serialized: Any, query: str, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a retriever; it is a step, unless a tool or another retriever called it."""
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
-        k = asked_k(metadata)
+        k = asked_k(kwargs.get("metadata"))
         args = {"query": query} if k is None else {"query": query, "k": k}
         warnings: list[str] = []
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
-            record = self._records.started("retriever", run_id, parent_run_id, metadata, tags)
+            record = self._records.started("retriever", run_id, kwargs)
             if record is None:
                 return
             record.name, record.tool = name, ToolRun(kept, args)
@@ -421,21 +384,12 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_chat_model_start(
-        self,
-        serialized: dict[str, Any] | None,
-        messages: list[list[BaseMessage]],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        prompts: list[str] | None = None,
-        **kwargs: Any,
+        self, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Record the start of a model call, with the end of its prompt."""
-        params = kwargs.get("invocation_params")
+        params, prompts, metadata = (kwargs.get(key) for key in ("invocation_params", "prompts", "metadata"))
         with self._lock:
-            record = self._records.started("model", run_id, parent_run_id, metadata, tags)
+            record = self._records.started("model", run_id, kwargs)
             if record is None:
                 return
             tree = record.tree

@@ -25,7 +25,7 @@ from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import create_react_agent
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.reading import History
+from graphrag_eval_lc.capture.history import History
 
 FROM_MESSAGES = "taken from messages only, as no callback told of them (they never ran, or ran out of sight): "
 HI = HumanMessage("hi")

@@ -10,7 +10,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
-from graphrag_eval_lc.capture.reading import CountedMessages
+from graphrag_eval_lc.capture.history import CountedMessages
 from graphrag_eval_lc.capture.record import Record, Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions
 

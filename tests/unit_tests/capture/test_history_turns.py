@@ -20,7 +20,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.reading import History
+from graphrag_eval_lc.capture.history import History
 
 Turn = Callable[[str], Any]  # asks a question on a thread
 

@@ -1,0 +1,408 @@
+"""Which messages of a run are its own, and which stood before it."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from itertools import takewhile
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+
+from graphrag_eval_lc.capture.calls import key_of
+from graphrag_eval_lc.capture.llm_calls import has_run_id
+from graphrag_eval_lc.capture.messages import as_message, role_and_content
+from graphrag_eval_lc.capture.record import MessageList, Record, id_of, is_same_version
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
+
+_LAST_OF_PROMPT = 8
+_USER_ROLES = ("human", "user")
+_MODEL_ROLES = ("ai", "assistant", "AIMessageChunk")
+_ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
+
+
+class Met(Enum):
+    """How a message was met."""
+
+    OLD = "it stood before the run, or is what the run was asked"
+    TOLD = "a model's callback told of it"
+    READ = "it was read in a list"
+
+
+class NewMessage(NamedTuple):
+    """A message of a model or tool that is new in a list.
+
+    ``is_told``: a model's callback has told of it. ``is_edited``: it takes the place of a known one with its id.
+    """
+
+    message: AIMessage | ToolMessage
+    is_told: bool
+    is_edited: bool = False
+
+
+class Reading(NamedTuple):
+    """What was read in one list of messages.
+
+    Attributes:
+        new: What is new in it, in order.
+        before: The known message before that.
+        removed: The ids of messages that a state is to drop.
+        passed_over: The list, where no message was known and none is the run's own.
+    """
+
+    new: Sequence[NewMessage] = ()
+    before: BaseMessage | None = None
+    removed: Sequence[str | None] = ()
+    passed_over: Sequence[Any] = ()
+
+
+class History:
+    """Tells what a run met before: its input, what stood on its thread, and the messages that it has read.
+
+    Args:
+        ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
+            this run, where nothing better tells.
+
+    Attributes:
+        has_own: Whether any message of the run itself was met.
+    """
+
+    def __init__(self, ends: set[str]) -> None:
+        self._ends = ends
+        self._messages: dict[int, BaseMessage | None] = {}
+        self._question: str | None = None
+        self._met: dict[Any, tuple[Met, Any]] = {}
+        # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
+        self._nameless: dict[Any, int] = {}
+        self._old: list[tuple[Any, ...]] = []
+        self._old_keys: set[Any] | None = None
+        self.has_own = False
+
+    def message(self, item: Any) -> BaseMessage | None:
+        """Return a message of any form as a message, each time the same object."""
+        if isinstance(item, BaseMessage):
+            return item
+        if id(item) not in self._messages:
+            self._messages[id(item)] = as_message(item)
+        return self._messages[id(item)]
+
+    def met(self, item: Any) -> Met | None:
+        """Return how a message was met; None for a new one."""
+        known = self._met.get(key_of(item))
+        met = None if known is None else known[0]
+        if met is None and self._nameless and id_of(item) is not None:
+            key = _content_key(item)
+            if self._nameless.get(key):
+                self._nameless[key] -= 1
+                self._note(item, Met.READ)
+                return Met.READ
+        return met
+
+    def _note(self, item: Any, met: Met) -> None:
+        self.has_own = self.has_own or met is not Met.OLD
+        self._met[key_of(item)] = met, item
+        if met is Met.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
+            key = _content_key(item)
+            self._nameless[key] = self._nameless.get(key, 0) + 1
+
+    def add_told(self, message: AIMessage) -> None:
+        """Note a message that a model's callback told of."""
+        if self.met(message) is None:
+            self._note(message, Met.TOLD)
+
+    def add_input(self, lists: Sequence[MessageList], question: str | None) -> list[Sequence[Any]]:
+        """Note the run's own input and its question, and return the input's lists of messages."""
+        self._question = question
+        for messages in lists:
+            self.add_old(messages.items)
+        return [messages.items for messages in lists]
+
+    def add_end(self, lists: Sequence[MessageList]) -> list[str]:
+        """Note and return the ids of the last messages of the run's output."""
+        lasts = (each.items[-1] if each.items else each.before for each in lists)
+        ends = [identifier for last in lasts if (identifier := id_of(last)) is not None]
+        self._ends.update(ends)
+        return ends
+
+    def add_history(
+        self,
+        state: Sequence[MessageList],
+        given: Sequence[MessageList] | None,
+        *,
+        is_start: bool = False,
+        is_graph: bool = True,
+    ) -> None:
+        """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
+
+        Each node's output is read. So where no message of a graph's state was met, only what follows the graph's
+        input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
+
+        Args:
+            state: The state at the end, or the input of a graph's first node.
+            given: The lists of messages in the graph's input; None for the run's own.
+            is_start: Whether it is the state at the start, where the given messages themselves are no history.
+            is_graph: Whether it is the state of a graph.
+        """
+        before = self._old if given is None else [each.items for each in given if each.items]
+        for messages, known in state:
+            if is_start and (length := _length_of_copy(messages, before)):
+                self.add_old(messages[:-length])
+                continue
+            if known is not None or any(self.met(item) is not None for item in messages):
+                continue
+            end = _end_of_copy(messages, before)
+            if end is None and not is_graph:
+                end = self._end_of_earlier(messages) or None
+            self.add_old(messages[:end])
+
+    def add_old(self, messages: Sequence[Any]) -> None:
+        """Note messages that stood before the run."""
+        if messages and self.met(messages[-1]) is None:
+            self._old.append(tuple(messages))
+            self._old_keys = None
+            self._note(messages[-1], Met.OLD)
+
+    def add_prompt(self, prompt: Sequence[BaseMessage]) -> None:
+        """Note the run's first prompt as old, up to the run's question.
+
+        Without the question in it, up to the user's last message: a function has loaded the history itself.
+        """
+        if prompt and self.met(prompt[-1]) is None:
+            if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
+                self.add_old(prompt[:asked])
+                return
+            roles = [message.type for message in prompt[-_LAST_OF_PROMPT:]]
+            if "human" in roles:
+                self.add_old(prompt[: len(prompt) - roles[::-1].index("human")])
+
+    def is_old(self, item: Any) -> bool:
+        """Return whether a message stood before the run."""
+        met = self.met(item)
+        return self._is_among_old(item) if met is None else met is Met.OLD
+
+    def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
+        """Return what is new in a list, and note it.
+
+        Args:
+            messages: What was not read before of it.
+            unknown: What a list without any known message is taken for: new, older than the run, or another
+                conversation.
+        """
+        items, known = messages
+        before = None if known is None else self.message(known)
+        if unknown == "old" and not self.has_own:
+            own = self._end_of_input(messages)
+            self.add_old(items[:own])
+            if own is None or own == len(items):
+                return Reading(passed_over=items)
+            before, items = (self.message(items[own - 1]) if own else before), items[own:]
+        unread, how, before = self._unread(items, before)
+        if not unread:
+            return Reading(before=before)
+        first = 0
+        if before is None:
+            first_known = next((place for place, met in enumerate(how) if met is not None), None)
+            if unknown == "new":
+                first = self._count_old(unread[:first_known])
+            elif first_known is not None:
+                first = first_known
+            elif unknown == "old":
+                self.add_old(unread)
+                return Reading(passed_over=items)
+            else:
+                first = len(unread)
+        older = first if unknown == "new" else 0
+        for place, item in enumerate(unread):
+            self._note(item, Met.OLD if place < older else Met.READ)
+        if first:
+            before = self.message(unread[first - 1])
+        new: list[NewMessage] = []
+        removed: list[str | None] = []
+        for item, met in zip(unread[first:], how[first:], strict=True):
+            message = self.message(item)
+            if isinstance(message, (AIMessage, ToolMessage)):
+                new.append(NewMessage(message, met is Met.TOLD, met in (Met.OLD, Met.READ)))
+            elif isinstance(message, RemoveMessage):
+                removed.append(message.id)
+        return Reading(new, before, removed, items if first and first == len(unread) else ())
+
+    def _unread(
+        self, items: Sequence[Any], before: BaseMessage | None
+    ) -> tuple[list[Any], list[Met | None], BaseMessage | None]:
+        """Return the end of a list after the last known message, how each was met, and that known message.
+
+        A message that takes the place of a known one is read once more.
+        """
+        unread: list[Any] = []
+        how: list[Met | None] = []
+        for item in reversed(items):
+            met = self.met(item)
+            if met in (None, Met.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
+                unread.append(item)
+                how.append(met)
+            elif role_and_content(item)[0] != "tool":
+                before = self.message(item)
+                break
+        unread.reverse()
+        how.reverse()
+        return unread, how, before
+
+    # --- what stood before the run ---
+
+    def _end_of_input(self, messages: MessageList) -> int | None:
+        """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
+        if messages.before is not None:
+            return 0 if self.met(messages.before) is Met.OLD else None
+        return _end_of_copy(messages.items, self._old)
+
+    def _is_among_old(self, item: Any) -> bool:
+        if not self._old:
+            return False
+        if self._old_keys is None:
+            self._old_keys = {key for messages in self._old for each in messages for key in (key_of(each), id(each))}
+        return id(item) in self._old_keys or id_of(item) in self._old_keys
+
+    def _count_old(self, unread: Sequence[Any]) -> int:
+        """Return how many messages at the beginning of a list of unknown ones are older than the run.
+
+        The first of these tells: the same object as an old message, copies of the run's input or of its last
+        question, the question itself, the end of an earlier run, a message that holds the question. Without a model's
+        message in the list it does not matter.
+        """
+        if not any(role_and_content(item)[0] in _MODEL_ROLES for item in unread):
+            return 0
+        for count in range(len(unread), 0, -1):
+            if self._is_among_old(unread[count - 1]):
+                return count
+        end = _end_of_copy(unread, self._old)
+        if end is not None:
+            return end
+        if (end := self._end_of_question(unread, self._is_question)) is not None:
+            return end
+        start = self._end_of_earlier(unread)
+        rest = unread[start:] or unread  # a state that is nothing but an earlier one was kept for this question
+        asking = next((item for item in rest if self._holds_question(item)), None)
+        if asking is None:
+            return start
+        return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
+
+    def _end_of_earlier(self, messages: Sequence[Any]) -> int:
+        """Return the place behind the end of an earlier run; 0 where there is none."""
+        return next((end for end in range(len(messages), 0, -1) if id_of(messages[end - 1]) in self._ends), 0)
+
+    @staticmethod
+    def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
+        """Return the place behind the last message that is the run's question."""
+        return next((end for end in range(len(messages), 0, -1) if is_asked(messages[end - 1])), None)
+
+    def _is_question(self, item: Any) -> bool:
+        role, content = role_and_content(item)
+        return role in _USER_ROLES and bool(content) and content == self._question
+
+    def _holds_question(self, item: Any) -> bool:
+        """Return whether a user's message is of the run's input, or has the run's question in it."""
+        role, content = role_and_content(item)
+        if role not in _USER_ROLES:
+            return False
+        if self.met(item) is Met.OLD:
+            return True
+        if not self._question or not isinstance(content, str) or self._question not in content:
+            return False
+        return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
+
+
+def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
+    """Return the place behind the last copy of a given list, or else of the user's message at its end."""
+    for old in given:
+        for end in range(len(messages), len(old) - 1, -1):
+            if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
+                return end
+    for old in given:
+        for end in range(len(messages), 0, -1):
+            if role_and_content(old[-1])[0] in _USER_ROLES and _is_copy(old[-1], messages[end - 1]):
+                return end
+    return None
+
+
+def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int:
+    """Return how many messages at the end of a list are copies of a given list's end."""
+    lengths = (sum(1 for _ in takewhile(bool, map(_is_copy, reversed(old), reversed(messages)))) for old in given)
+    return max(lengths, default=0)
+
+
+def _content_key(item: Any) -> Any:
+    message = as_message(item)
+    if message is None:
+        return None
+    calls = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else ()
+    answered = message.tool_call_id if isinstance(message, ToolMessage) else None
+    return message.type, str(message.content), tuple(calls), answered
+
+
+def _is_copy(one: Any, other: Any) -> bool:
+    role, content = role_and_content(one)
+    other_role, other_content = role_and_content(other)
+    return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
+
+
+# A message, its node, whether a callback told of it, and whether it had an id when it was first met.
+_Counted = tuple[AIMessage, "Record | None", bool, bool]
+
+
+class CountedMessages:
+    """The messages whose model calls a run has counted.
+
+    On its way through an agent a message is copied, renamed, given another id or made anew; its call counts once.
+    """
+
+    def __init__(self, nameless: set[int]) -> None:
+        self._nameless = nameless
+        self._all: list[_Counted] = []
+        self._by_tokens: dict[Any, list[_Counted]] = {}
+
+    def add(self, message: AIMessage, node: "Record | None", *, is_told: bool) -> None:
+        """Note a message whose call is counted, with the node of the call, or where the message was first met."""
+        counted = (message, node, is_told, self._has_id(message))
+        self._all.append(counted)
+        self._by_tokens.setdefault(_tokens(message), []).append(counted)
+
+    def has(self, message: AIMessage, node: "Record | None") -> bool:
+        """Return whether a message's model call is counted already."""
+        alike = self._all
+        if message.usage_metadata is not None:
+            alike = [*self._by_tokens.get(_tokens(message), ()), *self._by_tokens.get(None, ())]
+        has_id = self._has_id(message)
+        return any(_is_form_of(message, counted, node, has_id=has_id) for counted in alike)
+
+    def _has_id(self, message: AIMessage) -> bool:
+        return message.id is not None and id(message) not in self._nameless
+
+
+def _tokens(message: AIMessage) -> Any:
+    usage = message.usage_metadata
+    return None if usage is None else (usage.get(INPUT_TOKENS), usage.get(OUTPUT_TOKENS))
+
+
+def _is_form_of(message: AIMessage, counted: _Counted, node: "Record | None", *, has_id: bool) -> bool:
+    """Return whether a message is another form of one that was counted."""
+    other, other_node, is_told, other_has_id = counted
+    if message is other or (message.id is not None and message.id == other.id):
+        return True
+    answers = _answer_id(message), _answer_id(other)
+    is_same_answer = None not in answers and answers[0] == answers[1]
+    if None not in answers and not is_same_answer:
+        return False
+    if not (is_told or has_id or other_has_id):
+        return False  # a node's own code made both, one for each answer
+    if has_run_id(message) and has_run_id(other):
+        return False
+    has_same_tokens = message.usage_metadata is not None and message.usage_metadata == other.usage_metadata
+    if has_same_tokens and (is_same_answer or (is_told and other_node is node)):
+        return True  # whatever was made of its text
+    is_alike = message.content == other.content and message.tool_calls == other.tool_calls
+    return is_alike and (has_same_tokens or message.usage_metadata is None or other.usage_metadata is None)
+
+
+def _answer_id(message: AIMessage) -> Any:
+    """Return the provider's id of the answer, where the message keeps it."""
+    metadata: Mapping[str, Any] = message.response_metadata
+    return metadata.get("id") or None

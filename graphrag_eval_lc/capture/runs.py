@@ -1,0 +1,318 @@
+"""Which tree a run belongs to, and how langgraph pauses, hands over and updates states."""
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cache
+from time import time
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables.config import var_child_runnable_config
+
+from graphrag_eval_lc.capture.messages import message_lists
+from graphrag_eval_lc.capture.outputs import is_command
+from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
+from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_metadata, kept_tags
+from graphrag_eval_lc.texts import text_of
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.capture.interpret import Part
+
+_NODE_TAG = "graph:step:"
+_ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
+_STATE_UPDATE = "UpdateState"  # how the names of the runs end that graph.update_state makes
+
+
+class Records:
+    """The trees of one handler, and which of them a run belongs to. Its methods are called under the handler's lock.
+
+    Attributes:
+        trees: Those of the roots and blocks, in start order. A block without any run has none.
+        block_id: The handler's own open block, to which runs without a known parent belong.
+        told_ids: The ids of all messages in the callbacks of models.
+        ends: The ids of the last messages of all runs.
+    """
+
+    def __init__(self, options: CaptureOptions) -> None:
+        self._options = options
+        self.trees: list[Tree] = []
+        self.block_id: UUID | None = None
+        self.told_ids: set[str] = set()
+        self.ends: set[str] = set()
+        self._records: dict[UUID, Record] = {}
+        self._roots: set[UUID] = set()  # those that have ended
+        self._passed_over: set[UUID] = set()  # what is under way and not recorded
+        self._paused: dict[str, Tree] = {}  # the last one on each thread
+        self._paused_without_thread: list[Tree] = []
+
+    def get(self, run_id: UUID | None) -> Record | None:
+        """Return a run that is under way."""
+        return None if run_id is None else self._records.get(run_id)
+
+    def started(self, kind: RunKind, run_id: UUID, given: Mapping[str, Any]) -> Record | None:
+        """Return the record of a run that starts; ``given`` has its parent's id, metadata and tags.
+
+        None where its tree has ended, or where it is known: the handler is registered twice.
+        """
+        parent_run_id, metadata, tags = given.get("parent_run_id"), given.get("metadata"), given.get("tags")
+        if run_id in self._records or run_id in self._roots or run_id in self._passed_over:
+            return None
+        parent = None if parent_run_id is None else self._records.get(parent_run_id)
+        if parent is None:
+            if parent_run_id in self._roots or parent_run_id in self._passed_over:
+                self.pass_over(run_id)
+                return None
+            parent = self._calling(metadata)
+        if parent is None:
+            record = self._root(kind, run_id, metadata, tags)
+        else:
+            record = Record(run_id, kind, parent.tree, parent)
+            if parent.is_block:
+                self._add_top(record, parent, metadata, tags)
+            else:
+                self._add_inner(record, parent, metadata, tags)
+        tree = record.tree
+        self._records[run_id] = tree.open[run_id] = record
+        tree.events.append((record, False, time()))
+        return record
+
+    def pass_over(self, run_id: UUID) -> None:
+        """Leave out a run, and what is inside it."""
+        self._passed_over.add(run_id)
+
+    def _calling(self, metadata: Mapping[str, Any] | None) -> Record | None:
+        """Return the parent of a run without a known one.
+
+        It is the run whose code calls, by LangChain's context: a handler that is passed once more inside a tool has no
+        parent, nor have the models of ``with_fallbacks``. A run of another question is a root.
+        """
+        caller = self.get(calling_run_id())
+        if caller is not None:
+            question_id = _question_id(metadata)
+            if question_id is None or question_id == caller.tree.question_id:
+                return caller
+        return self.get(self.block_id)
+
+    def _root(
+        self,
+        kind: RunKind,
+        run_id: UUID,
+        metadata: Mapping[str, Any] | None,
+        tags: list[str] | None,
+    ) -> Record:
+        tree = Tree(run_id, _question_id(metadata), self._options)
+        tree.run_ids.append(run_id)
+        tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
+        self.trees.append(tree)
+        record = Record(run_id, kind, tree, None, is_root=True, is_top=True)
+        record.scope = record.node = record
+        return record
+
+    def _add_top(
+        self, record: Record, block: Record, metadata: Mapping[str, Any] | None, tags: list[str] | None
+    ) -> None:
+        """Complete the record of a run that a block calls directly."""
+        tree = block.tree
+        if not tree.has_begun:
+            tree.has_begun = True
+            tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
+            self.trees.append(tree)
+        tree.run_ids.append(record.run_id)
+        question_id = _question_id(metadata)
+        if question_id not in (None, tree.question_id):
+            tree.warn(f"a run of question {question_id} was called for question {tree.question_id} and counts there")
+        record.is_top = True
+        record.scope, record.node = block.scope, block.node
+
+    @staticmethod
+    def _add_inner(record: Record, parent: Record, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> None:
+        """Complete the record of a run inside another one."""
+        record.scope, record.node = parent.scope, parent.node
+        record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
+        step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
+        if step is not None and record.kind == "chain":
+            record.is_node, record.step_tag = True, step
+            if not parent.has_nodes:
+                parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
+            # A run that a block calls directly stands for the block.
+            record.scope, record.node = parent.scope if parent.is_top else parent, record
+            if not parent.is_graph:
+                parent.note_graph(step)
+                if parent.goes_on and not parent.is_top:
+                    record.opens = parent
+                    parent.given = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
+        else:
+            record.is_inside_step = parent.is_inside_step or parent.tool is not None
+            record.is_retriever = parent.is_retriever
+        if metadata is not None:
+            record.path, record.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
+
+    def ended(self, run_id: UUID) -> Record | None:
+        """Return the record of a run that ends; None where its tree has ended."""
+        record = self._records.get(run_id)
+        if record is None:
+            self._passed_over.discard(run_id)
+            return None
+        if not record.is_root:
+            del self._records[run_id]
+            record.tree.open.pop(run_id, None)
+        return record
+
+    def root_ended(self, tree: Tree) -> None:
+        """Let go of a tree's records, and note a paused run as the one to be resumed on its threads."""
+        for run_id in tree.open:
+            self._records.pop(run_id, None)
+            self._passed_over.add(run_id)
+        self._passed_over.discard(tree.root_id)
+        self._roots.add(tree.root_id)
+        for thread_id in tree.thread_ids:
+            if tree.is_paused:
+                self._paused[thread_id] = tree
+            else:
+                self._paused.pop(thread_id, None)
+        if tree.is_paused and not tree.thread_ids:
+            self._paused_without_thread.append(tree)
+
+    # --- blocks of code ---
+
+    def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
+        """Note that a block of code begins, whose runs make one tree; inside a known run they belong to that one's."""
+        parent = self.get(parent_run_id) or self._calling(None)
+        if parent is None:
+            tree = Tree(run_id, question_id, self._options, has_begun=False)
+            record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)
+            record.scope = record.node = record
+        elif parent.is_block:
+            record = Record(run_id, "chain", parent.tree, parent, parent.scope, parent.node, is_block=True)
+        else:
+            self.started("chain", run_id, {"parent_run_id": parent.run_id})
+            return
+        self._records[run_id] = record.tree.open[run_id] = record
+
+    def block_ended(self, run_id: UUID) -> Record | None:
+        """Return the record of a block that ends."""
+        if self.block_id == run_id:
+            self.block_id = None
+        return self.ended(run_id)
+
+    # --- pauses ---
+
+    def chain_given(self, record: Record, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
+        """Note the thread of a graph, and the paused run that it resumes."""
+        tree = record.tree
+        if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
+            tree.thread_ids |= {thread_id if type(thread_id) is str else text_of(thread_id)}
+        if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
+            return
+        if tree.is_paused and record.is_top:
+            tree.is_paused = False
+        # An input of None may mean something else; a Command is for graphs only.
+        is_sure = inputs is not None or (record.is_top and tree.question_id is not None)
+        paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
+        if paused is not None:
+            tree.resumes = paused
+            for thread_id in paused.thread_ids:
+                self._paused.pop(thread_id, None)
+            if paused in self._paused_without_thread:
+                self._paused_without_thread.remove(paused)
+
+    def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:
+        """Return the paused run that a run resumes: that of its thread, else perhaps the last of its question."""
+        for thread_id in tree.thread_ids:
+            paused = self._paused.get(thread_id)
+            if paused is not None and paused.is_resumed_by(tree):
+                return paused
+        if not by_question:
+            return None
+        others = [*self._paused_without_thread, *(() if tree.thread_ids else self._paused.values())]
+        return next((paused for paused in reversed(others) if paused.is_resumed_by(tree)), None)
+
+    @property
+    def earlier(self) -> tuple[set[str], set[str]]:
+        """The ids of all messages in the callbacks of models, and those of the last messages of all runs."""
+        return self.told_ids, self.ends
+
+    def snapshot(self, parts: "Mapping[Tree, Part]") -> "Records":
+        """Return a copy for a copy of the handler: only what the records mean, as of now."""
+        copied = Records(self._options)
+        copied.told_ids, copied.ends = set(self.told_ids), set(self.ends)
+        trees = {tree: copy(tree) for tree in self.trees}
+        for tree, own in trees.items():
+            own.part, own.resumes = parts[tree], None if tree.resumes is None else trees.get(tree.resumes)
+            own.warnings, own.run_ids, own.kept = {}, list(tree.run_ids), None
+            own.forget()
+        copied.trees = list(trees.values())
+        copied._paused = {thread_id: trees[tree] for thread_id, tree in self._paused.items() if tree in trees}
+        copied._paused_without_thread = [trees[tree] for tree in self._paused_without_thread if tree in trees]
+        return copied
+
+    def clear(self) -> None:
+        """Forget all trees. Runs under way go on unrecorded; their ids are forgotten as they end."""
+        begun = {tree for tree in self.trees if not tree.has_ended}
+        self._roots, self._passed_over = set(), {run_id for tree in begun for run_id in tree.open}
+        for tree in begun:
+            tree.close()
+        self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
+        self.trees = []
+        self._paused, self._paused_without_thread = {}, []
+        self.told_ids, self.ends = set(), set()
+
+
+def is_state_update(name: object) -> bool:
+    """Return whether a run is none of an agent, but what ``graph.update_state`` makes of a human's update."""
+    return isinstance(name, str) and name.endswith(_STATE_UPDATE)
+
+
+def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
+    question_id = None if metadata is None else metadata.get("question_id")
+    return None if question_id is None else text_of(question_id)
+
+
+def calling_run_id() -> UUID | None:
+    """Return the id of the run whose code this is, by LangChain's context."""
+    config = var_child_runnable_config.get()
+    return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
+
+
+@cache
+def with_graph_events(handler_class: type) -> type:
+    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself where langgraph has no such event.
+
+    Langgraph sends it to subclasses of its ``GraphCallbackHandler`` only, and it is the only sign of a static
+    ``interrupt_before``. The import takes a third of a second, so it waits for the first handler.
+    """
+    try:
+        from langgraph.callbacks import GraphCallbackHandler
+    except ImportError:
+        return handler_class
+    if issubclass(handler_class, GraphCallbackHandler):
+        return handler_class
+    names = {
+        "__module__": handler_class.__module__,
+        "__qualname__": handler_class.__qualname__,
+        "_written_as": handler_class,
+    }
+    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), names)
+
+
+def is_interrupt(error: object) -> bool:
+    """Return whether an exception pauses the run."""
+    return _is_langgraph_error(error, "GraphInterrupt")
+
+
+def is_handoff(error: object) -> bool:
+    """Return whether an exception hands over to another agent of the parent graph."""
+    return _is_langgraph_error(error, "ParentCommand")
+
+
+def _is_langgraph_error(error: object, name: str) -> bool:
+    """Compare by name, so that langgraph is not imported for runs without it."""
+    return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(error).__mro__)
+
+
+def tool_messages_of(output: Any) -> Iterator[ToolMessage]:
+    """Yield the tool messages that a function which is no node returns, such as a ``@task``."""
+    for message in output if isinstance(output, (list, tuple)) else (output,):
+        if isinstance(message, ToolMessage):
+            yield message

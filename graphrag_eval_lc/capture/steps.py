@@ -1,0 +1,260 @@
+"""The passes over executions and answers: which runs of tools carry out which calls, and what messages tell of them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphrag_eval_lc.capture.calls import Answer, AskedCall, Execution, Order, Step, answers_in
+from graphrag_eval_lc.capture.calls_without_tools import says_unparsed
+from graphrag_eval_lc.capture.outputs import Outcome, to_plain
+from graphrag_eval_lc.capture.reading import ReadMessages
+from graphrag_eval_lc.capture.record import Record, ToolRun, Tree
+from graphrag_eval_lc.capture.redaction import kept_args, kept_outcome
+
+
+class Steps:
+    """The steps of a tree.
+
+    Attributes:
+        all: The steps, in the order in which they were found.
+        step_of: The step of each tool or retriever that is one.
+        outer_of: The tool around each step.
+        waiting: The calls that need a step and have none.
+        unparsed: Name and id of the calls for structured output that did not parse.
+    """
+
+    def __init__(self, tree: Tree, read: ReadMessages) -> None:
+        self.all: list[Step] = []
+        self.step_of: dict[Record, Step] = {}
+        self.outer_of: list[tuple[Step, Record | None]] = []
+        self.waiting: dict[AskedCall, None] = {}
+        self.unparsed: list[tuple[str, str | None]] = []
+        self.warnings: list[str] = []
+        self._tree = tree
+        self._options = tree.options
+        self._read = read
+        self._loose: dict[int, list[Execution]] = {}
+
+    # --- the pass over executions ---
+
+    def find_executions(self) -> None:
+        """Make steps of the runs of tools and retrievers, with the calls that they carry out."""
+        retried: dict[tuple[Record | None, str | None], list[Execution]] = {}
+        for record, begin in self._read.begins.items():
+            tool = record.tool
+            if tool is None or (record.kind == "retriever" and record.is_inside_step):
+                continue
+            call = None
+            if record.kind == "tool":
+                call = self._call_of(record, tool, begin)
+            if call is not None:
+                execution = _attempted(call.executions, tool)
+                if execution is None:
+                    execution = self._execute(record, tool, begin, call)
+                    call.executions.append(execution)
+                else:
+                    self._try_again(execution, record, tool)
+            else:
+                failed = retried.setdefault((record.parent, record.name), [])
+                again = next((each for each in reversed(failed) if tool.is_retry and _is_of(each, tool)), None)
+                if again is None:
+                    failed.append(self._execute(record, tool, begin, None))
+                else:
+                    self._try_again(again, record, tool)
+
+    def _call_of(self, record: Record, tool: ToolRun, begin: int) -> AskedCall | None:
+        """Return the call that a tool carries out: by its id, else by name and arguments."""
+        if tool.call_id is None:
+            call = self._read.calls.call_like(record, begin)
+            if call is None and tool.answer_id and record.scope is not None:
+                answered = self._read.calls.answered_by(tool.answer_id, record.scope)
+                call = next((each for each in answered if not each.executions), None)
+            return call
+        branch = self._read.branches[record]
+        return self._read.calls.call_to_run(record, begin, branch)
+
+    def _execute(self, record: Record, tool: ToolRun, begin: int, call: AskedCall | None) -> Execution:
+        order: Order = (*self._read.branches[record], (begin, 0), 0)
+        if call is not None:
+            order = (*call.order, len(call.executions)) if call.executions else call.order
+        step = Step(record.name or "", dict(tool.args), record.run_id, None, order, tool.call_id)
+        step.started_at = tool.started_at
+        if call is not None:
+            _link(step, call, len(call.executions))
+        elif tool.call_id is None:
+            step.call_id = tool.answer_id
+        execution = Execution(step, [record])
+        self.step_of[record] = step
+        self.all.append(step)
+        self.outer_of.append((step, record.outer))
+        _take_outcome(execution)
+        return execution
+
+    def _try_again(self, execution: Execution, record: Record, tool: ToolRun) -> None:
+        """Begin another attempt, or go on after a pause; the time counts from the first start."""
+        step = execution.step
+        step.attempts += step.status != "pending"
+        execution.records.append(record)
+        step.run_id, step.args, step.status = record.run_id, dict(tool.args), "open"
+        self.step_of[record] = step
+        _take_outcome(execution)
+
+    # --- the pass over answers ---
+
+    def find_answers(self) -> None:
+        """Make steps of the calls that only messages answer, and compare the answers of others."""
+        waiting: dict[AskedCall, None] = {}
+        loose: dict[int, list[Execution]] = {}
+        for record, step in self.step_of.items():
+            kept = None if record.tool is None or record.kind != "tool" else record.tool.kept
+            if kept is not None and kept.text_hash is not None and step.call_id is None and not step.has_call:
+                loose.setdefault(kept.text_hash, []).append(Execution(step, [record]))
+        for each in self._read.log:
+            if isinstance(each, AskedCall):
+                if each.waits:
+                    waiting[each] = None
+            elif isinstance(each, Answer):
+                self._answer(each, waiting, loose)
+            elif isinstance(each, Record):
+                if waiting and each.model is not None:
+                    for call, message in answers_in(waiting, each.model.prompt):
+                        self._answer(Answer(message, [call], each.outer, self._read.begins[each]), waiting, loose)
+            else:
+                call = each.call
+                if call.waits:
+                    call.is_settled = True
+                    waiting.pop(call, None)
+        self.waiting = waiting
+        for call in self._read.calls.all:
+            if len(call.executions) == 1 and call.answer is not None:
+                self._compare(call, call.executions[0], call.answer)
+
+    def _answer(self, answer: Answer, waiting: dict[AskedCall, None], loose: dict[int, list[Execution]]) -> None:
+        outcome = answer.outcome()
+        text_hash = hash(outcome.text)
+        call = _answered_call(answer, text_hash)
+        if call is None:
+            return
+        call.answers.append(answer)
+        if call.name in self._read.schemas:
+            if not call.is_settled and (answer.is_unparsed or says_unparsed(answer.message)):
+                self.unparsed.append((call.name, call.call_id))
+            call.is_settled = True
+            waiting.pop(call, None)
+            return
+        if call.executions or call.is_settled:
+            if call.answer is None or call.answer.models == answer.models:
+                call.answer = answer
+            return
+        if call.step is not None:
+            self.settle(call.step, outcome)  # of several that answer a call the last counts
+            return
+        execution = self._loose_execution(answer, text_hash, loose)
+        waiting.pop(call, None)
+        if execution is not None:
+            _link(execution.step, call, 0)
+            execution.step.order = call.order
+            call.executions.append(execution)
+            return
+        call.step = step = Step(
+            call.name, self.kept_args(call), self._tree.root_id, None, call.order, is_from_message=True
+        )
+        _link(step, call, 0)
+        step.started_at, step.is_from_cache = call.asked_at, answer.is_from_state and call.asked >= 0
+        self.settle(step, outcome)
+        self.all.append(step)
+        self.outer_of.append((step, call.parent))
+
+    def kept_args(self, call: AskedCall) -> dict[str, Any]:
+        """Return what is kept of a call's arguments."""
+        return dict(call.args) if call.has_kept_args else self.kept(call.name, call.args)
+
+    def kept(self, name: str, args: Any) -> dict[str, Any]:
+        """Return what is kept of a tool's arguments."""
+        return kept_args(to_plain(args), self._options, name, self.warnings)
+
+    def settle(self, step: Step, outcome: Outcome) -> None:
+        """End a step with what is kept of an outcome."""
+        kept = kept_outcome(outcome, self._options, step.name)
+        step.end(kept)
+        self.warnings += kept.warnings
+
+    def _loose_execution(self, answer: Answer, text_hash: int, loose: dict[int, list[Execution]]) -> Execution | None:
+        """Return the run of a tool by hand, with other arguments than the model asked for."""
+        found = loose.get(text_hash, [])
+        for execution in reversed(found):
+            record = execution.last
+            is_before = self._read.begins[record] < answer.event
+            if is_before and record.outer is answer.parent and answer.message.name in (None, execution.step.name):
+                found.remove(execution)
+                return execution
+        return None
+
+    def _compare(self, call: AskedCall, execution: Execution, answer: Answer) -> None:
+        """Where the model saw another outcome than the tool's own, the step has what it saw, and the own one too."""
+        tool = execution.last.tool
+        step = execution.step
+        if tool is None or tool.kept is None or tool.call_id is None or step.status in ("open", "pending"):
+            return
+        own = tool.kept
+        outcome = answer.outcome()
+        is_same = own.text_hash == hash(outcome.text) or (tool.answer_id is None and own.status == "success")
+        if own.status == outcome.status and (is_same or own.status == "error"):
+            return
+        self.settle(step, outcome)
+        step.own, step.artifact = own, own.artifact
+
+
+def _first_tool(execution: Execution) -> ToolRun:
+    tool = execution.records[0].tool
+    assert tool is not None
+    return tool
+
+
+def _attempted(executions: Sequence[Execution], tool: ToolRun) -> Execution | None:
+    """Return the execution of which a run is another attempt: one that waits, or one with the same arguments."""
+    for execution in executions:
+        if execution.step.status == "pending":
+            return execution
+    return next((each for each in executions if _is_of(each, tool)), None)
+
+
+def _is_of(execution: Execution, tool: ToolRun) -> bool:
+    """Return whether a run has the arguments of an execution."""
+    return _first_tool(execution).asked_args == tool.asked_args
+
+
+def _link(step: Step, call: AskedCall, number: int) -> None:
+    """Note that a step carries out a call."""
+    step.has_call = True
+    step.call_id = step.call_id or call.call_id
+    step.message_id = call.message_id
+    if call.message_id is not None:
+        step.key = (call.message_id, call.call_id, call.place, number)
+
+
+def _take_outcome(execution: Execution) -> None:
+    tool = execution.last.tool
+    if tool is None or tool.kept is None:
+        return
+    execution.step.end(tool.kept)
+    if tool.ended is not None:
+        execution.step.elapsed_sec = tool.ended - _first_tool(execution).started
+
+
+def _answered_call(answer: Answer, text_hash: int) -> AskedCall | None:
+    """Return the call that a tool message answers; of several with one id the one whose text it has."""
+    calls = [call for call in answer.calls if call.name == answer.message.name] or list(answer.calls)
+    if len(calls) < 2:
+        return calls[0] if calls else None
+    calls = [call for call in calls if not call.answers or call.answers[-1].event != answer.event] or calls
+    return next((call for call in calls if text_hash in _texts_of(call)), None) or next(
+        (call for call in calls if not call.answers and not call.executions), calls[0]
+    )
+
+
+def _texts_of(call: AskedCall) -> Iterator[int | None]:
+    """Yield the hashes of the texts that a call's tools and messages gave."""
+    for execution in call.executions:
+        tool = execution.last.tool
+        yield None if tool is None or tool.kept is None else tool.kept.text_hash
+    yield from (hash(answer.outcome().text) for answer in call.answers[-1:])
