@@ -163,10 +163,11 @@ class _Interpretation:
         for call, outer in self._read.outer_of:
             call.parent = None if outer is None else step_of.get(outer)
         if self._tree.has_ended:
-            for step in self._steps.all:
-                if step.status == "open":
+            ended = self._tree.started + self._part.elapsed_sec
+            for record, step in step_of.items():
+                if step.status == "open" and record.tool is not None:
                     step.end(KeptOutcome("error", unfinished_text(self._tree.error)))
-                    step.is_forced = True
+                    step.elapsed_sec, step.is_forced = ended - record.tool.started, True
         self._part.steps = in_order(self._steps.all)
 
     def _find_what_is_left(self) -> None:

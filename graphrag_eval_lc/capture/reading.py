@@ -328,8 +328,9 @@ class ReadMessages:
     ) -> None:
         if calls:
             next((call for call in calls if not call.is_taken), calls[0]).is_taken = True
+            read = self._tree.as_read(message)
             self.log.append(
-                Answer(message, calls, record.outer, self._event, self._model_count, self._is_state, is_unparsed)
+                Answer(read, calls, record.outer, self._event, self._model_count, self._is_state, is_unparsed)
             )
 
     def _ask(

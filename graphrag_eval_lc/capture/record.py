@@ -209,6 +209,7 @@ class Tree:
         resumes: The tree of the paused run that it resumes.
         open: The records under way.
         nameless: The messages that had no id when they were read, which langgraph gives later.
+        tool_texts: Content and status of tool messages when they were read, as an agent may clear them later.
         part: What the records mean, once the run has ended.
     """
 
@@ -235,6 +236,7 @@ class Tree:
     part: "Part | None" = None
     has_models: bool = False
     nameless: set[int] = field(default_factory=set)
+    tool_texts: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -266,6 +268,7 @@ class Tree:
         items.reverse()
         if before is None and len(items) < len(messages):
             items = list(messages)
+        self.note_texts(items)
         for item in items:
             self._known[id(item)] = item
             if (identifier := id_of(item)) is not None:
@@ -296,7 +299,21 @@ class Tree:
             if asking == _MOST_ASKING or passed == _MOST_PASSED:
                 break
         items.reverse()
+        self.note_texts(items)
         return tuple(items)
+
+    def note_texts(self, messages: Sequence[Any]) -> None:
+        """Note what tool messages say now."""
+        for message in messages:
+            if isinstance(message, ToolMessage):
+                self.tool_texts.setdefault(id(message), (message.content, message.status))
+
+    def as_read(self, message: ToolMessage) -> ToolMessage:
+        """Return a tool message as it was when it was read."""
+        content, status = self.tool_texts.get(id(message), (message.content, message.status))
+        if content is message.content and status == message.status:
+            return message
+        return message.model_copy(update={"content": content, "status": status})
 
     def is_resumed_by(self, other: "Tree") -> bool:
         """Return whether another run can be the one that resumes this one, by threads and question."""
@@ -327,7 +344,7 @@ class Tree:
 
     def forget(self) -> None:
         """Forget the records."""
-        self.events, self.open, self._known, self.nameless = [], {}, {}, set()
+        self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
 
     def let_go(self) -> None:
         """Let go of all records: only what they mean is kept."""

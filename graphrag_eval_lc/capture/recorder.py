@@ -227,8 +227,9 @@ class RunCallbacks(BaseCallbackHandler):
                 tree.ended(record)
             if record.scope is not None and record.scope.is_root and not record.scope.is_graph:
                 tree.is_paused = record.is_interrupted
-        elif any(True for _ in tool_messages_of(outputs)):
-            record.gave = [MessageList(tuple(tool_messages_of(outputs)))]
+        elif messages := tuple(tool_messages_of(outputs)):
+            tree.note_texts(messages)
+            record.gave = [MessageList(messages)]
             tree.ended(record)
 
     @staticmethod

@@ -11,6 +11,9 @@ from graphrag_eval_lc.capture.record import Record, ToolRun, Tree
 from graphrag_eval_lc.capture.redaction import kept_args, kept_outcome
 
 
+_EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, before the output of an edited call
+
+
 class Steps:
     """The steps of a tree.
 
@@ -117,7 +120,11 @@ class Steps:
             elif isinstance(each, Record):
                 if waiting and each.model is not None:
                     for call, message in answers_in(waiting, each.model.prompt):
-                        self._answer(Answer(message, [call], each.outer, self._read.begins[each]), waiting, loose)
+                        self._answer(
+                            Answer(self._tree.as_read(message), [call], each.outer, self._read.begins[each]),
+                            waiting,
+                            loose,
+                        )
             else:
                 call = each.call
                 if call.waits:
@@ -199,6 +206,8 @@ class Steps:
         outcome = answer.outcome()
         is_same = own.text_hash == hash(outcome.text) or (tool.answer_id is None and own.status == "success")
         if own.status == outcome.status and (is_same or own.status == "error"):
+            return
+        if outcome.text.startswith(_EDIT_NOTE):
             return
         self.settle(step, outcome)
         step.own, step.artifact = own, own.artifact
