@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -142,17 +142,6 @@ class AskedCall:
     def waits(self) -> bool:
         """Whether it needs a step and has none."""
         return not (self.is_settled or self.executions or self.step is not None)
-
-
-class WaitingCall(NamedTuple):
-    """A call that a run left waiting, for the run that resumes it; its arguments are those that are kept."""
-
-    message_id: str
-    call_id: str | None
-    name: str
-    args: dict[str, Any]
-    place: int
-    asked_at: float
 
 
 @dataclass(slots=True, eq=False, repr=False)

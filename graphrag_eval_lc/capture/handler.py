@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
-from graphrag_eval_lc.capture.interpret import Part, interpreted
 from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.recorder import RunCallbacks
 from graphrag_eval_lc.capture.redaction import SECRETS, CaptureOptions
@@ -92,8 +91,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: It is pickled, and its ``redact`` is a lambda or another function that cannot be.
         """
         with self._lock:
-            records = self._records.snapshot({tree: self._part(tree) for tree in self._records.trees})
-            state = {**self.__dict__, "_records": records, "_enclosing": None}
+            state = {**self.__dict__, "_records": self._records.snapshot(), "_enclosing": None}
         del state["_lock"]
         return _new_handler, (getattr(type(self), "_written_as", type(self)),), state
 
@@ -112,10 +110,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return [self._response(runs) for runs in runs_of_responses(self._records.trees)]
 
     def _response(self, runs: Sequence[Tree]) -> Response:
-        return response_from([self._part(tree) for tree in runs], self._options)
-
-    def _part(self, tree: Tree) -> Part:
-        return tree.part or self._interpret(tree)
+        return response_from([self._records.part(tree) for tree in runs], self._options)
 
     def response(self, question_id: str | None = None) -> Response:
         """Return the last response of one question; ``responses()`` has all.
@@ -142,7 +137,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
-            parts = [tree.part or interpreted(tree.ended_now(error), *self._records.earlier) for tree in runs]
+            parts = [self._records.part(tree if tree.has_ended else tree.ended_now(error)) for tree in runs]
         return response_from(parts, self._options)
 
     @property

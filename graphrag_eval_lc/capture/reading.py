@@ -101,11 +101,10 @@ class ReadMessages:
 
     def take_over_waiting(self) -> None:
         """Take over the calls that the run which this one resumes has left waiting."""
-        paused = None if self._tree.resumes is None else self._tree.resumes.part
-        if paused is None or not self._tree.events:
+        if self._tree.resumes is None or not self._tree.events:
             return
         root = self._tree.events[0][0].scope
-        for call in paused.waiting:
+        for call in self._tree.resumes.waiting:
             if root is not None:
                 taken = AskedCall(
                     call.message_id, call.message_id, call.call_id, call.name, call.args, call.place, root, None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from time import perf_counter, time
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -18,9 +18,6 @@ from graphrag_eval_lc.capture.messages import message_lists, role_and_content
 from graphrag_eval_lc.capture.outputs import is_command
 from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retrieval
 from graphrag_eval_lc.records import ModelCall
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.capture.interpret import Part
 
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 _SECOND_STEP = "graph:step:2"  # the first one of which callbacks tell where the node before it was cached
@@ -36,6 +33,17 @@ class MessageList(NamedTuple):
 
     items: tuple[Any, ...]
     before: Any = None
+
+
+class WaitingCall(NamedTuple):
+    """A call that a run left waiting, for the run that resumes it; its arguments are those that are kept."""
+
+    message_id: str
+    call_id: str | None
+    name: str
+    args: dict[str, Any]
+    place: int
+    asked_at: float
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -210,7 +218,7 @@ class Tree:
         open: The records under way.
         nameless: The messages that had no id when they were read, which langgraph gives later.
         tool_texts: Content and status of tool messages when they were read, as an agent may clear them later.
-        part: What the records mean, once the run has ended.
+        waiting: The calls that it left waiting, for the run that resumes it.
     """
 
     root_id: UUID
@@ -223,6 +231,7 @@ class Tree:
     error: str | None = None
     is_paused: bool = False
     has_ended: bool = False
+    is_forgotten: bool = False
     has_begun: bool = True  # a block only once something runs in it
     thread_ids: frozenset[str] = frozenset()
     resumes: "Tree | None" = None
@@ -233,7 +242,7 @@ class Tree:
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
     kept: KeptMessages | None = None
-    part: "Part | None" = None
+    waiting: "Sequence[WaitingCall]" = ()
     has_models: bool = False
     nameless: set[int] = field(default_factory=set)
     tool_texts: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -245,7 +254,7 @@ class Tree:
 
     def warn(self, *warnings: str) -> None:
         """Add warnings, each text once."""
-        (self.warnings if self.part is None else self.part.warnings).update(dict.fromkeys(warnings))
+        self.warnings.update(dict.fromkeys(warnings))
 
     def ended(self, record: Record) -> None:
         """Note the end of a record."""
@@ -338,6 +347,7 @@ class Tree:
     def ended_now(self, error: str) -> "Tree":
         """Return the tree as if it ended now, with this error."""
         ended = copy(self)
+        ended.is_forgotten = True
         ended.kept = None if self.kept is None else self.kept.snapshot()
         ended.close(error)
         return ended

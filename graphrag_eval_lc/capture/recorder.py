@@ -14,7 +14,6 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.calls_without_tools import is_from_agent, is_model_node, structured_response
-from graphrag_eval_lc.capture.interpret import Part, interpreted
 from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
 from graphrag_eval_lc.capture.llm_calls import (
     finish_reason,
@@ -38,7 +37,7 @@ from graphrag_eval_lc.capture.outputs import (
     to_plain,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.record import Facts, MessageList, ModelRun, Record, ToolRun, Tree
+from graphrag_eval_lc.capture.record import Facts, MessageList, ModelRun, Record, ToolRun
 from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_outcome, kept_text
 from graphrag_eval_lc.capture.runs import (
     Records,
@@ -126,16 +125,9 @@ class RunCallbacks(BaseCallbackHandler):
         if record.tool is not None and len(tree.events) == 2:
             record.tool.asked_args = record.tool.args  # a tool alone has no calls, and is interpreted when it is read
         else:
-            self._interpret(tree)  # without the lock: nothing of it changes any more
-
-    def _interpret(self, tree: Tree) -> Part:
-        part = interpreted(tree, *self._records.earlier)
-        with self._lock:
-            if tree.has_ended and tree.part is None:
-                tree.part = part
-                self._records.ends.update(part.ends)
-                tree.let_go()
-        return part
+            part = self._records.interpreted(tree)  # without the lock: nothing of it changes any more
+            with self._lock:
+                self._records.keep(tree, part)
 
     # --- blocks of code, all runs of which make one response ---
 

@@ -4,20 +4,18 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import cache
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
+from graphrag_eval_lc.capture.interpret import Part, interpreted
 from graphrag_eval_lc.capture.messages import message_lists
 from graphrag_eval_lc.capture.outputs import is_command
 from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_metadata, kept_tags
 from graphrag_eval_lc.texts import text_of
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.capture.interpret import Part
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
@@ -30,6 +28,7 @@ class Records:
     Attributes:
         trees: Those of the roots and blocks, in start order. A block without any run has none.
         block_id: The handler's own open block, to which runs without a known parent belong.
+        parts: What the trees that have ended mean.
         told_ids: The ids of all messages in the callbacks of models.
         ends: The ids of the last messages of all runs.
     """
@@ -37,6 +36,7 @@ class Records:
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
         self.trees: list[Tree] = []
+        self.parts: dict[Tree, Part] = {}
         self.block_id: UUID | None = None
         self.told_ids: set[str] = set()
         self.ends: set[str] = set()
@@ -228,18 +228,33 @@ class Records:
         others = [*self._paused_without_thread, *(() if tree.thread_ids else self._paused.values())]
         return next((paused for paused in reversed(others) if paused.is_resumed_by(tree)), None)
 
-    @property
-    def earlier(self) -> tuple[set[str], set[str]]:
-        """The ids of all messages in the callbacks of models, and those of the last messages of all runs."""
-        return self.told_ids, self.ends
+    def interpreted(self, tree: Tree) -> Part:
+        """Return what a tree means: as of now, while it is open."""
+        return interpreted(tree, self.told_ids, self.ends)
 
-    def snapshot(self, parts: "Mapping[Tree, Part]") -> "Records":
+    def part(self, tree: Tree) -> Part:
+        """Return what a tree means, which is kept once the tree has ended."""
+        part = self.parts.get(tree) or self.interpreted(tree)
+        if tree.has_ended:
+            self.keep(tree, part)
+        return part
+
+    def keep(self, tree: Tree, part: Part) -> None:
+        """Keep what a tree means that has ended, and let go of its records."""
+        if tree not in self.parts and not tree.is_forgotten:
+            self.parts[tree] = part
+            self.ends.update(part.ends)
+            tree.warnings, tree.waiting = part.warnings, part.waiting
+            tree.let_go()
+
+    def snapshot(self) -> "Records":
         """Return a copy for a copy of the handler: only what the records mean, as of now."""
         copied = Records(self._options)
         copied.told_ids, copied.ends = set(self.told_ids), set(self.ends)
         trees = {tree: copy(tree) for tree in self.trees}
         for tree, own in trees.items():
-            own.part, own.resumes = parts[tree], None if tree.resumes is None else trees.get(tree.resumes)
+            copied.parts[own] = self.part(tree)
+            own.resumes = None if tree.resumes is None else trees.get(tree.resumes)
             own.warnings, own.run_ids, own.kept = {}, list(tree.run_ids), None
             own.forget()
         copied.trees = list(trees.values())
@@ -251,10 +266,11 @@ class Records:
         """Forget all trees. Runs under way go on unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
         self._roots, self._passed_over = set(), {run_id for tree in begun for run_id in tree.open}
-        for tree in begun:
+        for tree in self.trees:
+            tree.is_forgotten = True
             tree.close()
         self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
-        self.trees = []
+        self.trees, self.parts = [], {}
         self._paused, self._paused_without_thread = {}, []
         self.told_ids, self.ends = set(), set()
 

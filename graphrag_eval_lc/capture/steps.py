@@ -10,7 +10,6 @@ from graphrag_eval_lc.capture.reading import ReadMessages
 from graphrag_eval_lc.capture.record import Record, ToolRun, Tree
 from graphrag_eval_lc.capture.redaction import kept_args, kept_outcome
 
-
 _EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, before the output of an edited call
 
 

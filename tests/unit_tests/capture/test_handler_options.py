@@ -371,8 +371,7 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
         secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
     (tree,) = handler._records.trees
     assert (tree.events, tree.open) == ([], {})
-    part = tree.part
-    assert part is not None
+    part = handler._records.parts[tree]
     assert len(part.steps) == 3
     for step in part.steps:
         assert SECRET not in repr((step.args, step.text, step.artifact, step.own))
