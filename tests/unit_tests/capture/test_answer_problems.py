@@ -5,8 +5,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import Generation, LLMResult
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.answer_problems import answer_problems
-from graphrag_eval_lc.capture.llm_calls import finish_reason, message_result
+from graphrag_eval_lc.capture.llm_calls import answer_problems, finish_reason, message_result
 from graphrag_eval_lc.capture.redaction import CaptureOptions
 
 CALL = {"name": "search", "args": {"query": "a"}, "id": "c1"}
