@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
@@ -112,43 +112,32 @@ def _usage_sources(result: LLMResult) -> Iterable[Mapping[str, Any]]:
 
 
 def _tokens(usage: Mapping[str, Any]) -> ModelCall:
-    call: ModelCall = {}
-    cache = _cache_tokens(usage)
-    if (input_tokens := _count(usage, _INPUT_KEYS)) is not None:
-        if INPUT_TOKENS in usage and (_ANTHROPIC_READ in usage or _ANTHROPIC_WRITTEN in usage):  # not counted in it
-            input_tokens += cache.get("cached_input_tokens", 0) + cache.get("cache_write_input_tokens", 0)
-        call[INPUT_TOKENS] = input_tokens
-    if (output_tokens := _count(usage, _OUTPUT_KEYS)) is not None:
-        call[OUTPUT_TOKENS] = output_tokens
-    total = _count(usage, _TOTAL_KEYS)
-    if total is None and input_tokens is not None and output_tokens is not None:
-        total = input_tokens + output_tokens
-    if total is not None:
-        call[TOTAL_TOKENS] = total
-    call.update(cache)
-    details = _details(usage, _OUTPUT_DETAILS)
-    if details and (reasoning := _count(details, _REASONING_KEYS)) is not None:
-        call["reasoning_tokens"] = reasoning
-    return call
-
-
-def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
-    """Return the prompt's tokens that were read from the provider's cache, and those written to it.
+    """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens.
 
     LangChain's ``cache_creation`` is 0 where the counts are given by lifetime: five minutes or an hour.
     """
-    details = _details(usage, _INPUT_DETAILS)
-    read = _count(details, _CACHE_READ)
+    given, made = _details(usage, _INPUT_DETAILS), _details(usage, _OUTPUT_DETAILS)
+    read, written = _count(given, _CACHE_READ), _count(given, _CACHE_WRITTEN)
     read = _count(usage, (_ANTHROPIC_READ,)) if read is None else read
-    written = _count(details, _CACHE_WRITTEN)
     written = _count(usage, (_ANTHROPIC_WRITTEN,)) if written is None else written
-    minutes, hourly = _count(details, (_WRITTEN_FOR_MINUTES,)), _count(details, (_WRITTEN_FOR_AN_HOUR,))
-    cache: ModelCall = {} if read is None else {"cached_input_tokens": read}
-    if any(count is not None for count in (written, minutes, hourly)):
-        cache["cache_write_input_tokens"] = max(written or 0, (minutes or 0) + (hourly or 0))
-    if hourly:
-        cache["cache_write_1h_input_tokens"] = hourly
-    return cache
+    minutes, hourly = _count(given, (_WRITTEN_FOR_MINUTES,)), _count(given, (_WRITTEN_FOR_AN_HOUR,))
+    if minutes is not None or hourly is not None:
+        written = max(written or 0, (minutes or 0) + (hourly or 0))
+    input_tokens, output_tokens, total = (_count(usage, keys) for keys in (_INPUT_KEYS, _OUTPUT_KEYS, _TOTAL_KEYS))
+    if input_tokens is not None and INPUT_TOKENS in usage and (_ANTHROPIC_READ in usage or _ANTHROPIC_WRITTEN in usage):
+        input_tokens += (read or 0) + (written or 0)  # which Anthropic does not count in
+    if total is None and input_tokens is not None and output_tokens is not None:
+        total = input_tokens + output_tokens
+    counts = {
+        INPUT_TOKENS: input_tokens,
+        OUTPUT_TOKENS: output_tokens,
+        TOTAL_TOKENS: total,
+        "cached_input_tokens": read,
+        "cache_write_input_tokens": written,
+        "cache_write_1h_input_tokens": hourly or None,
+        "reasoning_tokens": _count(made, _REASONING_KEYS),
+    }
+    return cast("ModelCall", {key: count for key, count in counts.items() if count is not None})
 
 
 def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:

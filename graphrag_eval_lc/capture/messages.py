@@ -69,12 +69,9 @@ def _parts(value: Any) -> Iterable[Any]:
     if is_command(value):
         return (value.update,)
     if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
-        return (getattr(value, name, None) for name in _field_names(value))
+        names = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
+        return (getattr(value, name, None) for name in names)
     return ()
-
-
-def _field_names(value: Any) -> Iterator[str]:
-    yield from getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
 
 
 def as_message(value: Any) -> BaseMessage | None:

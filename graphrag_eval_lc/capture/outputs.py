@@ -253,9 +253,12 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
         return None
     structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
     if isinstance(structured, Mapping):
-        return _of_structured(structured, texts)
-    if not texts or not all(_is_made_by_langchain(block) for block in content):
-        return None
+        value = _unwrapped(structured, texts)
+        if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
+            return texts[0]
+        return json_text(value, to_plain=to_plain)
+    if not texts or not all(str(block.get("id")).startswith("lc_") for block in content):
+        return None  # the blocks are a tool's own: the adapters' have ids made by LangChain
     if len(texts) > 1 and all(_parsed(text) is not _NOT_JSON for text in texts):
         return f"[{', '.join(text.strip() for text in texts)}]"
     return "".join(texts)
@@ -267,18 +270,6 @@ def _texts(content: Any) -> list[str] | None:
         return None
     texts = [text for block in content if (text := block_text(block)) is not None]
     return texts if len(texts) == len(content) else None
-
-
-def _is_made_by_langchain(block: Mapping[str, Any]) -> bool:
-    """Return whether a block has an id made by LangChain, as the adapters' blocks have, not a tool's own."""
-    return str(block.get("id")).startswith("lc_")
-
-
-def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
-    value = _unwrapped(structured, texts)
-    if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
-        return texts[0]
-    return json_text(value, to_plain=to_plain)
 
 
 def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:

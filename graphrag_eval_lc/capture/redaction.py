@@ -134,21 +134,17 @@ def kept_outcome(
         return KeptOutcome(status, text, ended=ended)
     text_hash, k, full_length = hash(text), None, None
     name, warnings = options.step_name(tool_name), list[str]()
-    if status == "success" and options.retrieval_documents and options.wants_documents(tool_name):
+    if status == "success" and options.wants_documents(tool_name):
         documents, k = _retrieved(list(retrievals), artifact)
         text = text if documents is None else json_text(documents)
     text = kept_text(text, options, f"{'output' if status == 'success' else 'error'} of {name}", warnings)
     if options.max_output_chars is not None and len(text) > options.max_output_chars:
         text, full_length = text[: options.max_output_chars], len(text)
-    if artifact is not NO_ARTIFACT:
-        artifact = _kept_artifact(artifact, options, name, warnings)
-    return KeptOutcome(status, text, artifact, full_length, text_hash, k, warnings, ended)
-
-
-def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: list[str]) -> Any:
     if not options.keep_artifacts:
-        return NO_ARTIFACT
-    return redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
+        artifact = NO_ARTIFACT
+    elif artifact is not NO_ARTIFACT:
+        artifact = redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
+    return KeptOutcome(status, text, artifact, full_length, text_hash, k, warnings, ended)
 
 
 def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:
