@@ -3,7 +3,7 @@
 import base64
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
@@ -168,20 +168,26 @@ def is_command(value: object) -> bool:
 
 
 def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages in a tool's return value, the last one first.
+    """Return the tool messages in a tool's return value, the last one first.
 
     They are the value itself, in the update of a Command, in what it sends to nodes, or in a list of these.
     """
+    return (part for part in _leaves(value, _parts_with_messages) if isinstance(part, ToolMessage))
+
+
+def _leaves(value: Any, parts_of: Callable[[Any], Iterator[Any] | None]) -> Iterator[Any]:
+    """Yield the values inside a value that have no parts, however deep; a value that holds itself has an end."""
     waiting = [iter([value])]
-    above: dict[int, None] = {}  # the ids of the values around a part: one that holds itself has no end
+    above: dict[int, None] = {}  # the ids of the values around a part
     while waiting:
         for part in waiting[-1]:
-            if isinstance(part, ToolMessage):
+            parts = None if id(part) in above else parts_of(part)
+            if parts is None:
                 yield part
-            elif id(part) not in above and (inner := _parts_with_messages(part)) is not None:
-                waiting.append(inner)
-                above[id(part)] = None
-                break
+                continue
+            waiting.append(parts)
+            above[id(part)] = None
+            break
         else:
             waiting.pop()
             if above:
@@ -247,9 +253,12 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
         return None
     structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
     if isinstance(structured, Mapping):
-        return _of_structured(structured, texts)
-    if not texts or not all(_is_made_by_langchain(block) for block in content):
-        return None
+        value = _unwrapped(structured, texts)
+        if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
+            return texts[0]
+        return json_text(value, to_plain=to_plain)
+    if not texts or not all(str(block.get("id")).startswith("lc_") for block in content):
+        return None  # the blocks are a tool's own: the adapters' have ids made by LangChain
     if len(texts) > 1 and all(_parsed(text) is not _NOT_JSON for text in texts):
         return f"[{', '.join(text.strip() for text in texts)}]"
     return "".join(texts)
@@ -263,51 +272,25 @@ def _texts(content: Any) -> list[str] | None:
     return texts if len(texts) == len(content) else None
 
 
-def _is_made_by_langchain(block: Mapping[str, Any]) -> bool:
-    """Return whether a block has an id made by LangChain, as the adapters' blocks have, not a tool's own."""
-    return str(block.get("id")).startswith("lc_")
-
-
-def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
-    value = _unwrapped(structured, texts)
-    if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
-        return texts[0]
-    return json_text(value, to_plain=to_plain)
-
-
 def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
     """Return the value in ``{"result": value}`` where FastMCP wrapped it: then the blocks are those of the value."""
     if set(structured) != {_WRAPPED}:
         return structured
     value = structured[_WRAPPED]
     if len(texts) != 1:
-        return value if len(_leaves(value)) == len(texts) else structured
+        return value if len(_values_with_blocks(value)) == len(texts) else structured
     parsed = _parsed(texts[0])
     if _are_same(parsed, structured):
         return structured
-    leaves = _leaves(value)
+    leaves = _values_with_blocks(value)
     is_of_value = _are_same(parsed, value) or (len(leaves) == 1 and _is_text_of(leaves[0], texts[0], parsed))
     return value if is_of_value else structured
 
 
-def _leaves(value: Any) -> list[Any]:
+def _values_with_blocks(value: Any) -> list[Any]:
     """Return the values with a block each in FastMCP: lists are flattened, and None has no block."""
-    leaves: list[Any] = []
-    waiting = [iter([value])]
-    above: dict[int, None] = {}
-    while waiting:
-        for item in waiting[-1]:
-            if isinstance(item, list) and id(item) not in above:
-                waiting.append(iter(item))
-                above[id(item)] = None
-                break
-            if item is not None:
-                leaves.append(item)
-        else:
-            waiting.pop()
-            if above:
-                above.popitem()
-    return leaves
+    leaves = _leaves(value, lambda item: iter(item) if isinstance(item, list) else None)
+    return [leaf for leaf in leaves if leaf is not None and not isinstance(leaf, list)]
 
 
 def _is_text_of(leaf: Any, text: str, parsed: Any) -> bool:

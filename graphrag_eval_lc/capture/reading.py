@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, Order, Step, key_of
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, schema_names
 from graphrag_eval_lc.capture.history import CountedMessages, History, NewMessage, Reading
 from graphrag_eval_lc.capture.kept_messages import KeptMessages
 from graphrag_eval_lc.capture.llm_calls import (
+    answer_problems,
     finish_reason,
     generated_message,
     is_generated,

@@ -12,10 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.calls_without_tools import is_from_agent, is_model_node, structured_response
 from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
 from graphrag_eval_lc.capture.llm_calls import (
+    answer_problems,
     finish_reason,
     first_generation,
     generated_message,
