@@ -391,6 +391,12 @@ class ActualStepModel(_Checked):
     """Why the call failed."""
     full_length: Any = None
     """The number of characters of an output that was cut as it was kept."""
+    tool_output: Any = None
+    """What the tool itself gave, if the agent changed it before the model saw it."""
+    tool_error: Any = None
+    """The tool's own error, if the agent made a result of it."""
+    cached: Any = None
+    """Whether LangGraph's node cache answered, so that no tool ran."""
 
 
 class ResponseModel(_Checked):

@@ -22,44 +22,30 @@ _MAX_PASSED = 32  # messages of a prompt that are passed over in the search for 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Step:
-    """One step of a run.
-
-    Attributes:
-        run_id: The id of the tool's run, the last one where there were several attempts.
-        parent: The step inside which this one runs.
-        order: Its place among the steps with the same parent.
-        message_id: The id of the message that asked for it.
-        key: What it is known by when a paused run is resumed: message, call, place and number of the run.
-        has_call: Whether a call of a model is known that it carries out.
-        status: ``open`` while it runs, ``pending`` while the run is paused inside it.
-        text: The output, or the error.
-        full_length: The characters of the text, where it was cut.
-        own: The tool's own outcome, where the model saw another one.
-        is_from_message: Whether no callback told of it, only a message.
-        is_from_cache: Whether it is from langgraph's cache of nodes.
-        is_forced: Whether it had not ended when its run did.
-    """
+    """One step of a run."""
 
     name: str
     args: dict[str, Any]
-    run_id: UUID
-    parent: "Step | None"
-    order: Order
+    run_id: UUID  # the id of the tool's run, the last one where there were several attempts
+    parent: "Step | None"  # the step inside which this one runs
+    order: Order  # its place among the steps with the same parent
     call_id: str | None = None
-    message_id: str | None = None
+    message_id: str | None = None  # the id of the message that asked for it
+    # what it is known by when a paused run is resumed: message, call, place and number of the run
     key: tuple[Any, ...] | None = None
-    has_call: bool = False
+    has_call: bool = False  # whether a call of a model is known that it carries out
+    # open while it runs, pending while the run is paused inside it
     status: Literal["open", "pending", "success", "error"] = "open"
-    text: str = ""
+    text: str = ""  # the output, or the error
     artifact: Any = NO_ARTIFACT
     attempts: int = 1
     started_at: float = 0.0
     elapsed_sec: float | None = None
-    full_length: int | None = None
-    own: KeptOutcome | None = None
-    is_from_message: bool = False
-    is_from_cache: bool = False
-    is_forced: bool = False
+    full_length: int | None = None  # the characters of the text, where it was cut
+    own: KeptOutcome | None = None  # the tool's own outcome, where the model saw another one
+    is_from_message: bool = False  # whether no callback told of it, only a message
+    is_from_cache: bool = False  # whether it is from langgraph's cache of nodes
+    is_forced: bool = False  # whether it had not ended when its run did
 
     @property
     def id(self) -> str:
@@ -89,50 +75,31 @@ class Execution:
 
 @dataclass(slots=True, eq=False, repr=False)
 class AskedCall:
-    """One tool call of one model's message.
+    """One tool call of one model's message."""
 
-    Attributes:
-        key: What the message is known by; None where only the call itself was seen.
-        message_id: The id of that message.
-        call_id: The provider's id of the call. Some providers use the same one in every message, or for all calls.
-        place: Its place in the message.
-        scope: The graph run in which the message was written or first seen.
-        parent: The tool around it.
-        order: Where the step belongs: its branch, the rank of the message, and the place in its list of calls.
-        asked: The number of the event.
-        is_told: Whether a model's callback told of the message.
-        is_expected: Whether the run is to answer it.
-        is_met: Whether the message of a callback was met in a list, perhaps as a copy.
-        is_shown: Whether a later prompt held it while it waited.
-        is_taken: Whether a tool has begun that may carry it out, or a message has answered it.
-        is_settled: Whether it needs no step: it was withdrawn, or is that of a schema.
-        executions: The steps of callbacks that carry it out.
-        answer: The message that answers it.
-        step: The step, where only the answer tells of it.
-    """
-
-    key: Any
-    message_id: str | None
+    key: Any  # what the message is known by; None where only the call itself was seen
+    message_id: str | None  # the id of that message
+    # the provider's id of the call. Some providers use the same one in every message, or for all calls
     call_id: str | None
     name: str
     args: Any
-    place: int
-    scope: Record
-    parent: Record | None
-    order: Order
-    asked: int
+    place: int  # its place in the message
+    scope: Record  # the graph run in which the message was written or first seen
+    parent: Record | None  # the tool around it
+    order: Order  # where the step belongs: its branch, the rank of the message, and the place in its list of calls
+    asked: int  # the number of the event
     asked_at: float
-    is_told: bool = False
-    is_expected: bool = False
-    is_met: bool = False
-    is_shown: bool = False
-    is_taken: bool = False
-    is_settled: bool = False
+    is_told: bool = False  # whether a model's callback told of the message
+    is_expected: bool = False  # whether the run is to answer it
+    is_met: bool = False  # whether the message of a callback was met in a list, perhaps as a copy
+    is_shown: bool = False  # whether a later prompt held it while it waited
+    is_taken: bool = False  # whether a tool has begun that may carry it out, or a message has answered it
+    is_settled: bool = False  # whether it needs no step: it was withdrawn, or is that of a schema
     has_kept_args: bool = False
-    executions: list[Execution] = field(default_factory=list)
-    answer: "Answer | None" = None
+    executions: list[Execution] = field(default_factory=list)  # the steps of callbacks that carry it out
+    answer: "Answer | None" = None  # the message that answers it
     answers: "list[Answer]" = field(default_factory=list)
-    step: Step | None = None
+    step: Step | None = None  # the step, where only the answer tells of it
 
     def is_like(self, call: ToolCall) -> bool:
         """Return whether a call has the same id, name and arguments."""
@@ -146,22 +113,15 @@ class AskedCall:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answer:
-    """A tool message that may answer one of some calls, and what it tells.
-
-    Attributes:
-        calls: Those calls, all with its id.
-        models: How many model calls had begun before it.
-        is_from_state: Whether it was first seen in a state, and no node gave it.
-        is_unparsed: Whether no structured output parsed in the node that gave it.
-    """
+    """A tool message that may answer one of some calls, and what it tells."""
 
     message: ToolMessage
-    calls: Sequence[AskedCall]
+    calls: Sequence[AskedCall]  # those calls, all with its id
     parent: Record | None
     event: int
-    models: int = 0
-    is_from_state: bool = False
-    is_unparsed: bool = False
+    models: int = 0  # how many model calls had begun before it
+    is_from_state: bool = False  # whether it was first seen in a state, and no node gave it
+    is_unparsed: bool = False  # whether no structured output parsed in the node that gave it
 
     def outcome(self) -> Outcome:
         """Return the outcome that the message tells."""

@@ -40,19 +40,12 @@ class NewMessage(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What was read in one list of messages.
+    """What was read in one list of messages."""
 
-    Attributes:
-        new: What is new in it, in order.
-        before: The known message before that.
-        removed: The ids of messages that a state is to drop.
-        passed_over: The list, where no message was known and none is the run's own.
-    """
-
-    new: Sequence[NewMessage] = ()
-    before: BaseMessage | None = None
-    removed: Sequence[str | None] = ()
-    passed_over: Sequence[Any] = ()
+    new: Sequence[NewMessage] = ()  # what is new in it, in order
+    before: BaseMessage | None = None  # the known message before that
+    removed: Sequence[str | None] = ()  # the ids of messages that a state is to drop
+    passed_over: Sequence[Any] = ()  # the list, where no message was known and none is the run's own
 
 
 class History:

@@ -25,18 +25,7 @@ from graphrag_eval_lc.texts import error_text, listed
 
 @dataclass(slots=True, eq=False, repr=False)
 class Part:
-    """What one run, or one block of code, adds to a response.
-
-    Attributes:
-        answer: The answer; None while the run is paused.
-        draft: The answer of a paused run, were it the end.
-        standing: The answer in the state of a thread, perhaps from before the run.
-        unanswered: Name and id of the calls that nobody answered.
-        unparsed: Those of the calls for structured output that did not parse.
-        cached_models: How many model calls langgraph's cache of nodes answered.
-        waiting: The calls that wait, for the run that resumes this one.
-        ends: The ids of the last messages of its outputs.
-    """
+    """What one run, or one block of code, adds to a response."""
 
     question_id: str | None
     question: str | None
@@ -52,14 +41,16 @@ class Part:
     warnings: dict[str, None]
     steps: list[Step] = field(default_factory=list)
     model_calls: list[CountedCall] = field(default_factory=list)
-    answer: str | None = None
-    draft: str | None = None
-    standing: str | None = None
+    answer: str | None = None  # the answer; None while the run is paused
+    draft: str | None = None  # the answer of a paused run, were it the end
+    standing: str | None = None  # the answer in the state of a thread, perhaps from before the run
+    # name and id of the calls that nobody answered
     unanswered: list[tuple[str, str | None]] = field(default_factory=list)
+    # those of the calls for structured output that did not parse
     unparsed: list[tuple[str, str | None]] = field(default_factory=list)
-    cached_models: int = 0
-    waiting: list[WaitingCall] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)
+    cached_models: int = 0  # how many model calls langgraph's cache of nodes answered
+    waiting: list[WaitingCall] = field(default_factory=list)  # the calls that wait, for the run that resumes this one
+    ends: list[str] = field(default_factory=list)  # the ids of the last messages of its outputs
 
 
 def unfinished_text(error: str | None) -> str:

@@ -31,19 +31,14 @@ from graphrag_eval_lc.records import ModelCall
 
 @dataclass(slots=True, eq=False, repr=False)
 class CountedCall:
-    """A model call as a response has it.
-
-    Attributes:
-        run: What was recorded of it; None where only its message tells.
-        parent: The step inside which it runs.
-        is_from_elsewhere: Whether only a message told of it, one with an id, unlike those of a node's own code.
-    """
+    """A model call as a response has it."""
 
     call: ModelCall
-    run: ModelRun | None = None
+    run: ModelRun | None = None  # what was recorded of it; None where only its message tells
     problems: Sequence[str] = ()
-    parent: Step | None = None
+    parent: Step | None = None  # the step inside which it runs
     is_cache_hit: bool = False
+    # whether only a message told of it, one with an id, unlike those of a node's own code
     is_from_elsewhere: bool = False
     output_message: int | None = None
 
@@ -55,35 +50,27 @@ class Withdrawn(NamedTuple):
 
 
 class ReadMessages:
-    """What the messages of a tree tell, read in the order of its events.
-
-    Attributes:
-        calls: The calls that models asked for.
-        log: Those calls, prompts, answers and withdrawals in their order.
-        models: The model calls in their order: those of callbacks, and those of which only a message tells.
-        schemas: The names of schemas for structured output, whose calls no tool answers.
-        provider: The calls of the provider's own tools, and ``provider_places`` where and when each was made.
-        begins: The number of the event with which each record begins.
-        branches: The place of each record among parallel branches.
-        answer, draft, standing, ends, cached_models: See ``Part``.
-    """
+    """What the messages of a tree tell, read in the order of its events."""
 
     def __init__(self, tree: Tree, told_ids: set[str], ends: set[str], kept: KeptMessages | None) -> None:
-        self.calls = AskedCalls()
+        self.calls = AskedCalls()  # the calls that models asked for
+        # those calls, prompts, answers and withdrawals in their order
         self.log: list[AskedCall | Answer | Record | Withdrawn] = []
+        # the model calls in their order: those of callbacks, and those of which only a message tells
         self.models: list[Record | CountedCall] = []
-        self.schemas: set[str] = set()
+        self.schemas: set[str] = set()  # the names of schemas for structured output, whose calls no tool answers
+        # the calls of the provider's own tools, and provider_places where and when each was made
         self.provider = ProviderTools()
         self.provider_places: list[tuple[Record, Order, float]] = []
-        self.begins: dict[Record, int] = {}
-        self.branches: dict[Record, Order] = {}
+        self.begins: dict[Record, int] = {}  # the number of the event with which each record begins
+        self.branches: dict[Record, Order] = {}  # the place of each record among parallel branches
         self.outer_of: list[tuple[CountedCall, Record | None]] = []
         self.warnings: list[str] = []
-        self.answer: str | None = None
-        self.draft: str | None = None
-        self.standing: str | None = None
-        self.ends: list[str] = []
-        self.cached_models = 0
+        self.answer: str | None = None  # see Part
+        self.draft: str | None = None  # see Part
+        self.standing: str | None = None  # see Part
+        self.ends: list[str] = []  # see Part
+        self.cached_models = 0  # see Part
         self._tree = tree
         self._kept = kept
         self._told_ids = told_ids

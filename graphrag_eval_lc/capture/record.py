@@ -48,65 +48,40 @@ class WaitingCall(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Record:
-    """One run.
-
-    Attributes:
-        scope: The graph run around it.
-        node: The node, or the root, in which it runs.
-        outer: The tool or retriever around it that is a step.
-        is_top: Whether it is a root, or a run that a block calls directly.
-        is_block: Whether it is no run, but a block of code whose runs make one tree.
-        is_inside_step: Whether a tool or retriever called it, with no graph between.
-        is_retriever: Whether it is a retriever or works for one.
-        step_tag: Langgraph's tag of the graph step, of a node.
-        path: Langgraph's path of the task that begins with it.
-        graph_step: Langgraph's number of the step of that task.
-        inputs: The input of a chain while it runs; that of a parser, as long as the tree.
-        given: The lists of messages in its input.
-        gave: The lists of messages in its output.
-        facts: What else a node's output tells.
-        output: The output of a root, or of a run that a block calls.
-        is_graph: Whether it is a graph.
-        goes_on: Whether it is a graph that goes on with a thread.
-        has_nodes: Whether it is a graph with a state; None while none of its nodes has started.
-        is_interrupted: Whether it is a paused graph.
-        is_graph_run: Whether its metadata say that it is a graph, or inside of one.
-        loose_calls: The tool calls in its input that stand there without their message.
-        parsed: The message whose calls this parser takes for its result.
-        opens: The graph inside the root run whose first node it is, where that graph goes on with a thread.
-    """
+    """One run."""
 
     run_id: UUID
     kind: RunKind
     tree: "Tree"
     parent: "Record | None"
-    scope: "Record | None" = None
-    node: "Record | None" = None
-    outer: "Record | None" = None
+    scope: "Record | None" = None  # the graph run around it
+    node: "Record | None" = None  # the node, or the root, in which it runs
+    outer: "Record | None" = None  # the tool or retriever around it that is a step
     name: str | None = None
     is_root: bool = False
-    is_top: bool = False
-    is_block: bool = False
+    is_top: bool = False  # whether it is a root, or a run that a block calls directly
+    is_block: bool = False  # whether it is no run, but a block of code whose runs make one tree
     is_node: bool = False
     is_model_node: bool = False
-    is_inside_step: bool = False
-    is_retriever: bool = False
-    step_tag: str | None = None
-    path: Any = None
-    graph_step: Any = None
-    inputs: Any = None
-    given: Sequence[MessageList] = ()
-    gave: Sequence[MessageList] = ()
-    facts: "Facts | None" = None
-    output: Any = None
+    is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
+    is_retriever: bool = False  # whether it is a retriever or works for one
+    step_tag: str | None = None  # langgraph's tag of the graph step, of a node
+    path: Any = None  # langgraph's path of the task that begins with it
+    graph_step: Any = None  # langgraph's number of the step of that task
+    inputs: Any = None  # the input of a chain while it runs; that of a parser, as long as the tree
+    given: Sequence[MessageList] = ()  # the lists of messages in its input
+    gave: Sequence[MessageList] = ()  # the lists of messages in its output
+    facts: "Facts | None" = None  # what else a node's output tells
+    output: Any = None  # the output of a root, or of a run that a block calls
     error: str | None = None
-    is_graph: bool = False
-    goes_on: bool = False
-    has_nodes: bool | None = None
-    is_interrupted: bool = False
-    is_graph_run: bool = False
-    loose_calls: Sequence[ToolCall] = ()
-    parsed: AIMessage | None = None
+    is_graph: bool = False  # whether it is a graph
+    goes_on: bool = False  # whether it is a graph that goes on with a thread
+    has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
+    is_interrupted: bool = False  # whether it is a paused graph
+    is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
+    loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input that stand there without their message
+    parsed: AIMessage | None = None  # the message whose calls this parser takes for its result
+    # the graph inside the root run whose first node it is, where that graph goes on with a thread
     opens: "Record | None" = None
     tool: "ToolRun | None" = None
     model: "ModelRun | None" = None
@@ -125,28 +100,19 @@ class Record:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ToolRun:
-    """What is recorded of a tool's or retriever's run.
+    """What is recorded of a tool's or retriever's run."""
 
-    Attributes:
-        args: The arguments as they are kept.
-        asked_args: The arguments by which the model's call is found.
-        answer_id: The call id of the message in its output.
-        is_retry: Whether ``with_retry`` runs it again.
-        retrieval: What a retriever inside a tool gave, where that is wanted.
-        retrievals: Those of the retrievers inside this tool.
-    """
-
-    args: dict[str, Any]
-    asked_args: dict[str, Any]
+    args: dict[str, Any]  # the arguments as they are kept
+    asked_args: dict[str, Any]  # the arguments by which the model's call is found
     call_id: str | None = None
-    is_retry: bool = False
+    is_retry: bool = False  # whether with_retry runs it again
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     kept: KeptOutcome | None = None
     ended: float | None = None
-    answer_id: str | None = None
-    retrieval: Retrieval | None = None
-    retrievals: Sequence[Retrieval] = ()
+    answer_id: str | None = None  # the call id of the message in its output
+    retrieval: Retrieval | None = None  # what a retriever inside a tool gave, where that is wanted
+    retrievals: Sequence[Retrieval] = ()  # those of the retrievers inside this tool
 
     def end(self, kept: KeptOutcome, answer_id: str | None) -> None:
         """Take the outcome."""
@@ -156,77 +122,48 @@ class ToolRun:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ModelRun:
-    """What is recorded of a model call.
+    """What is recorded of a model call."""
 
-    Attributes:
-        asked_name: The model's name as it was asked for.
-        unanswered_tool: A schema that the model must call as a tool, which nobody answers; "" stands for any tool.
-        prompt: The end of its prompt.
-        message: Its message, and ``calls`` the tool calls in it, copied.
-        call: What the response says of it; None while it runs.
-        problems: What is wrong with its answer.
-        is_cache_hit: Whether LangChain's cache answered.
-        is_known: Whether another callback of a model has told of its message.
-        first_token: The ``perf_counter`` at the first token, where it was streamed.
-        namespace: The ``checkpoint_ns`` of its node's graph.
-        input_messages, output_message, tools: Places among the kept messages.
-    """
-
-    asked_name: str | None
+    asked_name: str | None  # the model's name as it was asked for
+    # a schema that the model must call as a tool, which nobody answers; "" stands for any tool
     unanswered_tool: str | None = None
-    prompt: tuple[BaseMessage, ...] = ()
+    prompt: tuple[BaseMessage, ...] = ()  # the end of its prompt
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
-    message: AIMessage | None = None
+    message: AIMessage | None = None  # its message, and calls the tool calls in it, copied
     calls: Sequence[ToolCall] = ()
-    call: ModelCall | None = None
-    problems: Sequence[str] = ()
-    is_cache_hit: bool = False
-    is_known: bool = False
-    first_token: float | None = None
+    call: ModelCall | None = None  # what the response says of it; None while it runs
+    problems: Sequence[str] = ()  # what is wrong with its answer
+    is_cache_hit: bool = False  # whether LangChain's cache answered
+    is_known: bool = False  # whether another callback of a model has told of its message
+    first_token: float | None = None  # the perf_counter at the first token, where it was streamed
     node: str | None = None
-    namespace: str | None = None
+    namespace: str | None = None  # the checkpoint_ns of its node's graph
     agent: str | None = None
-    input_messages: Ranges | None = None
-    output_message: int | None = None
-    tools: Ranges | None = None
+    input_messages: Ranges | None = None  # places among the kept messages
+    output_message: int | None = None  # places among the kept messages
+    tools: Ranges | None = None  # places among the kept messages
 
 
 class Facts(NamedTuple):
-    """What a node's output tells beside its messages.
+    """What a node's output tells beside its messages."""
 
-    Attributes:
-        fields: The names of the answer fields that it sets.
-        response: The ``structured_response`` in it.
-        is_from_agent: Whether the node of ``create_agent`` that asks the model made it.
-    """
-
-    fields: frozenset[str] = frozenset()
-    response: Any = None
-    is_from_agent: bool = False
+    fields: frozenset[str] = frozenset()  # the names of the answer fields that it sets
+    response: Any = None  # the structured_response in it
+    is_from_agent: bool = False  # whether the node of create_agent that asks the model made it
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Tree:
-    """The records of one root run or block, in the order of their events. It does not change after its end.
-
-    Attributes:
-        events: Each record at its start, and once more, with True, at its end.
-        question_id: The metadata ``question_id`` of the root.
-        run_ids: The LangChain ids of the root, or of the runs of a block.
-        resumes: The tree of the paused run that it resumes.
-        open: The records under way.
-        nameless: The messages that had no id when they were read, which langgraph gives later.
-        tool_texts: Content and status of tool messages when they were read, as an agent may clear them later.
-        waiting: The calls that it left waiting, for the run that resumes it.
-    """
+    """The records of one root run or block, in the order of their events. It does not change after its end."""
 
     root_id: UUID
-    question_id: str | None
+    question_id: str | None  # the metadata question_id of the root
     options: CaptureOptions
+    # each record at its start, and once more, with True, at its end
     events: list[tuple[Record, bool, float]] = field(default_factory=list)
     warnings: dict[str, None] = field(default_factory=dict)
-    open: dict[UUID, Record] = field(default_factory=dict)
+    open: dict[UUID, Record] = field(default_factory=dict)  # the records under way
     question: str | None = None
     error: str | None = None
     is_paused: bool = False
@@ -234,17 +171,19 @@ class Tree:
     is_forgotten: bool = False
     has_begun: bool = True  # a block only once something runs in it
     thread_ids: frozenset[str] = frozenset()
-    resumes: "Tree | None" = None
-    run_ids: list[UUID] = field(default_factory=list)
+    resumes: "Tree | None" = None  # the tree of the paused run that it resumes
+    run_ids: list[UUID] = field(default_factory=list)  # the LangChain ids of the root, or of the runs of a block
     tags: list[str] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
     kept: KeptMessages | None = None
-    waiting: "Sequence[WaitingCall]" = ()
+    waiting: "Sequence[WaitingCall]" = ()  # the calls that it left waiting, for the run that resumes it
     has_models: bool = False
+    # the messages that had no id when they were read, which langgraph gives later
     nameless: set[int] = field(default_factory=set)
+    # content and status of tool messages when they were read, as an agent may clear them later
     tool_texts: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict)
 

@@ -23,23 +23,15 @@ _STATE_UPDATE = "UpdateState"  # how the names of the runs end that graph.update
 
 
 class Records:
-    """The trees of one handler, and which of them a run belongs to. Its methods are called under the handler's lock.
-
-    Attributes:
-        trees: Those of the roots and blocks, in start order. A block without any run has none.
-        block_id: The handler's own open block, to which runs without a known parent belong.
-        parts: What the trees that have ended mean.
-        told_ids: The ids of all messages in the callbacks of models.
-        ends: The ids of the last messages of all runs.
-    """
+    """The trees of one handler, and which of them a run belongs to. Its methods are called under the handler's lock."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
-        self.trees: list[Tree] = []
-        self.parts: dict[Tree, Part] = {}
-        self.block_id: UUID | None = None
-        self.told_ids: set[str] = set()
-        self.ends: set[str] = set()
+        self.trees: list[Tree] = []  # those of the roots and blocks, in start order. A block without any run has none
+        self.parts: dict[Tree, Part] = {}  # what the trees that have ended mean
+        self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
+        self.told_ids: set[str] = set()  # the ids of all messages in the callbacks of models
+        self.ends: set[str] = set()  # the ids of the last messages of all runs
         self._records: dict[UUID, Record] = {}
         self._roots: set[UUID] = set()  # those that have ended
         self._passed_over: set[UUID] = set()  # what is under way and not recorded

@@ -14,21 +14,14 @@ _EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, be
 
 
 class Steps:
-    """The steps of a tree.
-
-    Attributes:
-        all: The steps, in the order in which they were found.
-        step_of: The step of each tool or retriever that is one.
-        outer_of: The tool around each step.
-        waiting: The calls that need a step and have none.
-        unparsed: Name and id of the calls for structured output that did not parse.
-    """
+    """The steps of a tree."""
 
     def __init__(self, tree: Tree, read: ReadMessages) -> None:
-        self.all: list[Step] = []
-        self.step_of: dict[Record, Step] = {}
-        self.outer_of: list[tuple[Step, Record | None]] = []
-        self.waiting: dict[AskedCall, None] = {}
+        self.all: list[Step] = []  # the steps, in the order in which they were found
+        self.step_of: dict[Record, Step] = {}  # the step of each tool or retriever that is one
+        self.outer_of: list[tuple[Step, Record | None]] = []  # the tool around each step
+        self.waiting: dict[AskedCall, None] = {}  # the calls that need a step and have none
+        # name and id of the calls for structured output that did not parse
         self.unparsed: list[tuple[str, str | None]] = []
         self.warnings: list[str] = []
         self._tree = tree
