@@ -452,7 +452,7 @@ class ReadMessages:
         counted = CountedCall(call, problems=answer_problems(result, reason, self._tree.options, warnings))
         counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
         if self._kept is not None:
-            counted.output_message = self._kept.place(message, warnings)
+            (counted.output_message,) = self._kept.places([message], warnings)
         self.warnings += warnings
         self.outer_of.append((counted, record.outer))
         self.models.append(counted)

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture.calls_without_tools import is_from_agent, is_model_node, structured_response
-from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
+from graphrag_eval_lc.capture.kept_messages import ranges
 from graphrag_eval_lc.capture.llm_calls import (
     answer_problems,
     finish_reason,
@@ -397,25 +397,16 @@ class RunCallbacks(BaseCallbackHandler):
                 model.node = metadata.get("langgraph_node")
                 model.namespace = metadata.get("langgraph_checkpoint_ns")
                 model.agent = record.graph_name() or metadata.get("lc_agent_name")
-        if self._options.keep_messages:
-            self._keep_given(record, model, messages[0] if messages else (prompts or ())[:1], params)
+        if tree.kept is not None:  # without the lock, as redact is not ours
+            warnings: list[str] = []
+            given = messages[0] if messages else (prompts or ())[:1]
+            model.input_messages = ranges(tree.kept.places(given, warnings))
+            model.tools = ranges(tree.kept.tool_places(params, warnings))
+            self._warn(run_id, *warnings)
 
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], **kwargs: Any) -> None:
         """Record the start of a call of a plain language model."""
         self.on_chat_model_start(serialized, [], prompts=prompts, **kwargs)
-
-    def _keep_given(
-        self, record: Record, model: ModelRun, messages: Sequence[BaseMessage | str], params: object
-    ) -> None:
-        """Keep a model call's prompt and tools; ``redact``, which is not ours, is called without the lock."""
-        tree, warnings = record.tree, list[str]()
-        if tree.kept is not None:
-            noted, tools = tree.kept.noted(messages, warnings), tree.kept.noted_tools(params, warnings)
-            with self._lock:
-                if not tree.has_ended:
-                    tree.warn(*warnings)
-                    model.input_messages = ranges(places(tree.kept.messages, noted))
-                    model.tools = ranges(places(tree.kept.tools, tools))
 
     @_harmless
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **kwargs: Any) -> None:
@@ -439,7 +430,7 @@ class RunCallbacks(BaseCallbackHandler):
         warnings: list[str] = []
         reason = finish_reason(response)
         problems = answer_problems(response, reason, self._options, warnings)
-        output = self._kept_output(run_id, response) if self._options.keep_messages else ()
+        output = self._kept_output(run_id, response) if self._options.keep_messages else None
         message = generated_message(response)
         with self._lock:
             record = self._records.ended(run_id)
@@ -451,7 +442,7 @@ class RunCallbacks(BaseCallbackHandler):
                 model.problems, model.is_cache_hit = problems, is_cache_hit(message)
                 model.call = self._model_call(model, response, reason)
                 model.message = message
-                self._keep_output(record, model, output)
+                model.output_message = output
                 if message is not None and message.tool_calls:
                     model.calls = [{**call, "args": to_plain(call["args"])} for call in message.tool_calls]
                 if message is not None and message.id is not None:
@@ -473,30 +464,24 @@ class RunCallbacks(BaseCallbackHandler):
         call[ELAPSED_SEC] = perf_counter() - model.started
         return call
 
-    @staticmethod
-    def _keep_output(record: Record, model: ModelRun, output: Sequence[int | Noted]) -> None:
-        if record.tree.kept is not None:
-            model.output_message = next(iter(places(record.tree.kept.messages, output)), None)
-
-    def _kept_output(self, run_id: UUID, result: object) -> list[int | Noted]:
-        """Note a model call's output: its first message, or the first text of a plain language model."""
+    def _kept_output(self, run_id: UUID, result: object) -> int | None:
+        """Return the place of a model call's kept output: its first message, or a plain language model's text."""
         record = self._open(run_id)
         kept = None if record is None or record.model is None else record.tree.kept
         generation = first_generation(result) if isinstance(result, LLMResult) else None
         if kept is None or generation is None:
-            return []
+            return None
         message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
         warnings: list[str] = []
-        noted = kept.noted([message], warnings)
-        if warnings:
-            self._warn(run_id, *warnings)
-        return noted
+        (place,) = kept.places([message], warnings)
+        self._warn(run_id, *warnings)
+        return place
 
     @_harmless
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the error of a model call, with the tokens that were reported until then."""
         kept = self._kept_error(error, run_id)
-        output = self._kept_output(run_id, kwargs.get("response")) if self._options.keep_messages else ()
+        output = self._kept_output(run_id, kwargs.get("response")) if self._options.keep_messages else None
         with self._lock:
             record = self._records.ended(run_id)
             if record is None:
@@ -505,6 +490,6 @@ class RunCallbacks(BaseCallbackHandler):
             if model is not None:
                 model.call = self._model_call(model, kwargs.get("response"))
                 model.call["error"] = kept
-                self._keep_output(record, model, output)
+                model.output_message = output
             record.tree.ended(record)
         self._end(record, kept)
