@@ -22,6 +22,9 @@ _BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?
 _DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
 
 
+_ADDING = threading.Lock()  # one for all tables, as these are copied and pickled
+
+
 class KeptTable:
     """Entries, each of which stands once however often its item is met.
 
@@ -32,7 +35,6 @@ class KeptTable:
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []  # plain JSON values
         self.digests: list[bytes] = []  # that of each entry
-        self._lock = threading.Lock()
         self._by_digest: dict[bytes, int] = {}
         self._by_object: dict[int, tuple[Any, int, Any, Any, Any]] = {}
 
@@ -51,7 +53,7 @@ class KeptTable:
 
     def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None) -> int:
         """Return the place of an item, and add it where it is new."""
-        with self._lock:
+        with _ADDING:
             place = self._by_digest.get(digest)
             if place is None:
                 place = self._by_digest[digest] = len(self.entries)

@@ -218,7 +218,7 @@ class ReadMessages:
         else:
             is_of_root = scope is not None and scope.is_root
             unknown: Any = "old" if is_of_root else "elsewhere"
-            readings = [self._history.read(messages, unknown) for messages in record.given]
+            readings = [self._history.read(messages, unknown) for messages in record.given if messages.items]
             passed_over = [reading.passed_over for reading in readings]
             self._take_in(readings, record)
         for messages in passed_over:

@@ -201,6 +201,10 @@ class Tree:
 
     def read(self, value: Any) -> Sequence[MessageList]:
         """Return what was not read before of the lists of messages in a node's input or output."""
+        if type(value) is dict and len(value) == 1:  # a state of nothing but messages, as most are
+            (messages,) = value.values()
+            if type(messages) is list and messages and isinstance(messages[-1], BaseMessage):
+                return [self._new_in(messages)]
         return [self._new_in(messages) for messages in message_lists(value)]
 
     def _new_in(self, messages: Sequence[Any]) -> MessageList:

@@ -226,7 +226,8 @@ class RunCallbacks(BaseCallbackHandler):
 
     @staticmethod
     def _facts(record: Record, output: Any) -> Facts:
-        is_of_root = record.is_node and record.scope is not None and record.scope.is_root
+        scope = record.scope
+        is_of_root = record.is_node and scope is not None and scope.is_root and (scope.goes_on or scope.is_block)
         fields = frozenset(answer_fields(output)) if is_of_root else frozenset()
         if max((len(each.items) for each in record.gave), default=0) < 2:  # a schema's call stands beside its answer
             return Facts(fields)
