@@ -278,7 +278,7 @@ def _args_key(name: str, args: Any) -> str:
 
 def key_of(message: Any) -> Any:
     """Return what a message is known by: its id, which langgraph may give later, or the object itself."""
-    return id_of(message) or id(message)
+    return (message.id if isinstance(message, BaseMessage) else id_of(message)) or id(message)
 
 
 def answers_in(waiting: Iterable[AskedCall], prompt: Sequence[BaseMessage]) -> list[tuple[AskedCall, ToolMessage]]:

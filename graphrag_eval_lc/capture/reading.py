@@ -4,6 +4,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -479,6 +480,7 @@ class ReadMessages:
             self.standing = answer_in(output)
 
 
+@lru_cache(maxsize=1024)
 def task_order(path: object) -> str:
     """Return langgraph's path of a task as a text that sorts parallel tasks as in the state.
 

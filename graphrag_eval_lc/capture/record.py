@@ -73,7 +73,6 @@ class Record:
     gave: Sequence[MessageList] = ()  # the lists of messages in its output
     facts: "Facts | None" = None  # what else a node's output tells
     output: Any = None  # the output of a root, or of a run that a block calls
-    error: str | None = None
     is_graph: bool = False  # whether it is a graph
     goes_on: bool = False  # whether it is a graph that goes on with a thread
     has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started

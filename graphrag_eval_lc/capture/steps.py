@@ -38,9 +38,7 @@ class Steps:
             tool = record.tool
             if tool is None or (record.kind == "retriever" and record.is_inside_step):
                 continue
-            call = None
-            if record.kind == "tool":
-                call = self._call_of(record, tool, begin)
+            call = self._call_of(record, tool, begin) if record.kind == "tool" else None
             if call is not None:
                 execution = _attempted(call.executions, tool)
                 if execution is None:
@@ -58,14 +56,14 @@ class Steps:
 
     def _call_of(self, record: Record, tool: ToolRun, begin: int) -> AskedCall | None:
         """Return the call that a tool carries out: by its id, else by name and arguments."""
-        if tool.call_id is None:
-            call = self._read.calls.call_like(record, begin)
-            if call is None and tool.answer_id and record.scope is not None:
-                answered = self._read.calls.answered_by(tool.answer_id, record.scope)
-                call = next((each for each in answered if not each.executions), None)
-            return call
-        branch = self._read.branches[record]
-        return self._read.calls.call_to_run(record, begin, branch)
+        calls = self._read.calls
+        if tool.call_id is not None:
+            return calls.call_to_run(record, begin, self._read.branches[record])
+        call = calls.call_like(record, begin)
+        if call is None and tool.answer_id and record.scope is not None:
+            answered = calls.answered_by(tool.answer_id, record.scope)
+            call = next((each for each in answered if not each.executions), None)
+        return call
 
     def _execute(self, record: Record, tool: ToolRun, begin: int, call: AskedCall | None) -> Execution:
         order: Order = (*self._read.branches[record], (begin, 0), 0)
@@ -97,37 +95,29 @@ class Steps:
 
     def find_answers(self) -> None:
         """Make steps of the calls that only messages answer, and compare the answers of others."""
-        waiting: dict[AskedCall, None] = {}
-        loose: dict[int, list[Execution]] = {}
         for record, step in self.step_of.items():
             kept = None if record.tool is None or record.kind != "tool" else record.tool.kept
             if kept is not None and kept.text_hash is not None and step.call_id is None and not step.has_call:
-                loose.setdefault(kept.text_hash, []).append(Execution(step, [record]))
+                self._loose.setdefault(kept.text_hash, []).append(Execution(step, [record]))
         for each in self._read.log:
             if isinstance(each, AskedCall):
                 if each.waits:
-                    waiting[each] = None
+                    self.waiting[each] = None
             elif isinstance(each, Answer):
-                self._answer(each, waiting, loose)
+                self._answer(each)
             elif isinstance(each, Record):
-                if waiting and each.model is not None:
-                    for call, message in answers_in(waiting, each.model.prompt):
-                        self._answer(
-                            Answer(self._tree.as_read(message), [call], each.outer, self._read.begins[each]),
-                            waiting,
-                            loose,
-                        )
-            else:
-                call = each.call
-                if call.waits:
-                    call.is_settled = True
-                    waiting.pop(call, None)
-        self.waiting = waiting
+                if self.waiting and each.model is not None:
+                    for call, message in answers_in(self.waiting, each.model.prompt):
+                        answered = self._tree.as_read(message)
+                        self._answer(Answer(answered, [call], each.outer, self._read.begins[each]))
+            elif each.call.waits:
+                each.call.is_settled = True
+                self.waiting.pop(each.call, None)
         for call in self._read.calls.all:
             if len(call.executions) == 1 and call.answer is not None:
                 self._compare(call, call.executions[0], call.answer)
 
-    def _answer(self, answer: Answer, waiting: dict[AskedCall, None], loose: dict[int, list[Execution]]) -> None:
+    def _answer(self, answer: Answer) -> None:
         outcome = answer.outcome()
         text_hash = hash(outcome.text)
         call = _answered_call(answer, text_hash)
@@ -138,7 +128,7 @@ class Steps:
             if not call.is_settled and (answer.is_unparsed or says_unparsed(answer.message)):
                 self.unparsed.append((call.name, call.call_id))
             call.is_settled = True
-            waiting.pop(call, None)
+            self.waiting.pop(call, None)
             return
         if call.executions or call.is_settled:
             if call.answer is None or call.answer.models == answer.models:
@@ -147,8 +137,8 @@ class Steps:
         if call.step is not None:
             self.settle(call.step, outcome)  # of several that answer a call the last counts
             return
-        execution = self._loose_execution(answer, text_hash, loose)
-        waiting.pop(call, None)
+        execution = self._loose_execution(answer, text_hash)
+        self.waiting.pop(call, None)
         if execution is not None:
             _link(execution.step, call, 0)
             execution.step.order = call.order
@@ -177,9 +167,9 @@ class Steps:
         step.end(kept)
         self.warnings += kept.warnings
 
-    def _loose_execution(self, answer: Answer, text_hash: int, loose: dict[int, list[Execution]]) -> Execution | None:
+    def _loose_execution(self, answer: Answer, text_hash: int) -> Execution | None:
         """Return the run of a tool by hand, with other arguments than the model asked for."""
-        found = loose.get(text_hash, [])
+        found = self._loose.get(text_hash, [])
         for execution in reversed(found):
             record = execution.last
             is_before = self._read.begins[record] < answer.event
