@@ -222,6 +222,8 @@ class AskedCalls:
     @staticmethod
     def _newest(calls: Sequence[AskedCall], scope: Record) -> list[AskedCall]:
         """Return the last call of the scope, else of all, with those of the same message."""
+        if len(calls) < 2:
+            return list(calls)
         last = next((call for call in reversed(calls) if call.scope is scope), calls[-1] if calls else None)
         if last is None:
             return []

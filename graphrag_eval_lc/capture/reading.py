@@ -268,6 +268,8 @@ class ReadMessages:
     def _take_in(self, readings: Iterable[Reading], record: Record, *, is_unparsed: bool = False) -> None:
         """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
         for reading in readings:
+            if not (reading.new or reading.removed or isinstance(reading.before, AIMessage)):
+                continue
             asking = reading.before if isinstance(reading.before, AIMessage) else None
             calls = [] if asking is None else self._met_calls(asking, record)
             if asking is not None and asking.tool_calls and not calls and self._history.is_old(asking):
@@ -288,20 +290,24 @@ class ReadMessages:
                     answered = self.calls.answered_by(message.tool_call_id, record.scope)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
 
-    def _without_superseded(self, messages: Sequence[NewMessage], record: Record) -> Iterator[NewMessage]:
+    def _without_superseded(self, messages: Sequence[NewMessage], record: Record) -> Sequence[NewMessage]:
         """Leave out tool messages whose call, of the same model's message, is answered once more later."""
+        if len(messages) < 2:
+            return messages
+        kept: list[NewMessage] = []
         left: Counter[str] = Counter()
-        superseded: set[int] = set()
         for place in range(len(messages) - 1, -1, -1):
             message = messages[place].message
             if isinstance(message, AIMessage):
                 left.clear()
-                continue
-            call_id = message.tool_call_id
-            left[call_id] += 1
-            if left[call_id] > 1 and left[call_id] > self._sharing(messages[:place], call_id, record):
-                superseded.add(place)
-        yield from (each for place, each in enumerate(messages) if place not in superseded)
+            else:
+                call_id = message.tool_call_id
+                left[call_id] += 1
+                if left[call_id] > 1 and left[call_id] > self._sharing(messages[:place], call_id, record):
+                    continue
+            kept.append(messages[place])
+        kept.reverse()
+        return kept
 
     def _sharing(self, messages: Sequence[NewMessage], call_id: str, record: Record) -> int:
         """Return how many calls of the message before these have an id."""

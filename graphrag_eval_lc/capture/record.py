@@ -300,7 +300,7 @@ class Tree:
 
     def let_go(self) -> None:
         """Let go of all records: only what they mean is kept."""
-        for record, *_ in self.events:
+        for record in [record for record, is_end, _ in self.events if not is_end]:
             record.parent = record.scope = record.node = record.outer = record.opens = None
             record.output = record.parsed = record.facts = record.inputs = None
             record.given = record.gave = record.loose_calls = ()

@@ -184,7 +184,8 @@ class RunCallbacks(BaseCallbackHandler):
                     record.tree.question = question_in(inputs)
             if record.is_top or record.is_node:
                 record.given = record.tree.read(inputs)
-                record.loose_calls = tool_calls_in(inputs)
+                if type(inputs) is not dict or "tool_call" in inputs:
+                    record.loose_calls = tool_calls_in(inputs)
                 record.is_model_node = record.is_node and is_model_node(metadata)
                 record.inputs = None if inputs is None or is_command(inputs) else ()
             elif kwargs.get("run_type") == "parser" and str(name).endswith(_CALL_PARSERS):
