@@ -1,4 +1,4 @@
-"""The tool calls that models ask for, and the steps that carry them out."""
+"""The tool calls that models ask for, the steps that carry them out, and the model calls that count."""
 
 import json
 from bisect import bisect_left
@@ -11,8 +11,9 @@ from uuid import UUID
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, message_outcome, to_plain
-from graphrag_eval_lc.capture.record import Record, id_of
+from graphrag_eval_lc.capture.record import ModelRun, Record, id_of
 from graphrag_eval_lc.capture.redaction import KeptOutcome
+from graphrag_eval_lc.records import ModelCall
 
 # A place in the order of a run, as pairs of a rank and a place in it: of each branch around it, then its own.
 Order = tuple[Any, ...]
@@ -58,6 +59,20 @@ class Step:
         self.full_length = kept.full_length
         if kept.k is not None:
             self.args["k"] = kept.k if self.args.get("k") is None else self.args["k"]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CountedCall:
+    """A model call as a response has it."""
+
+    call: ModelCall
+    run: ModelRun | None = None  # what was recorded of it; None where only its message tells
+    problems: Sequence[str] = ()
+    parent: Step | None = None  # the step inside which it runs
+    is_cache_hit: bool = False
+    # whether only a message told of it, one with an id, unlike those of a node's own code
+    is_from_elsewhere: bool = False
+    output_message: int | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -120,7 +135,7 @@ class Answer:
     parent: Record | None
     event: int
     models: int = 0  # how many model calls had begun before it
-    is_from_state: bool = False  # whether it was first seen in a state, and no node gave it
+    is_from_cache: bool = False  # whether it comes from langgraph's cache of nodes
     is_unparsed: bool = False  # whether no structured output parsed in the node that gave it
 
     def outcome(self) -> Outcome:

@@ -54,13 +54,11 @@ class History:
     Args:
         ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
             this run, where nothing better tells.
-
-    Attributes:
-        has_own: Whether any message of the run itself was met.
     """
 
     def __init__(self, ends: set[str]) -> None:
-        self._ends = ends
+        self._ends_before = ends
+        self._ends: set[str] = set()  # those of this run: of the runs of a block
         self._messages: dict[int, BaseMessage | None] = {}
         self._question: str | None = None
         self._met: dict[Any, tuple[Met, Any]] = {}
@@ -68,7 +66,7 @@ class History:
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
-        self.has_own = False
+        self.has_own = False  # whether any message of the run itself was met
 
     def message(self, item: Any) -> BaseMessage | None:
         """Return a message of any form as a message, each time the same object."""
@@ -280,7 +278,11 @@ class History:
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Return the place behind the end of an earlier run; 0 where there is none."""
-        return next((end for end in range(len(messages), 0, -1) if id_of(messages[end - 1]) in self._ends), 0)
+        for end in range(len(messages), 0, -1):
+            identifier = id_of(messages[end - 1])
+            if identifier in self._ends_before or identifier in self._ends:
+                return end
+        return 0
 
     @staticmethod
     def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:

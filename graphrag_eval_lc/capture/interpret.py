@@ -10,12 +10,12 @@ from uuid import UUID
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import AskedCall, Step
+from graphrag_eval_lc.capture.calls import AskedCall, CountedCall, Step
 from graphrag_eval_lc.capture.calls_without_tools import is_class_name
 from graphrag_eval_lc.capture.kept_messages import KeptMessages
 from graphrag_eval_lc.capture.llm_calls import generated_message
 from graphrag_eval_lc.capture.outputs import Outcome
-from graphrag_eval_lc.capture.reading import CountedCall, ReadMessages
+from graphrag_eval_lc.capture.reading import ReadMessages
 from graphrag_eval_lc.capture.record import Tree, WaitingCall
 from graphrag_eval_lc.capture.redaction import KeptOutcome, kept_text
 from graphrag_eval_lc.capture.steps import Steps

@@ -3,7 +3,6 @@
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 from operator import itemgetter
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, Order, Step, key_of
+from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, CountedCall, Order, key_of
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, schema_names
 from graphrag_eval_lc.capture.history import CountedMessages, History, NewMessage, Reading
 from graphrag_eval_lc.capture.kept_messages import KeptMessages
@@ -28,20 +27,6 @@ from graphrag_eval_lc.capture.llm_calls import (
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, is_handoff_message, unanswered_calls, whole_answer
 from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree
 from graphrag_eval_lc.records import ModelCall
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class CountedCall:
-    """A model call as a response has it."""
-
-    call: ModelCall
-    run: ModelRun | None = None  # what was recorded of it; None where only its message tells
-    problems: Sequence[str] = ()
-    parent: Step | None = None  # the step inside which it runs
-    is_cache_hit: bool = False
-    # whether only a message told of it, one with an id, unlike those of a node's own code
-    is_from_elsewhere: bool = False
-    output_message: int | None = None
 
 
 class Withdrawn(NamedTuple):
@@ -75,7 +60,7 @@ class ReadMessages:
         self._tree = tree
         self._kept = kept
         self._told_ids = told_ids
-        self._history = History(set(ends))
+        self._history = History(ends)
         self._counted = CountedMessages(tree.nameless)
         self._told_by: dict[str, list[Record]] = {}
         self._tasks: dict[Record, tuple[Any, list[tuple[str, Any]]]] = {}
@@ -323,7 +308,7 @@ class ReadMessages:
             next((call for call in calls if not call.is_taken), calls[0]).is_taken = True
             read = self._tree.as_read(message)
             self.log.append(
-                Answer(read, calls, record.outer, self._event, self._model_count, self._is_state, is_unparsed)
+                Answer(read, calls, record.outer, self._event, self._model_count, self._is_from_cache(), is_unparsed)
             )
 
     def _ask(
@@ -423,7 +408,7 @@ class ReadMessages:
         if is_handoff_message(message):
             return []
         is_models = is_generated(message)
-        is_from_cache = self._is_state and self._top is not None and self._top.inputs is not None
+        is_from_cache = self._is_from_cache()
         if not self._counted.has(message, record.node):
             if message.id in self._told_ids:
                 self.cached_models += is_from_cache and self._tree.resumes is None
@@ -445,6 +430,13 @@ class ReadMessages:
             calls += self._ask(message, unheard, record, is_expected=True, places=places)
         self.calls.note_copy(key_of(message), calls)
         return calls
+
+    def _is_from_cache(self) -> bool:
+        """Return whether what is new comes from langgraph's cache: it is in a state, and no node gave it.
+
+        In a resumed run it may also be from before the pause.
+        """
+        return self._is_state and self._top is not None and self._top.inputs is not None
 
     def _add_unheard_call(self, message: AIMessage, record: Record) -> None:
         """Note a model call of which only its message tells."""

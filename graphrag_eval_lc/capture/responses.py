@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import cast
 
-from graphrag_eval_lc.capture.calls import Step
+from graphrag_eval_lc.capture.calls import CountedCall, Step
 from graphrag_eval_lc.capture.interpret import Part, unfinished_text
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
-from graphrag_eval_lc.capture.reading import CountedCall
 from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
 from graphrag_eval_lc.errors import CaptureError

@@ -148,7 +148,7 @@ class Steps:
             call.name, self.kept_args(call), self._tree.root_id, None, call.order, is_from_message=True
         )
         _link(step, call, 0)
-        step.started_at, step.is_from_cache = call.asked_at, answer.is_from_state and call.asked >= 0
+        step.started_at, step.is_from_cache = call.asked_at, answer.is_from_cache
         self.settle(step, outcome)
         self.all.append(step)
         self.outer_of.append((step, call.parent))
