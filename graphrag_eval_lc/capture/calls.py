@@ -18,8 +18,6 @@ from graphrag_eval_lc.records import ModelCall
 # A place in the order of a run, as pairs of a rank and a place in it: of each branch around it, then its own.
 Order = tuple[Any, ...]
 
-_MAX_PASSED = 32  # messages of a prompt that are passed over in the search for those that answer calls
-
 
 @dataclass(slots=True, eq=False, repr=False)
 class Step:
@@ -108,7 +106,6 @@ class AskedCall:
     is_expected: bool = False  # whether the run is to answer it
     is_met: bool = False  # whether the message of a callback was met in a list, perhaps as a copy
     is_shown: bool = False  # whether a later prompt held it while it waited
-    is_taken: bool = False  # whether a tool has begun that may carry it out, or a message has answered it
     is_settled: bool = False  # whether it needs no step: it was withdrawn, or is that of a schema
     has_kept_args: bool = False
     executions: list[Execution] = field(default_factory=list)  # the steps of callbacks that carry it out
@@ -167,26 +164,6 @@ class AskedCalls:
     def note_copy(self, key: Any, calls: Iterable[AskedCall]) -> None:
         """Note the calls of a message that is a copy of others."""
         self._by_message.setdefault(key, list(calls))
-
-    def waiting_like(self, call: ToolCall, scope: Record, *, is_told: bool) -> AskedCall | None:
-        """Return a like call that is neither taken nor, if ``is_told``, told of by another callback."""
-        alike = (asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call) and asked.scope is scope)
-        return next((each for each in alike if not each.is_taken and not (is_told and each.is_told)), None)
-
-    def take(self, record: Record, call_id: str, branch: Order) -> bool:
-        """Note that a tool begins with this call id, and return whether it is known."""
-        scope = record.scope
-        here = [
-            call
-            for call in self._by_id.get(call_id, ())[-64:]
-            if scope is not None and self._is_here(call, scope, record.outer, branch)
-        ]
-        if not here or scope is None:
-            return False
-        newest = self._newest(here, scope)
-        taken = next((call for call in newest if not call.is_taken), newest[0])
-        taken.is_taken = True
-        return True
 
     def adopt(self, message: AIMessage, call: ToolCall, place: int) -> AskedCall | None:
         """Return the last like call without a message that is this message's, which it then has."""
@@ -307,7 +284,6 @@ def answers_in(waiting: Iterable[AskedCall], prompt: Sequence[BaseMessage]) -> l
     found: list[tuple[AskedCall, ToolMessage]] = []
     answers: dict[str, list[ToolMessage]] = {}
     left = list(waiting)
-    passed = 0
     for message in reversed(prompt):
         if isinstance(message, ToolMessage):
             answers.setdefault(message.tool_call_id, []).append(message)
@@ -320,8 +296,6 @@ def answers_in(waiting: Iterable[AskedCall], prompt: Sequence[BaseMessage]) -> l
             answers = {}
             if not calls or not left:
                 break
-        elif (passed := passed + 1) > _MAX_PASSED:
-            break
     found.reverse()
     return found
 

@@ -132,14 +132,17 @@ class ReadMessages:
             self._node_started(record)
         if record.model is not None:
             self._model_started(record, record.model)
-        tool = record.tool
-        call_id = None if tool is None else tool.call_id
-        if tool is not None and call_id is not None and not self.calls.take(record, call_id, self.branches[record]):
-            made: ToolCall = {"name": record.name or "", "args": tool.asked_args, "id": call_id}
-            self._ask(None, [made], record)[0].is_taken = True
+        if record.tool is not None and record.tool.call_id is not None:
+            self._tool_started(record, record.tool.call_id, record.tool.asked_args)
         if record.parsed is not None:
             for call in self._met_calls(record.parsed):
                 call.is_expected = False
+
+    def _tool_started(self, record: Record, call_id: str, args: dict[str, Any]) -> None:
+        """Note the call of a tool for which no message is known to have asked."""
+        scope, branch = record.scope, self.branches[record]
+        if scope is not None and not self.calls.is_known(call_id, scope, record.outer, branch):
+            self._ask(None, [ToolCall(name=record.name or "", args=args, id=call_id)], record)
 
     def _read_end(self, record: Record) -> None:
         if record.model is not None:
@@ -305,7 +308,6 @@ class ReadMessages:
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
     ) -> None:
         if calls:
-            next((call for call in calls if not call.is_taken), calls[0]).is_taken = True
             read = self._tree.as_read(message)
             self.log.append(
                 Answer(read, calls, record.outer, self._event, self._model_count, self._is_from_cache(), is_unparsed)
@@ -321,33 +323,31 @@ class ReadMessages:
         is_expected: bool = False,
         places: Sequence[int] | None = None,
     ) -> list[AskedCall]:
-        """Note and return the calls of a message; one that is known without its message is not noted twice."""
+        """Note and return the calls of a message."""
         scope = record.scope
         if scope is None:
             return []
         rank, branch = self._rank(), self.branches.get(record, ())
         asked: list[AskedCall] = []
         for number, call in enumerate(tool_calls):
-            known = self.calls.waiting_like(call, scope, is_told=is_told)
-            if known is None:
-                place = number if places is None else places[number]
-                known = AskedCall(
-                    None if message is None else key_of(message),
-                    None if message is None else message.id,
-                    call["id"],
-                    call["name"],
-                    call["args"],
-                    place,
-                    scope,
-                    record.outer,
-                    (*branch, rank, place),
-                    self._event,
-                    self._at,
-                    is_told,
-                    is_expected or is_told,
-                )
-                self.log.append(self.calls.add(known))
-            asked.append(known)
+            place = number if places is None else places[number]
+            made = AskedCall(
+                None if message is None else key_of(message),
+                None if message is None else message.id,
+                call["id"],
+                call["name"],
+                call["args"],
+                place,
+                scope,
+                record.outer,
+                (*branch, rank, place),
+                self._event,
+                self._at,
+                is_told,
+                is_expected or is_told,
+            )
+            self.log.append(self.calls.add(made))
+            asked.append(made)
         return asked
 
     def _ask_or_update(self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record) -> list[AskedCall]:
@@ -356,10 +356,12 @@ class ReadMessages:
         left = list(found)
         for place, call in enumerate(tool_calls):
             same = next((each for each in left if each.call_id == call["id"]), None)
-            if same is None:
-                found += self._ask(message, [call], record, places=[place])
-            else:
+            if same is not None:
                 left.remove(same)
+            elif message.id is None and (copied := self.calls.copied(call, is_made=True, in_state=True)) is not None:
+                found.append(copied)
+            else:
+                found += self._ask(message, [call], record, places=[place])
         return found
 
     def _met_calls(self, message: AIMessage, record: Record | None = None) -> list[AskedCall]:
@@ -374,7 +376,7 @@ class ReadMessages:
             if same is None:
                 continue
             same.is_met = True
-            if not same.is_taken and (same.name, same.args) != (call["name"], call["args"]):
+            if (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
             if same.asked < 0 and record is not None and record.scope is not None:
                 same.scope = record.scope
