@@ -61,6 +61,7 @@ class History:
         self._ends: set[str] = set()  # those of this run: of the runs of a block
         self._messages: dict[int, BaseMessage | None] = {}
         self._question: str | None = None
+        self._may_replace = False
         self._met: dict[Any, tuple[Met, Any]] = {}
         # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
         self._nameless: dict[Any, int] = {}
@@ -100,9 +101,14 @@ class History:
         if self.met(message) is None:
             self._note(message, Met.TOLD)
 
-    def add_input(self, lists: Sequence[MessageList], question: str | None) -> list[Sequence[Any]]:
-        """Note the run's own input and its question, and return the input's lists of messages."""
-        self._question = question
+    def add_input(
+        self, lists: Sequence[MessageList], question: str | None, *, may_replace: bool
+    ) -> list[Sequence[Any]]:
+        """Note the run's own input and its question, and return the input's lists of messages.
+
+        ``may_replace``: on its thread it may take the place of messages with its ids, before others.
+        """
+        self._question, self._may_replace = question, may_replace
         for messages in lists:
             self.add_old(messages.items)
         return [messages.items for messages in lists]
@@ -241,6 +247,8 @@ class History:
 
     def _end_of_input(self, messages: MessageList) -> int | None:
         """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
+        if self._may_replace:
+            return None
         if messages.before is not None:
             return 0 if self.met(messages.before) is Met.OLD else None
         return _end_of_copy(messages.items, self._old)

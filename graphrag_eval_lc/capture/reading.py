@@ -25,7 +25,7 @@ from graphrag_eval_lc.capture.llm_calls import (
     result_model_name,
 )
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, is_handoff_message, unanswered_calls, whole_answer
-from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree
+from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree, id_of
 from graphrag_eval_lc.records import ModelCall
 
 
@@ -203,7 +203,11 @@ class ReadMessages:
         if record.is_top:
             self._top, record.goes_on = record, record.goes_on or record.inputs is None
         if record.is_top and not self._history.has_own:
-            passed_over = self._history.add_input(record.given, self._tree.question)
+            nameless, given = self._tree.nameless, [item for each in record.given for item in each.items]
+            may_replace = bool(self._tree.thread_ids) and any(
+                id_of(each) and id(each) not in nameless for each in given
+            )
+            passed_over = self._history.add_input(record.given, self._tree.question, may_replace=may_replace)
         else:
             is_of_root = scope is not None and scope.is_root
             unknown: Any = "old" if is_of_root else "elsewhere"
