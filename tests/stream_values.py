@@ -1,6 +1,7 @@
 """Writes what callbacks get as JSON and reads it back: messages and their identity, LangGraph's objects, exceptions."""
 
 import base64
+import contextlib
 import dataclasses
 import importlib
 from collections import namedtuple
@@ -155,7 +156,8 @@ def _made(kind: str, fields: dict[str, Any]) -> Any:
         return cls.model_construct(**fields)
     made = object.__new__(cls)
     for name, item in fields.items():
-        object.__setattr__(made, name, item)
+        with contextlib.suppress(AttributeError):  # a field that an older version does not have
+            object.__setattr__(made, name, item)
     return made
 
 
@@ -216,7 +218,7 @@ def _is_known(cls: type) -> bool:
 def _type_name(value: object) -> str:
     """Return a class as `module:Name`, as its name alone in some modules, and as `local:Name` if a test made it."""
     cls = value if isinstance(value, type) else type(value)
-    if any(getattr(importlib.import_module(module), cls.__name__, None) is cls for module in SHORT):
+    if cls.__module__.startswith(SHORT) and "<locals>" not in cls.__qualname__:
         return cls.__name__
     return f"{cls.__module__}:{cls.__qualname__}" if _is_known(cls) else f"local:{cls.__name__}"
 

@@ -1,7 +1,7 @@
 """What a model's result says: its message, tokens, model name, why it ended, and what is wrong with it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
@@ -89,26 +89,20 @@ def model_usage(result: LLMResult) -> ModelCall:
     The first source with a count is taken: the message's ``usage_metadata``, the result's ``llm_output``, the
     message's ``response_metadata``, the ``generation_info``.
     """
-    for source in _usage_sources(result):
-        usage = _tokens(source)
-        if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
-            return usage
-    return {}
-
-
-def _usage_sources(result: LLMResult) -> Iterable[Mapping[str, Any]]:
-    message = generated_message(result)
-    if message is not None and message.usage_metadata:
-        yield message.usage_metadata
-    generation = first_generation(result)
-    places = (
+    message, generation = generated_message(result), first_generation(result)
+    places: tuple[Any, ...] = (
+        None if message is None else {"usage_metadata": message.usage_metadata},
         result.llm_output,
-        message.response_metadata if message is not None else None,
-        generation.generation_info if generation is not None else None,
+        None if message is None else message.response_metadata,
+        None if generation is None else generation.generation_info,
     )
     for place in places:
-        if isinstance(place, Mapping):
-            yield from (place[key] for key in _USAGE_KEYS if isinstance(place.get(key), Mapping))
+        for key in _USAGE_KEYS if isinstance(place, Mapping) else ():
+            source = place.get(key)
+            usage = _tokens(source) if isinstance(source, Mapping) else {}
+            if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
+                return usage
+    return {}
 
 
 def _tokens(usage: Mapping[str, Any]) -> ModelCall:

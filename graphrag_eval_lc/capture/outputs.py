@@ -167,14 +167,6 @@ def is_command(value: object) -> bool:
     return any(base.__name__ == "Command" and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
-def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
-    """Return the tool messages in a tool's return value, the last one first.
-
-    They are the value itself, in the update of a Command, in what it sends to nodes, or in a list of these.
-    """
-    return (part for part in _leaves(value, _parts_with_messages) if isinstance(part, ToolMessage))
-
-
 def _leaves(value: Any, parts_of: Callable[[Any], Iterator[Any] | None]) -> Iterator[Any]:
     """Yield the values inside a value that have no parts, however deep; a value that holds itself has an end."""
     waiting = [iter([value])]
@@ -208,6 +200,8 @@ def _parts_with_messages(value: Any) -> Iterator[Any] | None:
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
     """Return the tool message that answers a call, or None where a tool returned something else.
 
+    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these.
+
     Args:
         output: The output in ``on_tool_end``: a message, a Command, a list of these, or a raw value.
         call_id: The id of the call, whose last message is taken: a Command that hands over carries the history, where
@@ -217,8 +211,10 @@ def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
         return output
     if not (is_command(output) or isinstance(output, (list, tuple))):
         return None
-    messages = tool_messages_in(output)
-    return next((message for message in messages if call_id is None or message.tool_call_id == call_id), None)
+    for part in _leaves(output, _parts_with_messages):
+        if isinstance(part, ToolMessage) and call_id in (None, part.tool_call_id):
+            return part
+    return None
 
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Records the callback events of each handler that some tests make, and writes them with the responses as a stream.
 
-    python tests/streams/record.py tests/streams/NAME.jsonl [arguments of pytest]
+    python tests/streams/record.py NAME.jsonl [arguments of pytest]
+    python tests/streams/record.py --compare [arguments of pytest]
 
 Each handler becomes a scenario, with the handlers of blocks inside its own. A scenario whose replay has other responses
-than the run is not written; the reason is printed.
+than the run is not written; the reason is printed. `--compare` writes nothing: it compares the responses with those of
+the recorded scenarios that have the same name.
 """
 
 import contextvars
@@ -24,7 +26,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from stream_files import EVENTS, Scenario, differences, replay, without_times
+from stream_files import EVENTS, FOLDER, Scenario, differences, read_scenarios, replay, without_times
 from stream_values import Encoder
 
 import graphrag_eval_lc
@@ -247,7 +249,7 @@ class Recorder:
         RECORDINGS.clear()
         used = [recording for recording in recordings if len(recording.events) > 1 or recording.problem]
         for number, recording in enumerate(used):
-            name = item.nodeid.rpartition("/")[2] + (f"#{number + 1}" if len(used) > 1 else "")
+            name = item.name.removeprefix("test_").replace("_", " ") + (f" ({number + 1})" if number else "")
             problem = recording.problem or self._keep(recording, name)
             if problem:
                 self.left_out.append((name, problem))
@@ -286,10 +288,25 @@ def record(arguments: list[str]) -> Recorder:
     return recorder
 
 
+def compared(scenarios: list[Scenario]) -> Iterator[str]:
+    """Yield a line for each difference to the recorded scenarios of the same name."""
+    known = {each.header["scenario"]: each for path in FOLDER.glob("*.jsonl") for each in read_scenarios(path)}
+    for scenario in scenarios:
+        name = scenario.header["scenario"]
+        if name in known:
+            is_part = bool(known[name].header.get("given_keys_only"))
+            found = differences(known[name].expected, scenario.expected, given_keys_only=is_part)
+            yield from (f"{known[name].name}: {difference}" for difference in found)
+
+
 if __name__ == "__main__":
     target, *given = sys.argv[1:]
     recorder = record(given)
-    Path(target).write_text("".join(f"{line}\n" for each in recorder.scenarios for line in lines(each)), "utf-8")
     for name, reason in recorder.left_out:
         print(f"left out: {name}: {reason}")
+    if target == "--compare":
+        differing = list(compared(recorder.scenarios))
+        print(*differing, sep="\n")
+        sys.exit(f"{len(recorder.scenarios)} scenarios, {len(differing)} differences" if differing else 0)
+    Path(target).write_text("".join(f"{line}\n" for each in recorder.scenarios for line in lines(each)), "utf-8")
     print(f"{len(recorder.scenarios)} scenarios in {target}")
