@@ -16,10 +16,9 @@ from graphrag_eval_lc.capture.kept_messages import KeptMessages
 from graphrag_eval_lc.capture.llm_calls import generated_message
 from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.reading import ReadMessages
-from graphrag_eval_lc.capture.record import Tree, WaitingCall
+from graphrag_eval_lc.capture.record import Tree, WaitingCall, model_call
 from graphrag_eval_lc.capture.redaction import KeptOutcome, kept_text
 from graphrag_eval_lc.capture.steps import Steps
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import error_text, listed
 
 
@@ -137,11 +136,7 @@ class _Interpretation:
             run = model.model
             if run is None or (run.call is None and not tree.has_ended):
                 continue
-            call = run.call
-            if call is None:
-                call = {"model": run.asked_name} if run.asked_name else {}
-                call[ELAPSED_SEC] = perf_counter() - run.started
-                call["error"] = unfinished_text(tree.error)
+            call = run.call or model_call(None, run, error=unfinished_text(tree.error))
             counted = CountedCall(call, run, run.problems, None, run.is_cache_hit)
             counted.output_message = run.output_message
             self._read.outer_of.append((counted, model.outer))

@@ -21,12 +21,9 @@ from graphrag_eval_lc.capture.llm_calls import (
     generated_message,
     is_generated,
     message_result,
-    model_usage,
-    result_model_name,
 )
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, is_handoff_message, unanswered_calls, whole_answer
-from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree, id_of
-from graphrag_eval_lc.records import ModelCall
+from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree, id_of, model_call
 
 
 class Withdrawn(NamedTuple):
@@ -448,13 +445,10 @@ class ReadMessages:
         """Note a model call of which only its message tells."""
         result = message_result(message)
         reason = finish_reason(result)
-        name = result_model_name(result)
-        call: ModelCall = {"model": name} if name else {}
-        call.update(model_usage(result))
-        if reason is not None:
-            call["finish_reason"] = reason
         warnings: list[str] = []
-        counted = CountedCall(call, problems=answer_problems(result, reason, self._tree.options, warnings))
+        counted = CountedCall(
+            model_call(result, reason=reason), problems=answer_problems(result, reason, self._tree.options, warnings)
+        )
         counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
         if self._kept is not None:
             (counted.output_message,) = self._kept.places([message], warnings)

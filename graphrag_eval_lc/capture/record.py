@@ -12,12 +12,15 @@ from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, Ranges
+from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
 from graphrag_eval_lc.capture.messages import message_lists, role_and_content
 from graphrag_eval_lc.capture.outputs import is_command
 from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retrieval
 from graphrag_eval_lc.records import ModelCall
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 _SECOND_STEP = "graph:step:2"  # the first one of which callbacks tell where the node before it was cached
@@ -142,6 +145,23 @@ class ModelRun:
     input_messages: Ranges | None = None  # places among the kept messages
     output_message: int | None = None  # places among the kept messages
     tools: Ranges | None = None  # places among the kept messages
+
+
+def model_call(
+    result: LLMResult | None, run: ModelRun | None = None, *, reason: str | None = None, error: str | None = None
+) -> ModelCall:
+    """Return what a response says of a model call by its result, and by what was recorded of it."""
+    name = (None if result is None else result_model_name(result)) or (None if run is None else run.asked_name)
+    call: ModelCall = {"model": name} if name else {}
+    if result is not None:
+        call.update(model_usage(result))
+    if reason is not None:
+        call["finish_reason"] = reason
+    if run is not None:
+        call[ELAPSED_SEC] = perf_counter() - run.started
+    if error is not None:
+        call["error"] = error
+    return call
 
 
 class Facts(NamedTuple):

@@ -22,8 +22,6 @@ from graphrag_eval_lc.capture.llm_calls import (
     has_content,
     is_cache_hit,
     model_name,
-    model_usage,
-    result_model_name,
     unanswered_tool,
 )
 from graphrag_eval_lc.capture.messages import answer_fields, is_interrupted, question_in, tool_calls_in
@@ -37,7 +35,7 @@ from graphrag_eval_lc.capture.outputs import (
     to_plain,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.record import Facts, MessageList, ModelRun, Record, ToolRun
+from graphrag_eval_lc.capture.record import Facts, MessageList, ModelRun, Record, ToolRun, model_call
 from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_outcome, kept_text
 from graphrag_eval_lc.capture.runs import (
     Records,
@@ -48,8 +46,6 @@ from graphrag_eval_lc.capture.runs import (
     tool_messages_of,
 )
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import error_text
 
 _CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
@@ -442,7 +438,7 @@ class RunCallbacks(BaseCallbackHandler):
             tree.warn(*warnings)
             if model is not None:
                 model.problems, model.is_cache_hit = problems, is_cache_hit(message)
-                model.call = self._model_call(model, response, reason)
+                model.call = model_call(response, model, reason=reason)
                 model.message = message
                 model.output_message = output
                 if message is not None and message.tool_calls:
@@ -454,17 +450,6 @@ class RunCallbacks(BaseCallbackHandler):
                 record.output = response
             tree.ended(record)
         self._end(record, None)
-
-    @staticmethod
-    def _model_call(model: ModelRun, result: object, reason: str | None = None) -> ModelCall:
-        result = result if isinstance(result, LLMResult) else LLMResult(generations=[])
-        name = result_model_name(result) or model.asked_name
-        call: ModelCall = {"model": name} if name else {}
-        call.update(model_usage(result))
-        if reason is not None:
-            call["finish_reason"] = reason
-        call[ELAPSED_SEC] = perf_counter() - model.started
-        return call
 
     def _kept_output(self, run_id: UUID, result: object) -> int | None:
         """Return the place of a model call's kept output: its first message, or a plain language model's text."""
@@ -483,15 +468,15 @@ class RunCallbacks(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the error of a model call, with the tokens that were reported until then."""
         kept = self._kept_error(error, run_id)
-        output = self._kept_output(run_id, kwargs.get("response")) if self._options.keep_messages else None
+        result = kwargs.get("response")
+        output = self._kept_output(run_id, result) if self._options.keep_messages else None
         with self._lock:
             record = self._records.ended(run_id)
             if record is None:
                 return
             model = record.model
             if model is not None:
-                model.call = self._model_call(model, kwargs.get("response"))
-                model.call["error"] = kept
+                model.call = model_call(result if isinstance(result, LLMResult) else None, model, error=kept)
                 model.output_message = output
             record.tree.ended(record)
         self._end(record, kept)
