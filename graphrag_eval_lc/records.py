@@ -40,6 +40,8 @@ class ActualStep(TypedDict):
     It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
     ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
     tool returned beside its text. ``full_length`` is the number of characters of an output that was cut as it was kept.
+    ``output`` or ``error`` is what the model saw. If the agent changed the tool's own result, that one is in
+    ``tool_output`` or ``tool_error``. ``cached`` is true if LangGraph's node cache answered and no tool ran.
     In results, retrieval steps also have metrics: ``retrieval_ids_…`` and ``retrieval_text_…``; ``comparison_error``
     says why an output cannot be compared, and ``output_cut`` where one ends before its end.
     """
@@ -54,6 +56,9 @@ class ActualStep(TypedDict):
     elapsed_sec: NotRequired[float]
     parent_id: NotRequired[str]
     attempts: NotRequired[int]
+    tool_output: NotRequired[str]
+    tool_error: NotRequired[str]
+    cached: NotRequired[bool]
     artifact: NotRequired[Any]
     full_length: NotRequired[int]
     comparison_error: NotRequired[str]
@@ -386,6 +391,12 @@ class ActualStepModel(_Checked):
     """Why the call failed."""
     full_length: Any = None
     """The number of characters of an output that was cut as it was kept."""
+    tool_output: Any = None
+    """What the tool itself gave, if the agent changed it before the model saw it."""
+    tool_error: Any = None
+    """The tool's own error, if the agent made a result of it."""
+    cached: Any = None
+    """Whether LangGraph's node cache answered, so that no tool ran."""
 
 
 class ResponseModel(_Checked):

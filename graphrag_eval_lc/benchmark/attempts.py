@@ -16,7 +16,7 @@ from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.benchmark.attempt_clock import AttemptClock, Times
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords
-from graphrag_eval_lc.capture.messages import answer_of, is_interrupted, plain_answer
+from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
 from graphrag_eval_lc.capture.redaction import SECRETS
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
@@ -400,8 +400,8 @@ class AgentCall:
         """Return the answer in an output where the handler found none: what a function returns is its answer."""
         if isinstance(output, Mapping) and "messages" in output:
             return None
-        is_answer = self.agent.is_function or isinstance(output, str)
-        return answer_of(output) if is_answer else plain_answer(output)
+        is_plain = isinstance(output, str | bytes | bytearray | memoryview | int | float)
+        return answer_of(output) if is_plain or self.agent.is_function else None
 
 
 def _waits(response: Response, output: Any) -> bool:

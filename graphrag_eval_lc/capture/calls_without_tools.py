@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, message_text, output_text, to_plain
+from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text
 
 _MAX_BREADTH = 32
 _RETURNED = "Returning structured response: "
@@ -113,42 +113,78 @@ _ORDINARY_BLOCKS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ProviderCall:
-    """One call of a provider's tool, with its result as a string."""
+    """One call of a provider's tool; without a result it has no status.
 
-    call_id: str
+    ``is_approved``: it is but the request of a call that a later message has.
+    """
+
+    call_id: str | None
     name: str
-    args: dict[str, Any]
-    status: Literal["success", "error"]
-    text: str
+    args: Any
+    status: Literal["success", "error"] | None = None
+    text: str = ""
+    is_approved: bool = False
 
 
-def provider_calls(message: AIMessage) -> list[ProviderCall]:
-    """Return the calls of a provider's own tools in a message that also holds their results."""
-    content = message.content
-    if isinstance(content, str) or all(_is_ordinary(block) for block in content):
-        return []
-    blocks: list[Any] = list(message.content_blocks)
-    results = {block.get("tool_call_id"): block for block in blocks if block.get("type") == "server_tool_result"}
-    return [
-        _provider_call(block, results[block["id"]])
-        for block in blocks
-        if block.get("type") == "server_tool_call" and block.get("id") in results
-    ]
+class ProviderTools:
+    """The calls of a provider's own tools, read from one model's message after the other.
+
+    A result may be in a later message than its call: where the provider paused its turn, or where its code calls tools
+    of the agent.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[ProviderCall] = []
+        self._open: dict[Any, ProviderCall] = {}
+
+    def read(self, message: AIMessage) -> int:
+        """Read a message, and return how many calls are new."""
+        content = message.content
+        if "executed_tools" not in message.additional_kwargs and (
+            isinstance(content, str) or all(_is_ordinary(block) for block in content)
+        ):
+            return 0
+        number = len(self.calls)
+        for block in message.content_blocks:
+            kind = block.get("type")
+            if kind == "server_tool_call":
+                self._add(block)
+            elif kind == "server_tool_result":
+                _take_result(self._open.pop(block.get("tool_call_id"), None), block)
+            elif kind == "non_standard":
+                request = block.get("value")
+                if isinstance(request, Mapping) and request.get("type") == "mcp_approval_request":
+                    self._add(request)
+        for part in content if isinstance(content, list) else ():
+            asked_id = part.get("approval_request_id") if isinstance(part, Mapping) else None
+            if asked_id is not None and (approved := self._open.pop(asked_id, None)) is not None:
+                approved.is_approved = True
+        return len(self.calls) - number
+
+    def _add(self, block: Mapping[str, Any]) -> None:
+        extras = block.get("extras") or {}
+        name = extras.get("tool_name") or block.get("name") or "server_tool"
+        call = ProviderCall(block.get("id"), name, block.get("args") or {})
+        self._open[call.call_id] = call
+        if name != "mcp_list_tools":
+            self.calls.append(call)
 
 
 def _is_ordinary(block: Any) -> bool:
     return isinstance(block, str) or block.get("type") in _ORDINARY_BLOCKS
 
 
-def _provider_call(call: dict[str, Any], result: dict[str, Any]) -> ProviderCall:
-    failed = result.get("status") == "error"
-    text = output_text(result["output"]) if "output" in result else ""
-    return ProviderCall(
-        call_id=call["id"],
-        name=call.get("name") or "server_tool",
-        args=to_plain(call.get("args") or {}),
-        status="error" if failed else "success",
-        text=(text or "error without a message") if failed else text,
-    )
+def _take_result(call: ProviderCall | None, result: Mapping[str, Any]) -> None:
+    if call is None:
+        return
+    output = result.get("output", (result.get("extras") or {}).get("error"))
+    if isinstance(output, Mapping) and isinstance(output.get("content"), list) and result.get("status") == "error":
+        output = output["content"]
+    texts = [block_text(block) for block in output] if isinstance(output, list) else [None]
+    text = "" if output is None else output_text(output)
+    if texts and None not in texts:
+        text = "".join(map(str, texts))
+    call.status = "error" if result.get("status") == "error" else "success"
+    call.text = (text or "error without a message") if call.status == "error" else text

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
-from graphrag_eval_lc.capture.callbacks import RunCallbacks
+from graphrag_eval_lc.capture.record import Tree
+from graphrag_eval_lc.capture.recorder import RunCallbacks
 from graphrag_eval_lc.capture.redaction import SECRETS, CaptureOptions
 from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.capture.runs import with_graph_events
@@ -90,7 +91,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: It is pickled, and its ``redact`` is a lambda or another function that cannot be.
         """
         with self._lock:
-            state = {**self.__dict__, "_runs": self._runs.snapshot(), "_enclosing": None}
+            state = {**self.__dict__, "_records": self._records.snapshot(), "_enclosing": None}
         del state["_lock"]
         return _new_handler, (getattr(type(self), "_written_as", type(self)),), state
 
@@ -106,7 +107,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             New dicts of plain JSON values. A run that has not ended counts as an error.
         """
         with self._lock:
-            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.traces)]
+            return [self._response(runs) for runs in runs_of_responses(self._records.trees)]
+
+    def _response(self, runs: Sequence[Tree]) -> Response:
+        return response_from([self._records.part(tree) for tree in runs], self._options)
 
     def response(self, question_id: str | None = None) -> Response:
         """Return the last response of one question; ``responses()`` has all.
@@ -119,7 +123,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: There is no such run, or several may be meant.
         """
         with self._lock:
-            return response_from(runs_of(runs_of_responses(self._runs.traces), question_id), self._options)
+            return self._response(runs_of(runs_of_responses(self._records.trees), question_id))
 
     def response_ended_now(self, question_id: str, error: str) -> Response:
         """Return the response that a question's runs would have if they ended now; they go on.
@@ -132,16 +136,15 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: There is no such run.
         """
         with self._lock:
-            runs = runs_of(runs_of_responses(self._runs.snapshot().traces), question_id)
-        for trace in runs:
-            trace.close(error)
-        return response_from(runs, self._options)
+            runs = runs_of(runs_of_responses(self._records.trees), question_id)
+            parts = [self._records.part(tree if tree.has_ended else tree.ended_now(error)) for tree in runs]
+        return response_from(parts, self._options)
 
     @property
     def has_runs(self) -> bool:
         """Whether any run was recorded."""
         with self._lock:
-            return bool(self._runs.traces)
+            return bool(self._records.trees)
 
     def add_run(
         self,
@@ -178,17 +181,17 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         own = {} if question_id is None else {"question_id": question_id}
         self.on_chain_start(None, inputs, run_id=run_id, tags=list(tags), metadata={**(metadata or {}), **own})
         with self._lock:
-            run = self._runs.get(run_id)
-            if run is not None:
-                run.trace.run_ids.remove(run_id)
-                if elapsed_sec is not None and run.is_root:
-                    run.trace.start_earlier(elapsed_sec)
+            record = self._records.get(run_id)
+            if record is not None:
+                record.tree.run_ids.remove(run_id)
+                if elapsed_sec is not None and record.is_root:
+                    record.tree.start_earlier(elapsed_sec)
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:
         """Forget all runs. Those under way are not recorded any further."""
         with self._lock:
-            self._runs.clear()
+            self._records.clear()
 
 
 def _new_handler(handler_class: type) -> Any:

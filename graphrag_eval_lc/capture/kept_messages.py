@@ -2,9 +2,10 @@
 
 import json
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 
@@ -21,34 +22,19 @@ _BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?
 _DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
 
 
-class Noted(NamedTuple):
-    """An item that is to stand in a table.
-
-    Attributes:
-        item: LangChain's message or definition.
-        digest: What it is known by, made before ``redact``.
-        entry: What is kept of it; None where the table has it.
-    """
-
-    item: Any
-    digest: bytes
-    entry: dict[str, Any] | None
+_ADDING = threading.Lock()  # one for all tables, as these are copied and pickled
 
 
 class KeptTable:
     """Entries, each of which stands once however often its item is met.
 
     A known object costs one look-up; a copy is known by its digest. A closed table keeps nothing of an item but its
-    entry.
-
-    Attributes:
-        entries: Plain JSON values.
-        digests: The digest of each entry.
+    entry. Several threads may add items: what is kept of them is made without a lock, as ``redact`` is not ours.
     """
 
     def __init__(self) -> None:
-        self.entries: list[dict[str, Any]] = []
-        self.digests: list[bytes] = []
+        self.entries: list[dict[str, Any]] = []  # plain JSON values
+        self.digests: list[bytes] = []  # that of each entry
         self._by_digest: dict[bytes, int] = {}
         self._by_object: dict[int, tuple[Any, int, Any, Any, Any]] = {}
 
@@ -67,11 +53,12 @@ class KeptTable:
 
     def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None) -> int:
         """Return the place of an item, and add it where it is new."""
-        place = self._by_digest.get(digest)
-        if place is None:
-            place = self._by_digest[digest] = len(self.entries)
-            self.entries.append(entry or {})
-            self.digests.append(digest)
+        with _ADDING:
+            place = self._by_digest.get(digest)
+            if place is None:
+                place = self._by_digest[digest] = len(self.entries)
+                self.entries.append(entry or {})
+                self.digests.append(digest)
         if item is not None:
             # The object itself is kept, as else another one may get its id.
             content, calls = getattr(item, "content", None), getattr(item, "tool_calls", None)
@@ -96,21 +83,22 @@ class KeptMessages:
         self.tools = KeptTable()
         self._names: dict[bytes, str] = {}  # the agents' names by digest of the message
 
-    def noted(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int | Noted]:
-        """Prepare messages, or the prompts of a plain language model, to be placed: new ones are redacted and cut."""
+    def places(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int]:
+        """Return the places of messages, or of the prompts of a plain language model; new ones are redacted and cut."""
         find = self.messages.find
-        return [self._noted(each, warnings) if (place := find(each)) is None else place for each in messages]
+        return [self._place(each, warnings) if (place := find(each)) is None else place for each in messages]
 
-    def _noted(self, message: BaseMessage | str, warnings: list[str]) -> Noted:
+    def _place(self, message: BaseMessage | str, warnings: list[str]) -> int:
         plain = _plain_message(message)
         name = plain.pop("name", None) if plain["role"] == "assistant" else None
         digest = _digest(plain)
         if name is not None and not self._may_be_named(digest, name):
             digest = _digest_of_other(digest, name)
-        if self.messages.place_of(digest) is not None:
-            return Noted(message, digest, None)
-        entry = _kept_message(plain, self._options, warnings)
-        return Noted(message, digest, entry if name is None else {**entry, "name": name})
+        entry = None
+        if self.messages.place_of(digest) is None:
+            entry = _kept_message(plain, self._options, warnings)
+            entry = entry if name is None else {**entry, "name": name}
+        return self.messages.add(message, digest, entry)
 
     def _may_be_named(self, digest: bytes, name: str) -> bool:
         """Return whether a message may have this agent's name; one without a name gets the first that is asked for.
@@ -124,25 +112,21 @@ class KeptMessages:
             self.messages.entries[place] = {**entry, "name": name}
         return bool(taken == name)
 
-    def noted_tools(self, params: Any, warnings: list[str]) -> list[int | Noted]:
-        """Prepare the tool definitions in a model call's invocation parameters to be placed."""
+    def tool_places(self, params: Any, warnings: list[str]) -> list[int]:
+        """Return the places of the tool definitions in a model call's invocation parameters."""
         tools = params.get("tools") if isinstance(params, Mapping) else None
         if not isinstance(tools, (list, tuple)):
             return []
         find = self.tools.find
-        return [self._noted_tool(each, warnings) if (place := find(each)) is None else place for each in tools]
+        return [self._place_tool(each, warnings) if (place := find(each)) is None else place for each in tools]
 
-    def _noted_tool(self, tool: Any, warnings: list[str]) -> Noted:
+    def _place_tool(self, tool: Any, warnings: list[str]) -> int:
         plain = to_plain(tool)
         definition = plain if isinstance(plain, dict) else {"definition": plain}
-        digest = _digest(definition)
-        if self.tools.place_of(digest) is not None:
-            return Noted(tool, digest, None)
-        return Noted(tool, digest, _as_dict(redacted(definition, self._options, "definition of a tool", warnings)))
-
-    def place(self, message: BaseMessage, warnings: list[str]) -> int:
-        """Return the place of a message, under the handler's lock."""
-        return places(self.messages, self.noted([message], warnings))[0]
+        digest, entry = _digest(definition), None
+        if self.tools.place_of(digest) is None:
+            entry = _as_dict(redacted(definition, self._options, "definition of a tool", warnings))
+        return self.tools.add(tool, digest, entry)
 
     def snapshot(self) -> "KeptMessages":
         """Return a copy for a copy of the handler, to which nothing is added."""
@@ -156,11 +140,6 @@ class KeptMessages:
         self.messages.close()
         self.tools.close()
         self._names.clear()
-
-
-def places(table: KeptTable, noted: Iterable[int | Noted]) -> list[int]:
-    """Return the places of items in a table, new ones at its end."""
-    return [each if isinstance(each, int) else table.add(*each) for each in noted]
 
 
 def ranges(of: Iterable[int]) -> Ranges:

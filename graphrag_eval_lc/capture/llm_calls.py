@@ -1,93 +1,17 @@
-"""A model call, and its result's tokens, model name and finish reason."""
+"""What a model's result says: its message, tokens, model name, why it ended, and what is wrong with it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from time import perf_counter
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from graphrag_eval_lc.capture.kept_messages import Ranges
-from graphrag_eval_lc.capture.seen_messages import has_run_id
-from graphrag_eval_lc.capture.steps import Step
+from graphrag_eval_lc.capture.messages import answer_text
+from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text
 from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
-
-
-@dataclass(slots=True, eq=False)
-class OpenModelCall:
-    """A model call, from its start on.
-
-    Attributes:
-        model: The model's name as it was asked for.
-        started: The ``perf_counter`` at its start; None where no callback told of it, only its message.
-        unanswered_tool: A schema that the model must call as a tool, which nobody answers; "" stands for any tool.
-        is_cache_hit: Whether LangChain's cache answered.
-        is_from_elsewhere: Whether only a message told of it, one with an id, unlike those of a node's own code.
-        finish_reason: Why its answer ended.
-        problems: What is wrong with its answer.
-        message_id: The id of its message.
-        record: What the response says of it; None while it runs.
-        started_at: The time at its start, in seconds since 1970.
-        first_token: The ``perf_counter`` at the first token, where it was streamed.
-        parent: The step inside which it runs.
-        node: Langgraph's name of the node in which it runs.
-        namespace: The ``checkpoint_ns`` of that node's graph.
-        agent: The name of the agent.
-        input_messages: The places of its prompt among the kept messages.
-        output_message: The place of its own message there.
-        tools: The places of its tools among the kept definitions.
-    """
-
-    model: str | None
-    started: float | None
-    unanswered_tool: str | None = None
-    is_cache_hit: bool = False
-    is_from_elsewhere: bool = False
-    finish_reason: str | None = None
-    problems: Sequence[str] = ()
-    message_id: str | None = None
-    record: ModelCall | None = None
-    started_at: float | None = None
-    first_token: float | None = None
-    parent: Step | None = None
-    node: str | None = None
-    namespace: str | None = None
-    agent: str | None = None
-    input_messages: Ranges | None = None
-    output_message: int | None = None
-    tools: Ranges | None = None
-
-    def end(self, result: LLMResult) -> None:
-        """Take the result."""
-        self.is_cache_hit = is_cache_hit(generated_message(result))
-        self.record = self._told_by(result)
-
-    def fail(self, error: str, result: object = None) -> None:
-        """Note the error, with the tokens that were reported until then."""
-        self.record = self._told_by(result if isinstance(result, LLMResult) else LLMResult(generations=[]))
-        self.record["error"] = error
-
-    def _told_by(self, result: LLMResult) -> ModelCall:
-        model = result_model_name(result) or self.model
-        record: ModelCall = {"model": model} if model else {}
-        record.update(model_usage(result))
-        if self.finish_reason is not None:
-            record["finish_reason"] = self.finish_reason
-        if self.started is not None:
-            record[ELAPSED_SEC] = perf_counter() - self.started
-        return record
-
-    def passes_on(self, message: AIMessage, others: Iterable["OpenModelCall"]) -> bool:
-        """Return whether the message is that of another model which this one called, as a router does."""
-        return not self.is_cache_hit and any(
-            other.message_id == message.id and other.started is not None and other.started >= (self.started or 0)
-            for other in others
-            if other is not self
-        )
-
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.texts import shortened, text_of
 
 # The providers' names of these.
 _INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
@@ -101,22 +25,12 @@ _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
 _INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
 _OUTPUT_DETAILS = ("output_token_details", "completion_tokens_details", "output_tokens_details")
-_ANTHROPIC_KEYS = {  # of its own usage, as it sends it
-    "cache_read_input_tokens": "read",
-    "cache_creation_input_tokens": "written",
-}
-_CACHE_KEYS = {
-    "cache_read": "read",
-    "cached_tokens": "read",
-    "priority_cache_read": "read",
-    "flex_cache_read": "read",
-    "cache_creation": "written",
-    "cache_write_tokens": "written",
-    "priority_cache_creation": "written",
-    "flex_cache_creation": "written",
-    "ephemeral_5m_input_tokens": "written for minutes",
-    "ephemeral_1h_input_tokens": "written for an hour",
-}
+_ANTHROPIC_READ, _ANTHROPIC_WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"  # as it sends them
+_CACHE_READ = ("cache_read", "cached_tokens", "priority_cache_read", "flex_cache_read")
+_CACHE_WRITTEN = ("cache_creation", "cache_write_tokens", "priority_cache_creation", "flex_cache_creation")
+_WRITTEN_FOR_MINUTES, _WRITTEN_FOR_AN_HOUR = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
+# Ids that LangChain or a provider gives to a model's message.
+_RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 _REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
 
 
@@ -148,6 +62,11 @@ def message_result(message: AIMessage) -> LLMResult:
     return LLMResult(generations=[[ChatGeneration(message=message)]])
 
 
+def has_run_id(message: AIMessage) -> bool:
+    """Return whether a message's id shows that a model wrote it."""
+    return message.id is not None and _RUN_ID.match(message.id) is not None
+
+
 def is_generated(message: AIMessage) -> bool:
     """Return whether a model wrote a message, by its usage, id or metadata.
 
@@ -170,73 +89,49 @@ def model_usage(result: LLMResult) -> ModelCall:
     The first source with a count is taken: the message's ``usage_metadata``, the result's ``llm_output``, the
     message's ``response_metadata``, the ``generation_info``.
     """
-    for source in _usage_sources(result):
-        usage = _tokens(source)
-        if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
-            return usage
+    message, generation = generated_message(result), first_generation(result)
+    places: tuple[Any, ...] = (
+        None if message is None else {"usage_metadata": message.usage_metadata},
+        result.llm_output,
+        None if message is None else message.response_metadata,
+        None if generation is None else generation.generation_info,
+    )
+    for place in places:
+        for key in _USAGE_KEYS if isinstance(place, Mapping) else ():
+            source = place.get(key)
+            usage = _tokens(source) if isinstance(source, Mapping) else {}
+            if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
+                return usage
     return {}
 
 
-def _usage_sources(result: LLMResult) -> Iterable[Mapping[str, Any]]:
-    message = generated_message(result)
-    if message is not None and message.usage_metadata:
-        yield message.usage_metadata
-    generation = first_generation(result)
-    places = (
-        result.llm_output,
-        message.response_metadata if message is not None else None,
-        generation.generation_info if generation is not None else None,
-    )
-    for place in places:
-        if isinstance(place, Mapping):
-            yield from (place[key] for key in _USAGE_KEYS if isinstance(place.get(key), Mapping))
-
-
 def _tokens(usage: Mapping[str, Any]) -> ModelCall:
-    call: ModelCall = {}
-    cache = _cache_tokens(usage)
-    if (input_tokens := _count(usage, _INPUT_KEYS)) is not None:
-        if cache and INPUT_TOKENS in usage and any(key in usage for key in _ANTHROPIC_KEYS):  # not counted in it
-            input_tokens += cache.get("cached_input_tokens", 0) + cache.get("cache_write_input_tokens", 0)
-        call[INPUT_TOKENS] = input_tokens
-    if (output_tokens := _count(usage, _OUTPUT_KEYS)) is not None:
-        call[OUTPUT_TOKENS] = output_tokens
-    total = _count(usage, _TOTAL_KEYS)
-    if total is None and input_tokens is not None and output_tokens is not None:
-        total = input_tokens + output_tokens
-    if total is not None:
-        call[TOTAL_TOKENS] = total
-    call.update(cache)
-    details = _details(usage, _OUTPUT_DETAILS)
-    if details and (reasoning := _count(details, _REASONING_KEYS)) is not None:
-        call["reasoning_tokens"] = reasoning
-    return call
-
-
-def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
-    """Return the prompt's tokens that were read from the provider's cache, and those written to it.
+    """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens.
 
     LangChain's ``cache_creation`` is 0 where the counts are given by lifetime: five minutes or an hour.
     """
-    found: dict[str, int] = {}
-    details = _details(usage, _INPUT_DETAILS)
-    for key in details:
-        if key in _CACHE_KEYS and (count := _count(details, (key,))) is not None:
-            found[_CACHE_KEYS[key]] = count
-    for key, name in _ANTHROPIC_KEYS.items():
-        if key in usage and (count := _count(usage, (key,))) is not None:
-            found.setdefault(name, count)
-    if not found:
-        return {}
-    cache: ModelCall = {}
-    if "read" in found:
-        cache["cached_input_tokens"] = found.pop("read")
-    if found:
-        hourly = found.get("written for an hour", 0)
-        cache["cache_write_input_tokens"] = max(found.get("written", 0), found.get("written for minutes", 0) + hourly)
-        if hourly:
-            cache["cache_write_1h_input_tokens"] = hourly
-    return cache
+    given, made = _details(usage, _INPUT_DETAILS), _details(usage, _OUTPUT_DETAILS)
+    read, written = _count(given, _CACHE_READ), _count(given, _CACHE_WRITTEN)
+    read = _count(usage, (_ANTHROPIC_READ,)) if read is None else read
+    written = _count(usage, (_ANTHROPIC_WRITTEN,)) if written is None else written
+    minutes, hourly = _count(given, (_WRITTEN_FOR_MINUTES,)), _count(given, (_WRITTEN_FOR_AN_HOUR,))
+    if minutes is not None or hourly is not None:
+        written = max(written or 0, (minutes or 0) + (hourly or 0))
+    input_tokens, output_tokens, total = (_count(usage, keys) for keys in (_INPUT_KEYS, _OUTPUT_KEYS, _TOTAL_KEYS))
+    if input_tokens is not None and INPUT_TOKENS in usage and (_ANTHROPIC_READ in usage or _ANTHROPIC_WRITTEN in usage):
+        input_tokens += (read or 0) + (written or 0)  # which Anthropic does not count in
+    if total is None and input_tokens is not None and output_tokens is not None:
+        total = input_tokens + output_tokens
+    counts = {
+        INPUT_TOKENS: input_tokens,
+        OUTPUT_TOKENS: output_tokens,
+        TOTAL_TOKENS: total,
+        "cached_input_tokens": read,
+        "cache_write_input_tokens": written,
+        "cache_write_1h_input_tokens": hourly or None,
+        "reasoning_tokens": _count(made, _REASONING_KEYS),
+    }
+    return cast("ModelCall", {key: count for key, count in counts.items() if count is not None})
 
 
 def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
@@ -331,3 +226,98 @@ def unanswered_tool(params: Any, options: Any) -> str | None:
         tools = params.get("tools")
         return "" if isinstance(tools, Sequence) and len(tools) == 1 else None
     return choice if isinstance(choice, str) and choice not in ("auto", "none") else None
+
+
+# --- what is wrong with an answer that came without an error ---
+
+_MOST_SHOWN = 200
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+_FILTERED = frozenset(
+    {"content_filter", "content_filtered", "guardrail_intervened", "safety", "recitation", "blocklist"}
+    | {"prohibited_content", "spii", "image_safety"}
+)
+_MALFORMED = frozenset({"malformed_function_call", "malformed_tool_use", "malformed_model_output"})
+_THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "refusal"})
+
+
+def answer_problems(
+    result: LLMResult, reason: str | None, options: CaptureOptions, warnings: list[str]
+) -> tuple[str, ...]:
+    """Return the problems of a model's answer, each as the end of a sentence about the call.
+
+    Args:
+        result: The model's result.
+        reason: Why its answer ended, from ``finish_reason``.
+        options: The handler's options; ``redact`` is applied to shown parts of the answer before they are shortened.
+        warnings: Warnings of ``redact`` are added here.
+
+    Example:
+        >>> message = AIMessage("The lines are")
+        >>> answer_problems(message_result(message), "length", CaptureOptions(), [])
+        ('was cut off at the limit of tokens (finish_reason length)',)
+    """
+    message = generated_message(result)
+    if message is None:
+        return _finish_problem(reason, is_empty=False) if first_generation(result) is not None else ()
+    invalid = [_invalid_call(call, options, warnings) for call in message.invalid_tool_calls]
+    refusal = _refusal(message)
+    if refusal is not None:
+        shown = _shown(refusal, options, "refusal", warnings)
+        return (f"refused: {shown}" if shown else "refused", *invalid)
+    is_empty = not invalid and _is_empty(message)
+    return (*_finish_problem(reason, is_empty=is_empty), *invalid)
+
+
+def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
+    stated = "" if reason is None else f" (finish_reason {reason})"
+    kind = "" if reason is None else reason.lower().replace("-", "_")
+    if kind in _CUT:
+        return (f"was cut off at the limit of tokens{' before it gave any text' * is_empty}{stated}",)
+    if kind in _FILTERED:
+        return (f"was stopped by the provider's filter{stated}",)
+    if kind == "refusal":
+        return (f"refused{stated}",)
+    if kind in _MALFORMED:
+        return (f"asked for a tool in a way that the provider could not read{stated}",)
+    return (f"gave neither text nor a tool call{stated}",) if is_empty else ()
+
+
+def _refusal(message: AIMessage) -> str | None:
+    """Return the words of a refusal, which OpenAI puts beside the content or into a block of it."""
+    refusal = message.additional_kwargs.get("refusal")
+    if isinstance(refusal, str) and refusal:
+        return refusal
+    for block in message.content if isinstance(message.content, list) else ():
+        if isinstance(block, Mapping):
+            value = block.get("value") if block.get("type") == "non_standard" else block
+            if isinstance(value, Mapping) and value.get("type") == "refusal":
+                return text_of(value.get("refusal") or "")
+    return None
+
+
+def _is_empty(message: AIMessage) -> bool:
+    extra = message.additional_kwargs
+    if message.tool_calls or any(extra.get(key) for key in ("function_call", "audio", "tool_calls", "parsed")):
+        return False
+    blocks = message.content if isinstance(message.content, list) else ()
+    if any(isinstance(block, Mapping) and block.get("type") not in _THOUGHTS for block in blocks):
+        return False  # an image or a provider's own tool is an answer
+    return not answer_text(message).strip()
+
+
+def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: list[str]) -> str:
+    name = options.step_name(text_of(call.get("name") or "a tool"))
+    args = text_of(call.get("args") or "")
+    error = text_of(call.get("error") or "").partition("\nFor troubleshooting")[0]
+    if args:
+        error = error.replace(args, "…")
+    shown = _shown(args, options, f"args of {name}", warnings)
+    why = _shown(error, options, f"error of {name}", warnings)
+    identifier = f" ({call['id']})" if call.get("id") else ""
+    text = f"asked for {name}{identifier} with arguments that could not be read, so that it did not run"
+    return f"{text}{f': {shown}' * bool(shown)}{f' ({why})' * bool(why)}"
+
+
+def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
+    """Return a text as it is kept, on one line and short."""
+    return shortened(kept_text(text, options, what, warnings), _MOST_SHOWN)

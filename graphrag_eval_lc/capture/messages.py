@@ -33,36 +33,29 @@ _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def _is_message(value: object) -> bool:
+    """Return whether a value is a message: an object, a dict, or a pair as ``("user", "Hello")``."""
     if isinstance(value, BaseMessage):
         return True
+    if isinstance(value, tuple):
+        return len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
     if not isinstance(value, dict) or "content" not in value:
         return False
     kind, role = value.get("type"), value.get("role")
     return (isinstance(kind, str) and kind in _TYPES) or (isinstance(role, str) and role in _ROLES)
 
 
-def _is_pair(value: object) -> bool:
-    """Return whether an item of a list is a message as ``("user", "Hello")``."""
-    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
-
-
 def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
     """Yield each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
-    if _is_message(value):
+    if _is_message(value) and not isinstance(value, tuple):
         yield (value,)
     elif depth == 0:
         return
-    elif isinstance(value, (list, tuple)) and value and (_is_item(value[0]) or _is_item(value[-1])):
+    elif isinstance(value, (list, tuple)) and value and (_is_message(value[0]) or _is_message(value[-1])):
         yield value
     else:
         for part in islice(_parts(value), _MAX_BREADTH):
             if type(part) not in _SCALARS:
                 yield from message_lists(part, depth - 1)
-
-
-def _is_item(value: object) -> bool:
-    """Return whether a list with this value is one of messages."""
-    return _is_message(value) or _is_pair(value)
 
 
 def _parts(value: Any) -> Iterable[Any]:
@@ -76,19 +69,16 @@ def _parts(value: Any) -> Iterable[Any]:
     if is_command(value):
         return (value.update,)
     if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
-        return (getattr(value, name, None) for name in _field_names(value))
+        names = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
+        return (getattr(value, name, None) for name in names)
     return ()
-
-
-def _field_names(value: Any) -> Iterator[str]:
-    yield from getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
 
 
 def as_message(value: Any) -> BaseMessage | None:
     """Return a message, a dict of a remote graph's state or a pair as a message; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
-    if not _is_message(value) and not _is_pair(value):
+    if not _is_message(value):
         return None
     message_class = _CLASSES.get(value.get("type")) if isinstance(value, Mapping) else None
     try:
@@ -225,15 +215,11 @@ def answer_in(
     if text is not None:
         return text
     keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
-    answers = (_value_text(field_of(output, key), is_old) for key in keys if is_given(key))
-    return next((answer for answer in answers if answer is not None), None)
-
-
-def _value_text(value: Any, is_old: Callable[[Any], bool]) -> str | None:
-    """Return the value of an answer's key as a text: JSON where it is neither a text nor a message."""
-    if isinstance(value, BaseMessage):
-        return _last_text(value, is_old, has_tools=True)
-    return None if value is None else value_text(value)
+    for value in (field_of(output, key) for key in keys if is_given(key)):
+        text = _last_text(value, is_old, has_tools=True) if isinstance(value, BaseMessage) else value_text(value)
+        if text is not None and value is not None:
+            return text
+    return None
 
 
 def value_text(value: Any) -> str:
@@ -282,31 +268,22 @@ def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
 
 
 def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
+    """Return the text of the last model's message without calls; the outputs of tools if they end the messages."""
     for messages in message_lists(output):
-        text = _given_by_tools(messages, is_old) if has_tools else None
-        if text is not None:
-            return text
+        given: list[str] = []
+        is_end = has_tools
         for item in reversed(messages):
+            message = as_message(item)
+            if isinstance(message, AIMessage) and message.tool_calls and is_end and given:
+                return "\n".join(reversed(given))
             if is_old(item):
                 break
-            message = as_message(item)
             if isinstance(message, AIMessage) and not message.tool_calls:
                 return answer_text(message)
-    return None
-
-
-def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> str | None:
-    """Return the outputs of tools at the end of messages, where a model's calls stand right before them."""
-    texts: list[str] = []
-    for item in reversed(messages):
-        message = as_message(item)
-        if not isinstance(message, ToolMessage):
-            is_asking = isinstance(message, AIMessage) and bool(message.tool_calls)
-            return "\n".join(reversed(texts)) if texts and is_asking else None
-        if is_old(item):
-            return None
-        if message.status != "error" and not is_handoff_message(message):
-            texts.append(message_text(message))
+            if not isinstance(message, ToolMessage):
+                is_end = False
+            elif is_end and message.status != "error" and not is_handoff_message(message):
+                given.append(message_text(message))
     return None
 
 
@@ -326,17 +303,6 @@ def field_of(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
-
-
-def plain_answer(output: Any) -> str | None:
-    """Return bytes, a number or a truth value as the text of an answer; None for anything else.
-
-    Example:
-        >>> plain_answer(42), plain_answer(b"yes"), plain_answer({"a": 1})
-        ('42', 'yes', None)
-    """
-    is_plain = isinstance(output, bytes | bytearray | memoryview | int | float)
-    return value_text(output) if is_plain else None
 
 
 def answer_of(output: Any) -> str | None:

@@ -2,7 +2,8 @@
 
 import base64
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
@@ -16,6 +17,7 @@ from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
 _MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
+_INVENTED_ID = re.compile(r"lc_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
 
@@ -109,7 +111,18 @@ def message_text(message: BaseMessage) -> str:
     texts = [block if isinstance(block, str) else block_text(block) for block in content]
     if all(text is not None for text in texts):
         return "".join(text for text in texts if text is not None)
-    return json_text(content, to_plain=to_plain)
+    return json_text(without_invented_ids(content), to_plain=to_plain)
+
+
+def without_invented_ids(value: Any) -> Any:
+    """Return content blocks without the ids that LangChain gives them, which are others each time."""
+    if isinstance(value, (list, tuple)):
+        return [without_invented_ids(item) for item in value]
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return value
+    identifier = value.get("id")
+    is_invented = isinstance(identifier, str) and _INVENTED_ID.fullmatch(identifier) is not None
+    return {key: without_invented_ids(item) for key, item in value.items() if key != "id" or not is_invented}
 
 
 def block_text(block: Any) -> str | None:
@@ -131,7 +144,8 @@ def output_text(value: Any) -> str:
         return message_text(value)
     if isinstance(value, (bytes, bytearray)):
         return _bytes_text(bytes(value))
-    return json_text(_command_value(value) if is_command(value) else value, to_plain=to_plain)
+    plain = _command_value(value) if is_command(value) else value
+    return json_text(without_invented_ids(plain) if type(plain) is list else plain, to_plain=to_plain)
 
 
 def _command_value(command: Any) -> Any:
@@ -153,21 +167,19 @@ def is_command(value: object) -> bool:
     return any(base.__name__ == "Command" and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
-def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages in a tool's return value, the last one first.
-
-    They are the value itself, in the update of a Command, in what it sends to nodes, or in a list of these.
-    """
+def _leaves(value: Any, parts_of: Callable[[Any], Iterator[Any] | None]) -> Iterator[Any]:
+    """Yield the values inside a value that have no parts, however deep; a value that holds itself has an end."""
     waiting = [iter([value])]
-    above: dict[int, None] = {}  # the ids of the values around a part: one that holds itself has no end
+    above: dict[int, None] = {}  # the ids of the values around a part
     while waiting:
         for part in waiting[-1]:
-            if isinstance(part, ToolMessage):
+            parts = None if id(part) in above else parts_of(part)
+            if parts is None:
                 yield part
-            elif id(part) not in above and (inner := _parts_with_messages(part)) is not None:
-                waiting.append(inner)
-                above[id(part)] = None
-                break
+                continue
+            waiting.append(parts)
+            above[id(part)] = None
+            break
         else:
             waiting.pop()
             if above:
@@ -188,6 +200,8 @@ def _parts_with_messages(value: Any) -> Iterator[Any] | None:
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
     """Return the tool message that answers a call, or None where a tool returned something else.
 
+    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these.
+
     Args:
         output: The output in ``on_tool_end``: a message, a Command, a list of these, or a raw value.
         call_id: The id of the call, whose last message is taken: a Command that hands over carries the history, where
@@ -197,8 +211,10 @@ def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
         return output
     if not (is_command(output) or isinstance(output, (list, tuple))):
         return None
-    messages = tool_messages_in(output)
-    return next((message for message in messages if call_id is None or message.tool_call_id == call_id), None)
+    for part in _leaves(output, _parts_with_messages):
+        if isinstance(part, ToolMessage) and call_id in (None, part.tool_call_id):
+            return part
+    return None
 
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
@@ -233,9 +249,12 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
         return None
     structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
     if isinstance(structured, Mapping):
-        return _of_structured(structured, texts)
-    if not texts or not all(_is_made_by_langchain(block) for block in content):
-        return None
+        value = _unwrapped(structured, texts)
+        if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
+            return texts[0]
+        return json_text(value, to_plain=to_plain)
+    if not texts or not all(str(block.get("id")).startswith("lc_") for block in content):
+        return None  # the blocks are a tool's own: the adapters' have ids made by LangChain
     if len(texts) > 1 and all(_parsed(text) is not _NOT_JSON for text in texts):
         return f"[{', '.join(text.strip() for text in texts)}]"
     return "".join(texts)
@@ -249,51 +268,25 @@ def _texts(content: Any) -> list[str] | None:
     return texts if len(texts) == len(content) else None
 
 
-def _is_made_by_langchain(block: Mapping[str, Any]) -> bool:
-    """Return whether a block has an id made by LangChain, as the adapters' blocks have, not a tool's own."""
-    return str(block.get("id")).startswith("lc_")
-
-
-def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
-    value = _unwrapped(structured, texts)
-    if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
-        return texts[0]
-    return json_text(value, to_plain=to_plain)
-
-
 def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
     """Return the value in ``{"result": value}`` where FastMCP wrapped it: then the blocks are those of the value."""
     if set(structured) != {_WRAPPED}:
         return structured
     value = structured[_WRAPPED]
     if len(texts) != 1:
-        return value if len(_leaves(value)) == len(texts) else structured
+        return value if len(_values_with_blocks(value)) == len(texts) else structured
     parsed = _parsed(texts[0])
     if _are_same(parsed, structured):
         return structured
-    leaves = _leaves(value)
+    leaves = _values_with_blocks(value)
     is_of_value = _are_same(parsed, value) or (len(leaves) == 1 and _is_text_of(leaves[0], texts[0], parsed))
     return value if is_of_value else structured
 
 
-def _leaves(value: Any) -> list[Any]:
+def _values_with_blocks(value: Any) -> list[Any]:
     """Return the values with a block each in FastMCP: lists are flattened, and None has no block."""
-    leaves: list[Any] = []
-    waiting = [iter([value])]
-    above: dict[int, None] = {}
-    while waiting:
-        for item in waiting[-1]:
-            if isinstance(item, list) and id(item) not in above:
-                waiting.append(iter(item))
-                above[id(item)] = None
-                break
-            if item is not None:
-                leaves.append(item)
-        else:
-            waiting.pop()
-            if above:
-                above.popitem()
-    return leaves
+    leaves = _leaves(value, lambda item: iter(item) if isinstance(item, list) else None)
+    return [leaf for leaf in leaves if leaf is not None and not isinstance(leaf, list)]
 
 
 def _is_text_of(leaf: Any, text: str, parsed: Any) -> bool:

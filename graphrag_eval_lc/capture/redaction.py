@@ -134,21 +134,17 @@ def kept_outcome(
         return KeptOutcome(status, text, ended=ended)
     text_hash, k, full_length = hash(text), None, None
     name, warnings = options.step_name(tool_name), list[str]()
-    if status == "success" and options.retrieval_documents and options.wants_documents(tool_name):
+    if status == "success" and options.wants_documents(tool_name):
         documents, k = _retrieved(list(retrievals), artifact)
         text = text if documents is None else json_text(documents)
     text = kept_text(text, options, f"{'output' if status == 'success' else 'error'} of {name}", warnings)
     if options.max_output_chars is not None and len(text) > options.max_output_chars:
         text, full_length = text[: options.max_output_chars], len(text)
-    if artifact is not NO_ARTIFACT:
-        artifact = _kept_artifact(artifact, options, name, warnings)
-    return KeptOutcome(status, text, artifact, full_length, text_hash, k, warnings, ended)
-
-
-def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: list[str]) -> Any:
     if not options.keep_artifacts:
-        return NO_ARTIFACT
-    return redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
+        artifact = NO_ARTIFACT
+    elif artifact is not NO_ARTIFACT:
+        artifact = redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
+    return KeptOutcome(status, text, artifact, full_length, text_hash, k, warnings, ended)
 
 
 def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:
@@ -174,8 +170,7 @@ def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
 _MOST_TAGS = 100
 _LONGEST_TAG = 200
 _LONGEST_TEXT = 1_000
-_LONGEST_SMALL = 200  # a few of these need not be measured
-_LONGEST_METADATA = 10_000  # characters of it as JSON
+_LONGEST_METADATA = 10_000
 _OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes below
 _OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
 _OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
@@ -203,28 +198,20 @@ def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     if not metadata:
         return {}
     kept: dict[str, Any] = {}
-    is_small = len(metadata) <= 16
+    left, left_out = _LONGEST_METADATA, 0
     for key, value in metadata.items():
         name = key if type(key) is str else text_of(key)
         if name in _OWN_KEYS or name.startswith(_OWN_PREFIXES):
             continue
-        if type(value) in _SCALARS and (type(value) is not str or len(value) <= _LONGEST_SMALL):
-            kept[name] = value
-        else:
-            kept[name], is_small = _without_long_texts(to_plain(value)), False
-    return kept if is_small else _bounded(kept)
-
-
-def _bounded(metadata: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    left = _LONGEST_METADATA
-    for key, value in metadata.items():
-        length = len(json_text({key: value}))
-        if length <= left:
-            kept[key] = value
-            left -= length
-    if len(kept) < len(metadata):
-        kept["…"] = f"{len(metadata) - len(kept)} left out, as they are longer than {_LONGEST_METADATA:,} characters"
+        plain = _without_long_texts(value if type(value) in _SCALARS else to_plain(value))
+        length = len(name) + (len(plain) if isinstance(plain, str) else len(json_text(plain)))
+        if length > left:
+            left_out += 1
+            continue
+        kept[name] = plain
+        left -= length
+    if left_out:
+        kept["…"] = f"{left_out} left out, as they are longer than {_LONGEST_METADATA:,} characters"
     return kept
 
 

@@ -1,16 +1,16 @@
-"""From the traces of the runs for one question to the response."""
+"""From the parts of the runs for one question to the response."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import cast
 
+from graphrag_eval_lc.capture.calls import CountedCall, Step
+from graphrag_eval_lc.capture.interpret import Part, unfinished_text
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
-from graphrag_eval_lc.capture.llm_calls import OpenModelCall
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
+from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
-from graphrag_eval_lc.capture.steps import Step
-from graphrag_eval_lc.capture.trace import Trace, unfinished_text
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
@@ -27,27 +27,27 @@ PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
-def runs_of_responses(traces: Iterable[Trace]) -> list[list[Trace]]:
-    """Return the traces by response, in start order: a paused run stands with those that resumed it."""
-    responses: list[list[Trace]] = []
-    paused: dict[Trace, list[Trace]] = {}
-    for trace in traces:
-        runs = paused.pop(trace.resumes, None) if trace.resumes is not None else None
+def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
+    """Return the trees by response, in start order: a paused run stands with those that resumed it."""
+    responses: list[list[Tree]] = []
+    paused: dict[Tree, list[Tree]] = {}
+    for tree in trees:
+        runs = paused.pop(tree.resumes, None) if tree.resumes is not None else None
         if runs is None:
             runs = []
             responses.append(runs)
-        runs.append(trace)
-        if trace.is_paused:
-            paused[trace] = runs
+        runs.append(tree)
+        if tree.is_paused:
+            paused[tree] = runs
     return responses
 
 
-def question_id_of(runs: Sequence[Trace]) -> str | None:
+def question_id_of(runs: Sequence[Tree | Part]) -> str | None:
     """Return the question id of a response's runs, None without one."""
-    return next((trace.question_id for trace in runs if trace.question_id is not None), None)
+    return next((part.question_id for part in runs if part.question_id is not None), None)
 
 
-def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequence[Trace]:
+def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequence[Tree]:
     """Return the runs of one question's last response.
 
     Raises:
@@ -79,63 +79,63 @@ def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequen
     return found[-1]
 
 
-def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
+def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     """Return one response.
 
     Args:
-        traces: Its runs in start order: one, or a paused run and those that resumed it. Steps, tokens and time add
+        parts: Its runs in start order: one, or a paused run and those that resumed it. Steps, tokens and time add
             up; the last answer and the last run's status count.
         options: The handler's options, which name the steps.
 
     Returns:
-        A new dict of plain JSON values; none of it is shared with the traces.
+        A new dict of plain JSON values; none of it is shared with the parts.
     """
-    last = traces[-1]
+    last = parts[-1]
     error = last.error if last.has_ended else _NOT_ENDED
-    question_id = question_id_of(traces)
+    question_id = question_id_of(parts)
     response: Response = {} if question_id is None else {"question_id": question_id}
-    question = next((trace.question for trace in traces if trace.question is not None), None)
+    question = next((part.question for part in parts if part.question is not None), None)
     if question is not None:
         response["question_text"] = question
     response["status"] = "success" if error is None else "error"
     if error is not None:
         response["error"] = error
-    answer = _answer(traces)
+    answer = _answer(parts)
     if answer is not None:
         response["actual_answer"] = masked_text(answer) if options.redacts_answers else answer
     unfinished = unfinished_text(error)
-    steps = [step for step in steps_of(traces) if step.status != "pending"]
+    steps = [step for step in steps_of(parts) if step.status != "pending"]
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
     warnings = dict.fromkeys(
         chain(
-            *(trace.warnings for trace in traces),
+            *(part.warnings for part in parts),
             _step_warnings(steps, options),
-            _unanswered(traces, steps),
-            _answer_warnings(traces),
-            _add_tokens(response, traces),
+            _unanswered(parts, steps),
+            _answer_warnings(parts),
+            _add_tokens(response, parts),
         )
     )
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
-    response[ELAPSED_SEC] = sum(trace.elapsed_sec for trace in traces)
-    response["started_at"] = utc_timestamp(traces[0].started_at)
-    _add_trace(response, traces)
-    _add_model_calls(response, traces)
+    response[ELAPSED_SEC] = sum(part.elapsed_sec for part in parts)
+    response["started_at"] = utc_timestamp(parts[0].started_at)
+    _add_trace(response, parts)
+    _add_model_calls(response, parts)
     warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
 
 
-def _answer(traces: Sequence[Trace]) -> str | None:
+def _answer(parts: Sequence[Part]) -> str | None:
     """Return the last answer; a paused run's draft counts where the resumed run left it standing."""
-    last = traces[-1]
+    last = parts[-1]
     if last.is_paused:
         return None
-    drafts = [trace.draft for trace in traces if trace.is_paused]
+    drafts = [part.draft for part in parts if part.is_paused]
     if last.answer is None and last.standing is not None and last.standing in drafts:
         return last.standing
-    return next((trace.answer for trace in reversed(traces) if trace.answer is not None), None)
+    return next((part.answer for part in reversed(parts) if part.answer is not None), None)
 
 
 def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
@@ -147,7 +147,10 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
     forced = [step for step in steps if step.is_forced]
     if forced:
         yield f"had not ended when the run did, and were closed as errors: {_listed(forced, options)}"
-    from_messages = [step for step in steps if step.is_from_message]
+    cached = [step for step in steps if step.is_from_cache]
+    if cached:
+        yield f"taken from LangGraph's node cache, so that no tool ran: {_listed(cached, options)}"
+    from_messages = [step for step in steps if step.is_from_message and not step.is_from_cache]
     if from_messages:
         names = _listed(from_messages, options)
         yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {names}"
@@ -161,24 +164,24 @@ def _listed_calls(calls: Sequence[tuple[str, str | None]]) -> str:
     return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
-def _unanswered(traces: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
+def _unanswered(parts: Sequence[Part], steps: Sequence[Step]) -> Iterable[str]:
     """Warn of calls without an answer; those of a paused run may still get theirs."""
     taken = {(step.name, step.id) for step in steps}
-    calls = [call for trace in traces if not trace.is_paused for call in trace.unanswered if call not in taken]
+    calls = [call for part in parts if not part.is_paused for call in part.unanswered if call not in taken]
     if calls:
         yield f"asked for by a model and never answered, so that what they gave is not known: {_listed_calls(calls)}"
 
 
-def _answer_warnings(traces: Sequence[Trace]) -> Iterable[str]:
+def _answer_warnings(parts: Sequence[Part]) -> Iterable[str]:
     """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
-    unparsed = [call for trace in traces for call in trace.steps.unparsed]
+    unparsed = [call for part in parts for call in part.unparsed]
     if unparsed:
         yield f"structured output of a model that did not parse: {_listed_calls(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
-    counted = (each for trace in traces for each in _counted_calls(trace))
-    for number, (call, known) in enumerate(counted, 1):
+    counted = (each for part in parts for each in _counted_calls(part))
+    for number, call in enumerate(counted, 1):
         for problem in call.problems:
-            numbers.setdefault((known.get("model", ""), problem), []).append(number)
+            numbers.setdefault((call.call.get("model", ""), problem), []).append(number)
     for (model, problem), found in numbers.items():
         named = f" ({model})" if model else ""
         yield from (f"model call {number}{named} {problem}" for number in found[:_MOST_LISTED])
@@ -186,9 +189,9 @@ def _answer_warnings(traces: Sequence[Trace]) -> Iterable[str]:
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-def _counted_calls(trace: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
-    """Return the ended model calls of a run that cost something, each with its record."""
-    return ((call, call.record) for call in trace.model_calls if call.record is not None and not call.is_cache_hit)
+def _counted_calls(part: Part) -> Iterable[CountedCall]:
+    """Return the model calls of a run that cost something."""
+    return (call for call in part.model_calls if not call.is_cache_hit)
 
 
 def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
@@ -197,24 +200,24 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
         yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
 
 
-def _add_trace(response: Response, traces: Sequence[Trace]) -> None:
+def _add_trace(response: Response, parts: Sequence[Part]) -> None:
     """Add run ids, and the tags and metadata of the first run, by which LangSmith and others know it."""
-    run_ids = [str(run_id) for trace in traces for run_id in trace.run_ids]
+    run_ids = [str(run_id) for part in parts for run_id in part.run_ids]
     if run_ids:
         response["run_id"] = run_ids[0]
     if len(run_ids) > 1:
         response["run_ids"] = run_ids
-    response["tags"], response["metadata"] = shown_config(traces[0].tags, traces[0].metadata)
+    response["tags"], response["metadata"] = shown_config(parts[0].tags, parts[0].metadata)
 
 
-def _add_model_calls(response: Response, traces: Sequence[Trace]) -> None:
+def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
     """Add the model calls with their times, places, prompts and outputs."""
     calls = response["llm_calls"] = list[ModelCall]()
-    kept = [trace.kept for trace in traces if trace.kept is not None]  # of all or of none
+    kept = [part.kept for part in parts if part.kept is not None]  # of all or of none
     tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
-    for place, trace in enumerate(traces):
-        for call, known in _counted_calls(trace):
-            placed = known.copy()
+    for place, part in enumerate(parts):
+        for call in _counted_calls(part):
+            placed = call.call.copy()
             _add_place(placed, call)
             if tables is not None:
                 _add_messages(placed, call, place, *tables)
@@ -226,48 +229,49 @@ def _add_model_calls(response: Response, traces: Sequence[Trace]) -> None:
             response["llm_tools"] = definitions
 
 
-def _add_messages(
-    placed: ModelCall, call: OpenModelCall, place: int, messages: JoinedTable, tools: JoinedTable
-) -> None:
+def _add_messages(placed: ModelCall, call: CountedCall, place: int, messages: JoinedTable, tools: JoinedTable) -> None:
     """Add the places of a call's messages and tools; ``place`` is that of its run."""
-    if call.input_messages is not None:
-        placed["input_messages"] = messages.ranges(place, call.input_messages)
+    run = call.run
+    if run is not None and run.input_messages is not None:
+        placed["input_messages"] = messages.ranges(place, run.input_messages)
     if call.output_message is not None:
         placed["output_message"] = messages.place(place, call.output_message)
-    if call.tools:
-        placed["tools"] = tools.ranges(place, call.tools)
+    if run is not None and run.tools:
+        placed["tools"] = tools.ranges(place, run.tools)
 
 
-def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
-    if call.started_at is not None:
-        placed["started_at"] = utc_timestamp(call.started_at)
-    if call.first_token is not None and call.started is not None:
-        placed["first_token_sec"] = call.first_token - call.started
-    if call.node is not None:
-        placed["node"] = call.node
-    nodes = [part.rpartition(":")[0] or part for part in (call.namespace or "").split("|") if not part.isdigit()]
-    if len(nodes) > 1:
-        placed["node_path"] = nodes
-    if call.agent is not None:
-        placed["agent"] = call.agent
+def _add_place(placed: ModelCall, call: CountedCall) -> None:
+    run = call.run
+    if run is not None:
+        placed["started_at"] = utc_timestamp(run.started_at)
+        if run.first_token is not None:
+            placed["first_token_sec"] = run.first_token - run.started
+        if run.node is not None:
+            placed["node"] = run.node
+        nodes = [part.rpartition(":")[0] or part for part in (run.namespace or "").split("|") if not part.isdigit()]
+        if len(nodes) > 1:
+            placed["node_path"] = nodes
+        if run.agent is not None:
+            placed["agent"] = run.agent
     if call.parent is not None:
         placed["parent_id"] = call.parent.id
 
 
-def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
+def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
     """Add the sums of tokens, where every model call reported them, and yield warnings."""
-    calls = [known for trace in traces for _, known in _counted_calls(trace)]
+    calls = [call.call for part in parts for call in _counted_calls(part)]
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
     told = [call for call in calls if call not in failed]
-    cached = sum(call.is_cache_hit for trace in traces for call in trace.model_calls)
+    cached = sum(call.is_cache_hit for part in parts for call in part.model_calls)
+    from_nodes = sum(part.cached_models for part in parts)
     for key in TOKENS:
-        if (told or cached) and all(key in call for call in told):
+        if (told or cached or from_nodes) and all(key in call for call in told):
             response[key] = sum(call[key] for call in told)
     unknown = sum(any(key not in call for key in TOKENS) for call in told)
     number = counted(len(calls), "model call")
     if unknown:
         yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
-    unheard = sum(call.is_from_elsewhere for trace in traces for call in trace.model_calls)
+    unheard = sum(call.is_from_elsewhere for part in parts for call in part.model_calls)
     if unheard:
         are, them = plural(unheard, "is", "are"), plural(unheard, "it: its", "them: their")
         yield f"{unheard} of {number} {are} taken from messages only, as no callback told of {them} times are not known"
@@ -276,19 +280,22 @@ def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
     if cached:
         cost = plural(cached, "costs nothing and is", "cost nothing and are")
         yield f"LangChain's cache answered {counted(cached, 'model call')}, which {cost} not counted"
+    if from_nodes:
+        cost = plural(from_nodes, "costs nothing and is", "cost nothing and are")
+        yield f"LangGraph's node cache answered {counted(from_nodes, 'model call')}, which {cost} not counted"
 
 
-def steps_of(traces: Sequence[Trace]) -> list[Step]:
-    """Return the steps of all traces in order; one that a resumed run took again stands once, as it ended last."""
+def steps_of(parts: Sequence[Part]) -> list[Step]:
+    """Return the steps of all parts in order; one that a resumed run took again stands once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
-    for trace in traces:
-        steps = in_order(trace.steps.taken)
+    for part in parts:
+        steps = part.steps
         if was_paused:
             _continue_with(merged, steps)
         else:
             merged.extend(steps)
-        was_paused = trace.is_paused
+        was_paused = part.is_paused
     return merged
 
 
@@ -316,14 +323,14 @@ def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | N
     Without a message agents beside or inside each other may use the same id: then it is a call of the same tool inside
     the same step, of several the one with the same arguments.
     """
-    if step.call is None:
+    if not step.has_call:
         return None
     alike: list[Step] = []
     for other in reversed(earlier):
-        if other.call is not None and other.id == step.id:
-            if other.call.message_id == step.call.message_id is not None:
+        if other.has_call and other.id == step.id:
+            if other.key is not None and other.key == step.key:
                 return other
-            is_unclear = None in (other.call.message_id, step.call.message_id)
+            is_unclear = None in (other.key, step.key)
             if is_unclear and other.name == step.name and _is_inside_same(step, other, successors):
                 alike.append(other)
     return next((other for other in alike if other.args == step.args), alike[0] if alike else None)
@@ -331,8 +338,8 @@ def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | N
 
 def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
     """Return whether two steps ran inside the same one, before and after the pause."""
-    if other.parent is None or other.parent.call is None:
-        return step.parent is None or step.parent.call is None
+    if other.parent is None or not other.parent.has_call:
+        return step.parent is None or not step.parent.has_call
     return successors.get(other.parent) is step.parent
 
 
@@ -371,6 +378,12 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
         actual["parent_id"] = step.parent.id
     if step.attempts > 1:
         actual["attempts"] = step.attempts
+    if step.is_from_cache:
+        actual["cached"] = True
+    if step.own is not None and step.own.status == "success":
+        actual["tool_output"] = step.own.text
+    elif step.own is not None:
+        actual["tool_error"] = step.own.text
     if step.artifact is not NO_ARTIFACT and step.artifact is not None:
         actual["artifact"] = to_plain(step.artifact)
     return actual
@@ -379,19 +392,3 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
 def utc_timestamp(seconds: float) -> str:
     """Return seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Return steps in the order in which models asked for them, each followed by the steps inside it."""
-    children: dict[Step | None, list[Step]] = {}
-    for step in steps:
-        children.setdefault(step.parent, []).append(step)
-    for siblings in children.values():
-        siblings.sort(key=lambda step: step.order)
-    return list(_walk(children, None))
-
-
-def _walk(children: dict[Step | None, list[Step]], parent: Step | None) -> Iterator[Step]:
-    for step in children.get(parent, ()):
-        yield step
-        yield from _walk(children, step)

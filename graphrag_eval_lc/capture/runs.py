@@ -1,332 +1,275 @@
-"""Which root run or block a run belongs to, and how langgraph pauses, hands over and orders runs."""
+"""Which tree a run belongs to, and how langgraph pauses, hands over and updates states."""
 
-from bisect import bisect
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from operator import itemgetter
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cache
+from time import time
 from typing import Any
 from uuid import UUID
 
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
-from graphrag_eval_lc.capture.llm_calls import OpenModelCall
+from graphrag_eval_lc.capture.interpret import Part, interpreted
+from graphrag_eval_lc.capture.messages import message_lists
 from graphrag_eval_lc.capture.outputs import is_command
-from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, kept_metadata, kept_tags
-from graphrag_eval_lc.capture.steps import Order, Step
-from graphrag_eval_lc.capture.trace import Trace
+from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
+from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_metadata, kept_tags
 from graphrag_eval_lc.texts import text_of
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
-_UNNAMED_GRAPH = "LangGraph"
-_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
+_STATE_UPDATE = "UpdateState"  # how the names of the runs end that graph.update_state makes
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Run:
-    """A run that is under way.
-
-    Attributes:
-        trace: The trace of its root run.
-        scope: The id of the graph run around it.
-        node_id: The id of the node, or of the root, in which it runs.
-        outer_step: The step inside which it runs.
-        step: Its own step, where it is one.
-        model_call: Its own model call, where it is one.
-        name: The name of a chain, a graph or a node.
-        is_root: Whether its parent is unknown, so that the trace is its own.
-        is_top: Whether it is a root, or a run that a block calls directly.
-        is_block: Whether it is no run, but a block of code whose runs make one trace.
-        is_node: Whether it is a node of a graph.
-        has_nodes: Whether it is a graph with a state; None while none of its nodes has started.
-        is_model_node: Whether it has the name of the node of ``create_agent`` that asks the model.
-        is_inside_step: Whether a tool or retriever called it, with no graph between.
-        is_retriever: Whether it is a retriever or works for one.
-        retrieval: What it retrieves for the tool that called it, where that is wanted.
-        task_path: Langgraph's path of the task around it.
-        branch: The place of that task among parallel ones.
-        tasks: Order and rank of the tasks that have begun directly in it, in its present graph step.
-        tasks_step: That graph step.
-        inputs: Its input, unless it is a root or a node.
-        is_graph: Whether it is a graph.
-        goes_on: Whether it is a graph that goes on with a thread.
-        is_interrupted: Whether it is a paused graph.
-        opens: The graph inside the root run whose first node it is, where that graph goes on with a thread.
-    """
-
-    trace: Trace
-    scope: UUID
-    node_id: UUID
-    outer_step: Step | None
-    is_root: bool
-    name: str | None = None
-    step: Step | None = None
-    model_call: OpenModelCall | None = None
-    is_top: bool = False
-    is_block: bool = False
-    is_node: bool = False
-    has_nodes: bool | None = None
-    is_model_node: bool = False
-    is_inside_step: bool = False
-    is_retriever: bool = False
-    retrieval: Retrieval | None = None
-    task_path: Any = None
-    branch: Order = ()
-    tasks_step: Any = None
-    tasks: list[tuple[str, int]] = field(init=False)
-    inputs: Any = None
-    is_graph: bool = False
-    goes_on: bool = False
-    is_interrupted: bool = False
-    opens: "Run | None" = None
-
-    def note_graph(self, step: str | None = None) -> None:
-        """Note that this is a graph; ``step`` is the tag of its first node, None where it is resumed."""
-        self.is_graph = True
-        self.goes_on = step not in _FIRST_STEPS or self.inputs is None or is_command(self.inputs)
-        if self.is_top:
-            self.trace.is_graph = True
-            self.trace.goes_on = self.trace.goes_on or step not in _FIRST_STEPS
-
-
-class Runs:
-    """The runs of one handler. Its methods are called under the handler's lock.
-
-    Attributes:
-        traces: Those of the roots and blocks, in start order. A block without any run has none.
-        block_id: The handler's own open block, to which runs without a known parent belong.
-    """
+class Records:
+    """The trees of one handler, and which of them a run belongs to. Its methods are called under the handler's lock."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
-        self.traces: list[Trace] = []
-        self.block_id: UUID | None = None
-        self._runs: dict[UUID, Run] = {}
-        self._told_ids: set[str] = set()
-        self._paused: dict[str, Trace] = {}  # the last one on each thread
-        self._paused_without_thread: list[Trace] = []
-        self._ends: set[str] = set()
+        self.trees: list[Tree] = []  # those of the roots and blocks, in start order. A block without any run has none
+        self.parts: dict[Tree, Part] = {}  # what the trees that have ended mean
+        self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
+        self.told_ids: set[str] = set()  # the ids of all messages in the callbacks of models
+        self.ends: set[str] = set()  # the ids of the last messages of all runs
+        self._records: dict[UUID, Record] = {}
+        self._roots: set[UUID] = set()  # those that have ended
+        self._passed_over: set[UUID] = set()  # what is under way and not recorded
+        self._paused: dict[str, Tree] = {}  # the last one on each thread
+        self._paused_without_thread: list[Tree] = []
 
-    def started(
-        self,
-        run_id: UUID,
-        parent_run_id: UUID | None,
-        metadata: Mapping[str, Any] | None,
-        tags: list[str] | None = None,
-        *,
-        root_tags: list[str] | None = None,
-    ) -> Run | None:
-        """Return the run that starts; None where its trace has ended, or it is known: the handler is registered twice.
+    def get(self, run_id: UUID | None) -> Record | None:
+        """Return a run that is under way."""
+        return None if run_id is None else self._records.get(run_id)
 
-        ``tags`` are those of a chain, which tell nodes; ``root_tags`` those of other runs, kept for roots only.
+    def started(self, kind: RunKind, run_id: UUID, given: Mapping[str, Any]) -> Record | None:
+        """Return the record of a run that starts; ``given`` has its parent's id, metadata and tags.
+
+        None where its tree has ended, or where it is known: the handler is registered twice.
         """
-        if run_id in self._runs:
+        parent_run_id, metadata, tags = given.get("parent_run_id"), given.get("metadata"), given.get("tags")
+        if run_id in self._records or run_id in self._roots or run_id in self._passed_over:
             return None
-        parent_run_id, parent = self._parent(parent_run_id, metadata)
-        if parent is None or parent_run_id is None:
-            run = self._root(run_id, metadata, tags or root_tags)
-        elif parent.is_block:
-            run = self._top(run_id, parent, metadata, tags or root_tags)
+        parent = None if parent_run_id is None else self._records.get(parent_run_id)
+        if parent is None:
+            if parent_run_id in self._roots or parent_run_id in self._passed_over:
+                self.pass_over(run_id)
+                return None
+            parent = self._calling(metadata)
+        if parent is None:
+            record = self._root(kind, run_id, metadata, tags)
         else:
-            run = Run(parent.trace, parent.scope, parent.node_id, parent.step or parent.outer_step, is_root=False)
-            step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
-            run.is_node = step is not None
-            if run.is_node:
-                if not parent.has_nodes:
-                    parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
-                # A run that a block calls directly stands for the block.
-                run.scope, run.node_id = parent.scope if parent.is_top else parent_run_id, run_id
-                if not parent.is_graph:
-                    parent.note_graph(step)
-                    run.opens = parent if parent.goes_on and not parent.is_top else None
+            record = Record(run_id, kind, parent.tree, parent)
+            if parent.is_block:
+                self._add_top(record, parent, metadata, tags)
             else:
-                run.is_inside_step = parent.is_inside_step or parent.step is not None
-                run.is_retriever = parent.is_retriever
-            run.task_path, run.branch = parent.task_path, parent.branch
-            path = None if metadata is None else metadata.get("langgraph_path")
-            if metadata is not None and path is not None and (run.is_node or path != run.task_path):
-                self._begin_task(run, parent, path, metadata.get("langgraph_step"))
-        self._runs[run_id] = run
-        run.trace.steps.calls.branch = run.branch
-        return None if run.trace.has_ended else run
+                self._add_inner(record, parent, metadata, tags)
+        tree = record.tree
+        self._records[run_id] = tree.open[run_id] = record
+        tree.events.append((record, False, time()))
+        return record
 
-    def _parent(self, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> tuple[UUID | None, Run | None]:
-        """Return the parent of a run that starts.
+    def pass_over(self, run_id: UUID) -> None:
+        """Leave out a run, and what is inside it."""
+        self._passed_over.add(run_id)
 
-        Without a known parent it is the run whose code calls, by LangChain's context: a handler that is passed once
-        more inside a tool has no parent, nor have the models of ``with_fallbacks``. A run of another question, or one
-        that starts after its caller's end, is a root.
+    def _calling(self, metadata: Mapping[str, Any] | None) -> Record | None:
+        """Return the parent of a run without a known one.
+
+        It is the run whose code calls, by LangChain's context: a handler that is passed once more inside a tool has no
+        parent, nor have the models of ``with_fallbacks``. A run of another question is a root.
         """
-        parent = None if parent_run_id is None else self._runs.get(parent_run_id)
-        if parent is not None:
-            return parent_run_id, parent
-        caller_id = calling_run_id()
-        caller = None if caller_id is None else self._runs.get(caller_id)
-        if caller is not None and not caller.trace.has_ended:
+        caller = self.get(calling_run_id())
+        if caller is not None:
             question_id = _question_id(metadata)
-            if question_id is None or question_id == caller.trace.question_id:
-                return caller_id, caller
-        return self.block_id, None if self.block_id is None else self._runs.get(self.block_id)
+            if question_id is None or question_id == caller.tree.question_id:
+                return caller
+        return self.get(self.block_id)
 
-    def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
-        trace = Trace(run_id, _question_id(metadata), self._options, self._told_ids, self._ends)
-        trace.run_ids.append(run_id)
-        trace.tags, trace.metadata = kept_tags(tags), kept_metadata(metadata)
-        self.traces.append(trace)
-        return Run(trace, run_id, run_id, None, is_root=True, is_top=True)
+    def _root(
+        self,
+        kind: RunKind,
+        run_id: UUID,
+        metadata: Mapping[str, Any] | None,
+        tags: list[str] | None,
+    ) -> Record:
+        tree = Tree(run_id, _question_id(metadata), self._options)
+        tree.run_ids.append(run_id)
+        tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
+        self.trees.append(tree)
+        record = Record(run_id, kind, tree, None, is_root=True, is_top=True)
+        record.scope = record.node = record
+        return record
 
-    def _top(self, run_id: UUID, block: Run, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
-        """Return a run that a block calls directly."""
-        trace = block.trace
-        if not trace.has_begun:
-            trace.has_begun = True
-            trace.tags, trace.metadata = kept_tags(tags), kept_metadata(metadata)
-            self.traces.append(trace)
-        if not trace.has_ended:
-            trace.run_ids.append(run_id)
+    def _add_top(
+        self, record: Record, block: Record, metadata: Mapping[str, Any] | None, tags: list[str] | None
+    ) -> None:
+        """Complete the record of a run that a block calls directly."""
+        tree = block.tree
+        if not tree.has_begun:
+            tree.has_begun = True
+            tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
+            self.trees.append(tree)
+        tree.run_ids.append(record.run_id)
         question_id = _question_id(metadata)
-        if question_id not in (None, trace.question_id):
-            trace.warn(f"a run of question {question_id} was called for question {trace.question_id} and counts there")
-        run = Run(trace, block.scope, block.node_id, None, is_root=False)
-        run.is_top = True
-        run.branch = (trace.steps.calls.next_rank(), "")
-        return run
+        if question_id not in (None, tree.question_id):
+            tree.warn(f"a run of question {question_id} was called for question {tree.question_id} and counts there")
+        record.is_top = True
+        record.scope, record.node = block.scope, block.node
 
     @staticmethod
-    def _begin_task(run: Run, parent: Run, path: Any, graph_step: Any) -> None:
-        """Note the place of a run that begins a task, among the parallel tasks of its graph step."""
-        if parent.tasks_step != graph_step:
-            parent.tasks_step, parent.tasks = graph_step, []
-        tasks, order = parent.tasks, task_order(path if isinstance(path, tuple) else str(path))
-        place = bisect(tasks, order, key=itemgetter(0)) if tasks else 0
-        rank = tasks[place][1] if place < len(tasks) else run.trace.steps.calls.next_rank()
-        tasks.insert(place, (order, rank))
-        run.task_path, run.branch = path, (*parent.branch, rank, order)
+    def _add_inner(record: Record, parent: Record, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> None:
+        """Complete the record of a run inside another one."""
+        record.scope, record.node = parent.scope, parent.node
+        record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
+        step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
+        if step is not None and record.kind == "chain":
+            record.is_node, record.step_tag = True, step
+            if not parent.has_nodes:
+                parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
+            # A run that a block calls directly stands for the block.
+            record.scope, record.node = parent.scope if parent.is_top else parent, record
+            if not parent.is_graph:
+                parent.note_graph(step)
+                if parent.goes_on and not parent.is_top:
+                    record.opens = parent
+                    parent.given = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
+        else:
+            record.is_inside_step = parent.is_inside_step or parent.tool is not None
+            record.is_retriever = parent.is_retriever
+        if metadata is not None:
+            record.path, record.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
 
-    # --- blocks ---
+    def ended(self, run_id: UUID) -> Record | None:
+        """Return the record of a run that ends; None where its tree has ended."""
+        record = self._records.get(run_id)
+        if record is None:
+            self._passed_over.discard(run_id)
+            return None
+        if not record.is_root:
+            del self._records[run_id]
+            record.tree.open.pop(run_id, None)
+        return record
+
+    def root_ended(self, tree: Tree) -> None:
+        """Let go of a tree's records, and note a paused run as the one to be resumed on its threads."""
+        for run_id in tree.open:
+            self._records.pop(run_id, None)
+            self._passed_over.add(run_id)
+        self._passed_over.discard(tree.root_id)
+        self._roots.add(tree.root_id)
+        for thread_id in tree.thread_ids:
+            if tree.is_paused:
+                self._paused[thread_id] = tree
+            else:
+                self._paused.pop(thread_id, None)
+        if tree.is_paused and not tree.thread_ids:
+            self._paused_without_thread.append(tree)
+
+    # --- blocks of code ---
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
-        """Note that a block of code begins, whose runs make one trace; inside a known run they belong to that one's."""
-        parent_run_id, parent = self._parent(parent_run_id, None)
+        """Note that a block of code begins, whose runs make one tree; inside a known run they belong to that one's."""
+        parent = self.get(parent_run_id) or self._calling(None)
         if parent is None:
-            trace = Trace(run_id, question_id, self._options, self._told_ids, self._ends)
-            trace.has_begun = False
-            run = self._runs[run_id] = Run(trace, run_id, run_id, None, is_root=True, is_top=True)
-            run.is_block = True
+            tree = Tree(run_id, question_id, self._options, has_begun=False)
+            record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)
+            record.scope = record.node = record
         elif parent.is_block:
-            run = self._runs[run_id] = Run(parent.trace, parent.scope, parent.node_id, None, is_root=False)
-            run.is_block = True
+            record = Record(run_id, "chain", parent.tree, parent, parent.scope, parent.node, is_block=True)
         else:
-            self.started(run_id, parent_run_id, None)
+            self.started("chain", run_id, {"parent_run_id": parent.run_id})
+            return
+        self._records[run_id] = record.tree.open[run_id] = record
 
-    def block_ended(self, run_id: UUID, error: str | None) -> None:
-        """Note that a block ended; one without any run is kept where it failed."""
+    def block_ended(self, run_id: UUID) -> Record | None:
+        """Return the record of a block that ends."""
         if self.block_id == run_id:
             self.block_id = None
-        run = self.ended(run_id)
-        if run is None or not run.is_root:
-            return
-        if error is not None and not run.trace.has_begun:
-            self.traces.append(run.trace)
-        run.trace.close(error or run.trace.error)
-        self.root_ended(run.trace)
-        if error is None and not run.trace.has_begun:
-            del self._runs[run_id]
+        return self.ended(run_id)
 
     # --- pauses ---
 
-    def chain_given(self, run: Run, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
+    def chain_given(self, record: Record, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
         """Note the thread of a graph, and the paused run that it resumes."""
-        trace = run.trace
+        tree = record.tree
         if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
-            trace.thread_ids |= {thread_id if type(thread_id) is str else text_of(thread_id)}
+            tree.thread_ids |= {thread_id if type(thread_id) is str else text_of(thread_id)}
         if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
             return
-        if trace.is_paused and run.is_top:
-            trace.is_paused = False
+        if tree.is_paused and record.is_top:
+            tree.is_paused = False
         # An input of None may mean something else; a Command is for graphs only.
-        is_sure = inputs is not None or (run.is_top and trace.question_id is not None)
-        paused = None if trace.resumes is not None else self._paused_run_of(trace, by_question=is_sure)
+        is_sure = inputs is not None or (record.is_top and tree.question_id is not None)
+        paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
         if paused is not None:
-            trace.resumes = paused
-            self._forget_pause(paused)
+            tree.resumes = paused
+            for thread_id in paused.thread_ids:
+                self._paused.pop(thread_id, None)
+            if paused in self._paused_without_thread:
+                self._paused_without_thread.remove(paused)
 
-    def _paused_run_of(self, trace: Trace, *, by_question: bool) -> Trace | None:
+    def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:
         """Return the paused run that a run resumes: that of its thread, else perhaps the last of its question."""
-        for thread_id in trace.thread_ids:
+        for thread_id in tree.thread_ids:
             paused = self._paused.get(thread_id)
-            if paused is not None and paused.is_resumed_by(trace):
+            if paused is not None and paused.is_resumed_by(tree):
                 return paused
         if not by_question:
             return None
-        others = [*self._paused_without_thread, *(() if trace.thread_ids else self._paused.values())]
-        return next((paused for paused in reversed(others) if paused.is_resumed_by(trace)), None)
+        others = [*self._paused_without_thread, *(() if tree.thread_ids else self._paused.values())]
+        return next((paused for paused in reversed(others) if paused.is_resumed_by(tree)), None)
 
-    def _forget_pause(self, paused: Trace) -> None:
-        for thread_id in paused.thread_ids:
-            self._paused.pop(thread_id, None)
-        if paused in self._paused_without_thread:
-            self._paused_without_thread.remove(paused)
+    def interpreted(self, tree: Tree) -> Part:
+        """Return what a tree means: as of now, while it is open."""
+        return interpreted(tree, self.told_ids, self.ends)
 
-    def root_ended(self, trace: Trace) -> None:
-        """Note a paused run as the one to be resumed on its threads; another run's end clears its threads."""
-        for thread_id in trace.thread_ids:
-            if trace.is_paused:
-                self._paused[thread_id] = trace
-            else:
-                self._paused.pop(thread_id, None)
-        if trace.is_paused and not trace.thread_ids:
-            self._paused_without_thread.append(trace)
+    def part(self, tree: Tree) -> Part:
+        """Return what a tree means, which is kept once the tree has ended."""
+        part = self.parts.get(tree) or self.interpreted(tree)
+        if tree.has_ended:
+            self.keep(tree, part)
+        return part
 
-    def get(self, run_id: UUID | None) -> Run | None:
-        """Return a run that is under way, or a root that has ended."""
-        return None if run_id is None else self._runs.get(run_id)
+    def keep(self, tree: Tree, part: Part) -> None:
+        """Keep what a tree means that has ended, and let go of its records."""
+        if tree not in self.parts and not tree.is_forgotten:
+            self.parts[tree] = part
+            self.ends.update(part.ends)
+            tree.warnings, tree.waiting = part.warnings, part.waiting
+            tree.let_go()
 
-    def graph_name(self, run: Run) -> str | None:
-        """Return the name that a person gave the nested graph around a run; it is often an agent's."""
-        if run.scope == run.trace.root_id:
-            return None
-        graph = self._runs.get(run.scope)
-        return None if graph is None or graph.name == _UNNAMED_GRAPH else graph.name
-
-    def ended(self, run_id: UUID) -> Run | None:
-        """Return the run that ends, None where its trace has ended. Ended roots stay known: none begins anew."""
-        run = self._runs.get(run_id)
-        if run is None:
-            return None
-        if not run.is_root or run.trace.is_forgotten:
-            del self._runs[run_id]
-        run.trace.steps.calls.branch = run.branch
-        return None if run.trace.has_ended else run
-
-    def snapshot(self) -> "Runs":
-        """Return a copy for a copy of the handler, with the runs under way as they are now."""
-        copied = Runs(self._options)
-        copied._told_ids.update(self._told_ids)
-        copied._ends.update(self._ends)
-        traces = {trace: trace.snapshot() for trace in self.traces}
-        for trace in traces.values():
-            trace.resumes = None if trace.resumes is None else traces.get(trace.resumes)
-        copied.traces = list(traces.values())
-        copied._paused = {thread_id: traces[trace] for thread_id, trace in self._paused.items() if trace in traces}
-        copied._paused_without_thread = [traces[trace] for trace in self._paused_without_thread if trace in traces]
+    def snapshot(self) -> "Records":
+        """Return a copy for a copy of the handler: only what the records mean, as of now."""
+        copied = Records(self._options)
+        copied.told_ids, copied.ends = set(self.told_ids), set(self.ends)
+        trees = {tree: copy(tree) for tree in self.trees}
+        for tree, own in trees.items():
+            copied.parts[own] = self.part(tree)
+            own.resumes = None if tree.resumes is None else trees.get(tree.resumes)
+            own.warnings, own.run_ids, own.kept = {}, list(tree.run_ids), None
+            own.forget()
+        copied.trees = list(trees.values())
+        copied._paused = {thread_id: trees[tree] for thread_id, tree in self._paused.items() if tree in trees}
+        copied._paused_without_thread = [trees[tree] for tree in self._paused_without_thread if tree in trees]
         return copied
 
     def clear(self) -> None:
-        """Forget all traces. Runs under way go on unrecorded; their ids are forgotten as they end."""
-        for trace in self.traces:
-            trace.is_forgotten = not trace.has_ended
-            trace.close()
-        self._runs = {
-            run_id: run
-            for run_id, run in self._runs.items()
-            if run.trace.is_forgotten or not (run.trace.has_begun or run.trace.has_ended)
-        }
-        self.traces = []
-        self._paused = {}
-        self._paused_without_thread = []
-        self._told_ids, self._ends = set(), set()
+        """Forget all trees. Runs under way go on unrecorded; their ids are forgotten as they end."""
+        begun = {tree for tree in self.trees if not tree.has_ended}
+        self._roots, self._passed_over = set(), {run_id for tree in begun for run_id in tree.open}
+        for tree in self.trees:
+            tree.is_forgotten = True
+            tree.close()
+        self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
+        self.trees, self.parts = [], {}
+        self._paused, self._paused_without_thread = {}, []
+        self.told_ids, self.ends = set(), set()
+
+
+def is_state_update(name: object) -> bool:
+    """Return whether a run is none of an agent, but what ``graph.update_state`` makes of a human's update."""
+    return isinstance(name, str) and name.endswith(_STATE_UPDATE)
 
 
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
@@ -361,19 +304,6 @@ def with_graph_events(handler_class: type) -> type:
     return type(handler_class.__name__, (handler_class, GraphCallbackHandler), names)
 
 
-@lru_cache(maxsize=1024)
-def task_order(path: object) -> str:
-    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state.
-
-    Example:
-        >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
-        True
-    """
-    if isinstance(path, list | tuple):
-        return ",".join(map(task_order, path))
-    return f"{path:010d}" if isinstance(path, int) else str(path)
-
-
 def is_interrupt(error: object) -> bool:
     """Return whether an exception pauses the run."""
     return _is_langgraph_error(error, "GraphInterrupt")
@@ -387,3 +317,10 @@ def is_handoff(error: object) -> bool:
 def _is_langgraph_error(error: object, name: str) -> bool:
     """Compare by name, so that langgraph is not imported for runs without it."""
     return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(error).__mro__)
+
+
+def tool_messages_of(output: Any) -> Iterator[ToolMessage]:
+    """Yield the tool messages that a function which is no node returns, such as a ``@task``."""
+    for message in output if isinstance(output, (list, tuple)) else (output,):
+        if isinstance(message, ToolMessage):
+            yield message

@@ -87,7 +87,7 @@ def test_clear_forgets_everything(handler) -> None:
     UPPER.invoke("a", config(handler))
     handler.clear()
     assert handler.responses() == []
-    assert handler._runs._runs == {}
+    assert handler._records._records == {}
 
 
 def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
@@ -97,12 +97,14 @@ def test_a_run_under_way_is_not_recorded_after_clear(handler, search) -> None:
 
     RunnableLambda(agent).invoke("a", config(handler))
     assert handler.responses() == []
-    assert handler._runs._runs == {}
+    assert handler._records._records == {}
 
 
-def test_a_finished_run_leaves_only_its_root_id(handler, make_agent, ai, ask, search) -> None:
+def test_a_finished_run_leaves_no_record(handler, make_agent, ai, ask, search) -> None:
     ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
-    assert len(handler._runs._runs) == 1
+    assert handler._records._records == {}
+    (tree,) = handler._records.trees
+    assert (tree.events, tree.open) == ([], {})
 
 
 def word_agent(make_agent, ai, chat_model, search) -> Any:
@@ -297,7 +299,7 @@ def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
     for worker in workers:
         worker.result()
     handler.clear()
-    assert (handler.responses(), handler._runs._runs) == ([], {})
+    assert (handler.responses(), handler._records._records) == ([], {})
 
 
 # --- memory ---

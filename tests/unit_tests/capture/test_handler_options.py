@@ -369,12 +369,14 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
     handler = GraphRAGEvalCallbackHandler(redact=redact)
     with pytest.raises(ValueError, match=SECRET):
         secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
-    (trace,) = handler._runs.traces
-    for step in trace.steps.taken:
-        assert SECRET not in repr((step.args, step.text, step.artifact, step.retrievals))
-        assert step.call is not None
-        assert step.call.args is None
-    assert SECRET not in repr((trace.warnings, trace.error, trace.model_calls))
+    (tree,) = handler._records.trees
+    assert (tree.events, tree.open) == ([], {})
+    part = handler._records.parts[tree]
+    assert len(part.steps) == 3
+    for step in part.steps:
+        assert SECRET not in repr((step.args, step.text, step.artifact, step.own))
+    waiting = [call.args for call in part.waiting]
+    assert SECRET not in repr((part.warnings, part.error, [call.call for call in part.model_calls], waiting))
 
 
 def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:
@@ -389,7 +391,7 @@ def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:
 def test_a_failing_model_and_capture_itself_tell_no_secret(ai, chat_model, captured, monkeypatch) -> None:
     response = captured(chat_model(script=[ValueError(SECRET)]), "hi", redact=starred)
     assert response["error"] == response["llm_calls"][0]["error"] == "ValueError: ***"
-    monkeypatch.setattr("graphrag_eval_lc.capture.callbacks.question_in", lambda inputs: raising(inputs))
+    monkeypatch.setattr("graphrag_eval_lc.capture.recorder.question_in", lambda inputs: raising(inputs))
     response = captured(RunnableLambda(str.upper), SECRET, redact=starred)
     assert response["capture_warnings"] == ["capture failed in on_chain_start: RuntimeError: cannot redact ***"]
 

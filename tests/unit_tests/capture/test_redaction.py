@@ -6,21 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, message_outcome
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome
 from graphrag_eval_lc.capture.redaction import (
     REDACTION_FAILED,
     CaptureOptions,
     Retrieval,
-    asked_k,
     kept_args,
+    kept_metadata,
     kept_outcome,
+    kept_tags,
+    shown_config,
 )
 from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_secrets
 
 ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
@@ -81,19 +83,6 @@ def test_documents_come_from_retrievers_or_else_the_artifact(retrievals, artifac
     assert (failed.text, failed.k) == ("as it was", None)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "k"),
-    [({"k": 3}, 3), ({"k": 0}, None), ({"k": "3"}, None), ({"k": True}, None), ({}, None), (None, None)],
-)
-def test_k_is_a_whole_number_in_the_metadata(metadata: dict[str, Any] | None, k: int | None) -> None:
-    assert asked_k(metadata) == k
-
-
-def test_a_message_without_a_text_is_still_an_error() -> None:
-    assert message_outcome(ToolMessage(" ", tool_call_id="1", status="error")).text == "error without a message"
-    assert message_outcome(ToolMessage("a", tool_call_id="1", artifact=[1])) == ("success", "a", [1])
-
-
 # --- redact="secrets" ------------------------------------------------------------------------------------------------
 
 
@@ -135,3 +124,36 @@ def test_what_holds_no_secret_is_kept_as_without_an_option(args: dict[str, Any])
 def test_another_text_is_no_value_of_redact() -> None:
     with pytest.raises(CaptureError, match='Give "secrets", or a function'):
         GraphRAGEvalCallbackHandler(redact="passwords")  # type: ignore[arg-type]
+
+
+# --- tags and metadata of a run ---
+
+
+def test_metadata_is_plain_json_which_later_changes_leave_as_it_is() -> None:
+    given: dict[Any, Any] = {"teams": ["a"], "at": {1, 2}, 3: float("nan"), "object": object}
+    kept = kept_metadata(given)
+    given["teams"].append("b")
+    assert kept == {"teams": ["a"], "at": [1, 2], "3": "NaN", "object": "<class 'object'>"}
+
+
+def test_metadata_is_bounded() -> None:
+    kept = kept_metadata({"long": "x" * 5_000, "rows": list(range(100_000)), "small": 1})
+    assert len(kept["long"]) == 1_001
+    assert kept["small"] == 1
+    assert kept["…"] == "1 left out, as they are longer than 10,000 characters"
+    many = kept_metadata({f"key {number}": "x" * 150 for number in range(10_000)})
+    assert len(json_text(many)) < 12_000
+    assert "left out" in many["…"]
+
+
+def test_tags_are_bounded() -> None:
+    kept = kept_tags(["x" * 1_000] * 1_000)
+    assert (len(kept), len(kept[0])) == (100, 201)
+
+
+def test_secrets_are_masked_in_copies() -> None:
+    metadata = {"api_key": "abc", "note": "Bearer 0123456789abcdef", "nested": {"password": "pa55"}}
+    tags, shown = shown_config(["api_key=5f2a99c1"], metadata)
+    assert tags == ["api_key=***"]
+    assert shown == {"api_key": "***", "note": "Bearer ***", "nested": {"password": "***"}}
+    assert metadata["api_key"] == "abc"

@@ -479,12 +479,3 @@ def test_a_trace_keeps_no_message_after_its_end(handler) -> None:
     while kept[0]() is not None and time.time() < deadline:
         gc.collect()
     assert kept[0]() is None
-
-
-def test_a_tool_alone_needs_no_reader_of_messages(handler, search, monkeypatch) -> None:
-    monkeypatch.setattr("graphrag_eval_lc.capture.trace.TraceMessages", None)
-    monkeypatch.setattr("graphrag_eval_lc.capture.responses.JoinedTable", None)
-    search.invoke({"query": "x"}, config={"callbacks": [handler]})
-    response = handler.response()
-    assert [step["output"] for step in response["actual_steps"]] == ["found x"]
-    assert "capture_warnings" not in response

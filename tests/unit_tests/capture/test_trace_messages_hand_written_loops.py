@@ -25,7 +25,7 @@ from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import create_react_agent
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.seen_messages import SeenMessages
+from graphrag_eval_lc.capture.history import History
 
 FROM_MESSAGES = "taken from messages only, as no callback told of them (they never ran, or ran out of sight): "
 HI = HumanMessage("hi")
@@ -307,9 +307,9 @@ def test_a_turn_costs_the_same_after_a_long_history(
     shape, ai, ask, chat_model, search, make_agent, monkeypatch
 ) -> None:
     looked_at = 0
-    find = SeenMessages._find
+    find = History.met
 
-    def counting_find(self: SeenMessages, item: Any) -> Any:
+    def counting_find(self: History, item: Any) -> Any:
         nonlocal looked_at
         looked_at += 1
         return find(self, item)
@@ -324,8 +324,8 @@ def test_a_turn_costs_the_same_after_a_long_history(
         assert len(response["actual_steps"]) == 2
         return looked_at
 
-    monkeypatch.setattr(SeenMessages, "_find", counting_find)
-    monkeypatch.setattr(SeenMessages, "_is_among_old", None)
+    monkeypatch.setattr(History, "met", counting_find)
+    monkeypatch.setattr(History, "_is_among_old", None)
     monkeypatch.setitem(globals(), "answer_to", lambda call: ToolMessage("found", tool_call_id=call["id"]))
     assert cost(100) == cost(1) < 60
 

@@ -10,9 +10,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
-from graphrag_eval_lc.capture.seen_messages import CountedMessages
+from graphrag_eval_lc.capture.history import CountedMessages
+from graphrag_eval_lc.capture.record import Record, Tree
+from graphrag_eval_lc.capture.redaction import CaptureOptions
 
-NODE, OTHER_NODE = UUID(int=1), UUID(int=2)
+NODE, OTHER_NODE = (
+    Record(UUID(int=number), "chain", Tree(UUID(int=number), None, CaptureOptions()), None) for number in (1, 2)
+)
 USAGE = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 MORE: dict[str, Any] = {**USAGE, "input_tokens": 11, "total_tokens": 13}
 
@@ -22,7 +26,7 @@ def said(content: str = "yes", message_id: str | None = "lc_run--a", **keys: Any
 
 
 def counted(message: AIMessage, *, is_told: bool = True) -> CountedMessages:
-    messages = CountedMessages()
+    messages = CountedMessages(set() if message.id else {id(message)})
     messages.add(message, NODE, is_told=is_told)
     return messages
 
@@ -75,16 +79,18 @@ def test_messages_without_ids_that_look_alike_are_calls_of_their_own() -> None:
 
 
 def test_a_message_that_gets_an_id_later_stays_the_same() -> None:
-    message = said(message_id=None)
-    messages = counted(message, is_told=False)
-    message.id = str(UUID(int=7))
+    """A run is interpreted at its end, when langgraph has given it one."""
+    message, other = said(message_id=str(UUID(int=7))), said(message_id=str(UUID(int=9)))
+    messages = CountedMessages({id(message), id(other)})
+    messages.add(message, NODE, is_told=False)
     assert messages.has(message, OTHER_NODE)
     assert messages.has(said(message_id=str(UUID(int=8))), OTHER_NODE)
+    assert not messages.has(other, OTHER_NODE)
 
 
 @given(st.lists(st.sampled_from([USAGE, MORE, None]), max_size=8), st.booleans())
 def test_each_of_several_messages_is_found_again(usages: list[Any], is_told: bool) -> None:
-    messages = CountedMessages()
+    messages = CountedMessages(set())
     all_said = [said(f"{place}", message_id=None, usage_metadata=usage) for place, usage in enumerate(usages)]
     for message in all_said:
         assert not messages.has(message.model_copy(), OTHER_NODE)

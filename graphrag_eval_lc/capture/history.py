@@ -1,15 +1,17 @@
-"""Which messages of a run are new, and whose model calls are counted already."""
+"""Which messages of a run are its own, and which stood before it."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
-from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
-from graphrag_eval_lc.capture.messages import as_message, message_lists, role_and_content
+from graphrag_eval_lc.capture.calls import key_of
+from graphrag_eval_lc.capture.llm_calls import has_run_id
+from graphrag_eval_lc.capture.messages import as_message, role_and_content
+from graphrag_eval_lc.capture.record import MessageList, Record, id_of, is_same_version
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 
 _LAST_OF_PROMPT = 8
@@ -18,86 +20,113 @@ _MODEL_ROLES = ("ai", "assistant", "AIMessageChunk")
 _ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
 
 
-class _Met(Enum):
+class Met(Enum):
     """How a message was met."""
 
     OLD = "it stood before the run, or is what the run was asked"
-    TOLD = "a model's callback told of it; what stands before it in a list was not read yet"
-    READ = "it was read in a list, as was all that stands before it"
+    TOLD = "a model's callback told of it"
+    READ = "it was read in a list"
 
 
 class NewMessage(NamedTuple):
-    """A message of a model or tool that is new in a list; ``is_told`` where a model's callback has told of it."""
+    """A message of a model or tool that is new in a list.
+
+    ``is_told``: a model's callback has told of it. ``is_edited``: it takes the place of a known one with its id.
+    """
 
     message: AIMessage | ToolMessage
     is_told: bool
+    is_edited: bool = False
 
 
 class Reading(NamedTuple):
-    """What was read in one list of messages.
+    """What was read in one list of messages."""
 
-    Attributes:
-        new: What is new in it, in order.
-        before: The known message before that.
-        removed: The ids of messages that a state is to drop.
-        passed_over: The whole list, where no message was known and none is the run's own.
-    """
-
-    new: Sequence[NewMessage] = ()
-    before: BaseMessage | None = None
-    removed: Sequence[str | None] = ()
-    passed_over: Sequence[Any] = ()
+    new: Sequence[NewMessage] = ()  # what is new in it, in order
+    before: BaseMessage | None = None  # the known message before that
+    removed: Sequence[str | None] = ()  # the ids of messages that a state is to drop
+    passed_over: Sequence[Any] = ()  # the list, where no message was known and none is the run's own
 
 
-class SeenMessages:
-    """All messages that a run has met.
-
-    A message is known by its id, and without one by the object itself, to which langgraph gives an id later. Lists
-    are read from their end up to the first known message, and what stood before the run is searched only where it
-    must be: a turn costs the same however long its history is.
+class History:
+    """Tells what a run met before: its input, what stood on its thread, and the messages that it has read.
 
     Args:
         ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
-            this run, where nothing better tells. This run adds its own.
-
-    Attributes:
-        has_own: Whether any message of the run itself was met.
+            this run, where nothing better tells.
     """
 
-    __slots__ = ("_by_id", "_ends", "_nameless", "_objects", "_old", "_old_keys", "_question", "has_own")
-
-    def __init__(self, ends: set[str] | None = None) -> None:
-        self._ends: set[str] = set() if ends is None else ends
+    def __init__(self, ends: set[str]) -> None:
+        self._ends_before = ends
+        self._ends: set[str] = set()  # those of this run: of the runs of a block
+        self._messages: dict[int, BaseMessage | None] = {}
         self._question: str | None = None
-        self._by_id: dict[str, _Met] = {}
-        self._objects: dict[int, tuple[Any, _Met]] = {}
+        self._may_replace = False
+        self._met: dict[Any, tuple[Met, Any]] = {}
         # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
-        self.has_own = False
+        self.has_own = False  # whether any message of the run itself was met
+
+    def message(self, item: Any) -> BaseMessage | None:
+        """Return a message of any form as a message, each time the same object."""
+        if isinstance(item, BaseMessage):
+            return item
+        if id(item) not in self._messages:
+            self._messages[id(item)] = as_message(item)
+        return self._messages[id(item)]
+
+    def met(self, item: Any) -> Met | None:
+        """Return how a message was met; None for a new one."""
+        known = self._met.get(key_of(item))
+        met = None if known is None else known[0]
+        if met is None and self._nameless and id_of(item) is not None:
+            key = _content_key(item)
+            if self._nameless.get(key):
+                self._nameless[key] -= 1
+                self._note(item, Met.READ)
+                return Met.READ
+        return met
+
+    def _note(self, item: Any, met: Met) -> None:
+        self.has_own = self.has_own or met is not Met.OLD
+        self._met[key_of(item)] = met, item
+        if met is Met.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
+            key = _content_key(item)
+            self._nameless[key] = self._nameless.get(key, 0) + 1
 
     def add_told(self, message: AIMessage) -> None:
         """Note a message that a model's callback told of."""
-        if self._find(message) is None:
-            self._note(message, _Met.TOLD)
+        if self.met(message) is None:
+            self._note(message, Met.TOLD)
 
-    def add_input(self, inputs: Any, question: str | None) -> list[Sequence[Any]]:
-        """Note the run's own input and its question, and return the input's lists of messages."""
-        self._question = question
-        lists = list(message_lists(inputs))
+    def add_input(
+        self, lists: Sequence[MessageList], question: str | None, *, may_replace: bool
+    ) -> list[Sequence[Any]]:
+        """Note the run's own input and its question, and return the input's lists of messages.
+
+        ``may_replace``: on its thread it may take the place of messages with its ids, before others.
+        """
+        self._question, self._may_replace = question, may_replace
         for messages in lists:
-            self.add_old(messages)
-        return lists
+            self.add_old(messages.items)
+        return [messages.items for messages in lists]
 
-    def add_end(self, output: Any) -> None:
-        """Note the last messages of the run's output."""
-        for messages in message_lists(output):
-            if (identifier := _id_of(messages[-1])) is not None:
-                self._ends.add(identifier)
+    def add_end(self, lists: Sequence[MessageList]) -> list[str]:
+        """Note and return the ids of the last messages of the run's output."""
+        lasts = (each.items[-1] if each.items else each.before for each in lists)
+        ends = [identifier for last in lasts if (identifier := id_of(last)) is not None]
+        self._ends.update(ends)
+        return ends
 
     def add_history(
-        self, state: Any, given: Sequence[Sequence[Any]] | None, *, is_start: bool = False, is_graph: bool = True
+        self,
+        state: Sequence[MessageList],
+        given: Sequence[MessageList] | None,
+        *,
+        is_start: bool = False,
+        is_graph: bool = True,
     ) -> None:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
@@ -110,32 +139,31 @@ class SeenMessages:
             is_start: Whether it is the state at the start, where the given messages themselves are no history.
             is_graph: Whether it is the state of a graph.
         """
-        given = self._old if given is None else given
-        for messages in message_lists(state):
-            if is_start and (length := _length_of_copy(messages, given)):
+        before = self._old if given is None else [each.items for each in given if each.items]
+        for messages, known in state:
+            if is_start and (length := _length_of_copy(messages, before)):
                 self.add_old(messages[:-length])
                 continue
-            unread, told, before = self._unread(messages)
-            if before is not None or True in told:
+            if known is not None or any(self.met(item) is not None for item in messages):
                 continue
-            end = _end_of_copy(unread, given)
+            end = _end_of_copy(messages, before)
             if end is None and not is_graph:
-                end = self._end_of_earlier(unread) or None
-            self.add_old(unread[:end])
+                end = self._end_of_earlier(messages) or None
+            self.add_old(messages[:end])
 
     def add_old(self, messages: Sequence[Any]) -> None:
-        """Note messages that stood before the run; reading stops at the last of them."""
-        if messages and self._find(messages[-1]) is None:
+        """Note messages that stood before the run."""
+        if messages and self.met(messages[-1]) is None:
             self._old.append(tuple(messages))
             self._old_keys = None
-            self._note(messages[-1], _Met.OLD)
+            self._note(messages[-1], Met.OLD)
 
     def add_prompt(self, prompt: Sequence[BaseMessage]) -> None:
         """Note the run's first prompt as old, up to the run's question.
 
         Without the question in it, up to the user's last message: a function has loaded the history itself.
         """
-        if prompt and self._find(prompt[-1]) is None:
+        if prompt and self.met(prompt[-1]) is None:
             if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
                 self.add_old(prompt[:asked])
                 return
@@ -145,108 +173,92 @@ class SeenMessages:
 
     def is_old(self, item: Any) -> bool:
         """Return whether a message stood before the run."""
-        met = self._find(item)
-        return self._is_among_old(item) if met is None else met is _Met.OLD
+        met = self.met(item)
+        return self._is_among_old(item) if met is None else met is Met.OLD
 
-    def read(self, value: Any, *, unknown: Literal["new", "old", "elsewhere"] = "new") -> list[Reading]:
-        """Return what is new in a node's input or output, and note it.
+    def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
+        """Return what is new in a list, and note it.
 
         Args:
-            value: The input or output.
+            messages: What was not read before of it.
             unknown: What a list without any known message is taken for: new, older than the run, or another
                 conversation.
         """
-        return [self._read_list(messages, unknown) for messages in message_lists(value)]
-
-    def _read_list(self, messages: Sequence[Any], unknown: str) -> Reading:
+        items, known = messages
+        before = None if known is None else self.message(known)
         if unknown == "old" and not self.has_own:
-            self.add_old(messages)
-            return Reading(passed_over=messages)
-        unread, told, before = self._unread(messages)
-        if before is not None and not unread:
+            own = self._end_of_input(messages)
+            self.add_old(items[:own])
+            if own is None or own == len(items):
+                return Reading(passed_over=items)
+            before, items = (self.message(items[own - 1]) if own else before), items[own:]
+        unread, how, before = self._unread(items, before)
+        if not unread:
             return Reading(before=before)
         first = 0
         if before is None:
-            first_told = told.index(True) if True in told else None
+            first_known = next((place for place, met in enumerate(how) if met is not None), None)
             if unknown == "new":
-                first = self._count_old(unread[:first_told])
-            elif first_told is not None:
-                first = first_told
+                first = self._count_old(unread[:first_known])
+            elif first_known is not None:
+                first = first_known
             elif unknown == "old":
-                self.add_old(messages)
-                return Reading(passed_over=messages)
+                self.add_old(unread)
+                return Reading(passed_over=items)
             else:
                 first = len(unread)
         older = first if unknown == "new" else 0
         for place, item in enumerate(unread):
-            self._note(item, _Met.OLD if place < older else _Met.READ)
+            self._note(item, Met.OLD if place < older else Met.READ)
         if first:
-            before = as_message(unread[first - 1])
+            before = self.message(unread[first - 1])
         new: list[NewMessage] = []
         removed: list[str | None] = []
-        for item, is_told in zip(unread[first:], told[first:], strict=True):
-            message = as_message(item)
+        for item, met in zip(unread[first:], how[first:], strict=True):
+            message = self.message(item)
             if isinstance(message, (AIMessage, ToolMessage)):
-                new.append(NewMessage(message, is_told))
+                new.append(NewMessage(message, met is Met.TOLD, met in (Met.OLD, Met.READ)))
             elif isinstance(message, RemoveMessage):
                 removed.append(message.id)
-        return Reading(new, before, removed, messages if first and first == len(unread) else ())
+        return Reading(new, before, removed, items if first and first == len(unread) else ())
 
-    def _unread(self, messages: Sequence[Any]) -> tuple[list[Any], list[bool], BaseMessage | None]:
-        """Return the unread end of a list, whether callbacks told of each message, and the known one before it.
+    def _unread(
+        self, items: Sequence[Any], before: BaseMessage | None
+    ) -> tuple[list[Any], list[Met | None], BaseMessage | None]:
+        """Return the end of a list after the last known message, how each was met, and that known message.
 
-        Known tool messages are passed over: those of parallel nodes come in one by one.
+        A message that takes the place of a known one is read once more.
         """
         unread: list[Any] = []
-        told: list[bool] = []
-        before = None
-        for item in reversed(messages):
-            met = self._find(item)
-            if met is None or met is _Met.TOLD:
+        how: list[Met | None] = []
+        for item in reversed(items):
+            met = self.met(item)
+            if met in (None, Met.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
                 unread.append(item)
-                told.append(met is not None)
+                how.append(met)
             elif role_and_content(item)[0] != "tool":
-                before = as_message(item)
+                before = self.message(item)
                 break
         unread.reverse()
-        told.reverse()
-        return unread, told, before
-
-    def _find(self, item: Any) -> _Met | None:
-        identifier = _id_of(item)
-        met = None if identifier is None else self._by_id.get(identifier)
-        if met is not None:
-            return met
-        entry = self._objects.get(id(item))
-        if entry is not None:
-            return entry[1]
-        if self._nameless and identifier is not None and (key := _content_key(item)) in self._nameless:
-            self._nameless[key] -= 1
-            if not self._nameless[key]:
-                del self._nameless[key]
-            self._note(item, _Met.READ)
-            return _Met.READ
-        return None
-
-    def _note(self, item: Any, met: _Met) -> None:
-        self.has_own = self.has_own or met is not _Met.OLD
-        identifier = _id_of(item)
-        if identifier is not None:
-            self._by_id[identifier] = met
-            return
-        self._objects[id(item)] = (item, met)
-        if met is _Met.READ and not isinstance(item, BaseMessage):
-            key = _content_key(item)
-            self._nameless[key] = self._nameless.get(key, 0) + 1
+        how.reverse()
+        return unread, how, before
 
     # --- what stood before the run ---
+
+    def _end_of_input(self, messages: MessageList) -> int | None:
+        """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
+        if self._may_replace:
+            return None
+        if messages.before is not None:
+            return 0 if self.met(messages.before) is Met.OLD else None
+        return _end_of_copy(messages.items, self._old)
 
     def _is_among_old(self, item: Any) -> bool:
         if not self._old:
             return False
         if self._old_keys is None:
-            self._old_keys = {key for messages in self._old for each in messages for key in (_key(each), id(each))}
-        return id(item) in self._old_keys or _id_of(item) in self._old_keys
+            self._old_keys = {key for messages in self._old for each in messages for key in (key_of(each), id(each))}
+        return id(item) in self._old_keys or id_of(item) in self._old_keys
 
     def _count_old(self, unread: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.
@@ -274,7 +286,11 @@ class SeenMessages:
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Return the place behind the end of an earlier run; 0 where there is none."""
-        return next((end for end in range(len(messages), 0, -1) if _id_of(messages[end - 1]) in self._ends), 0)
+        for end in range(len(messages), 0, -1):
+            identifier = id_of(messages[end - 1])
+            if identifier in self._ends_before or identifier in self._ends:
+                return end
+        return 0
 
     @staticmethod
     def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
@@ -290,7 +306,7 @@ class SeenMessages:
         role, content = role_and_content(item)
         if role not in _USER_ROLES:
             return False
-        if self._find(item) is _Met.OLD:
+        if self.met(item) is Met.OLD:
             return True
         if not self._question or not isinstance(content, str) or self._question not in content:
             return False
@@ -316,15 +332,6 @@ def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> 
     return max(lengths, default=0)
 
 
-def _key(item: Any) -> Any:
-    return _id_of(item) or id(item)
-
-
-def _id_of(item: Any) -> str | None:
-    identifier = item.id if isinstance(item, BaseMessage) else item.get("id") if isinstance(item, Mapping) else None
-    return identifier if isinstance(identifier, str) else None
-
-
 def _content_key(item: Any) -> Any:
     message = as_message(item)
     if message is None:
@@ -340,50 +347,37 @@ def _is_copy(one: Any, other: Any) -> bool:
     return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
 
 
-# Ids that LangChain or a provider gives to a model's message.
-_RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
-
-
-def has_run_id(message: AIMessage) -> bool:
-    """Return whether a message's id shows that a model wrote it."""
-    return message.id is not None and _RUN_ID.match(message.id) is not None
-
-
-# A message, its id at that time (langgraph gives one later), its node, and whether a callback told of it.
-_Counted = tuple[AIMessage, str | None, UUID, bool]
+# A message, its node, whether a callback told of it, and whether it had an id when it was first met.
+_Counted = tuple[AIMessage, "Record | None", bool, bool]
 
 
 class CountedMessages:
-    """The messages whose model calls a run has counted, each as it was first met.
+    """The messages whose model calls a run has counted.
 
     On its way through an agent a message is copied, renamed, given another id or made anew; its call counts once.
     """
 
-    __slots__ = ("_all", "_by_tokens")
-
-    def __init__(self) -> None:
+    def __init__(self, nameless: set[int]) -> None:
+        self._nameless = nameless
         self._all: list[_Counted] = []
-        self._by_tokens: dict[Any, list[_Counted]] | None = None  # made when it is first needed
+        self._by_tokens: dict[Any, list[_Counted]] = {}
 
-    def add(self, message: AIMessage, node_id: UUID, *, is_told: bool) -> None:
+    def add(self, message: AIMessage, node: "Record | None", *, is_told: bool) -> None:
         """Note a message whose call is counted, with the node of the call, or where the message was first met."""
-        counted = (message, message.id, node_id, is_told)
+        counted = (message, node, is_told, self._has_id(message))
         self._all.append(counted)
-        if self._by_tokens is not None:
-            self._by_tokens.setdefault(_tokens(message), []).append(counted)
+        self._by_tokens.setdefault(_tokens(message), []).append(counted)
 
-    def has(self, message: AIMessage, node_id: UUID) -> bool:
+    def has(self, message: AIMessage, node: "Record | None") -> bool:
         """Return whether a message's model call is counted already."""
-        return any(_is_form_of(message, counted, node_id) for counted in self._alike(message))
+        alike = self._all
+        if message.usage_metadata is not None:
+            alike = [*self._by_tokens.get(_tokens(message), ()), *self._by_tokens.get(None, ())]
+        has_id = self._has_id(message)
+        return any(_is_form_of(message, counted, node, has_id=has_id) for counted in alike)
 
-    def _alike(self, message: AIMessage) -> Iterable[_Counted]:
-        if message.usage_metadata is None:
-            return self._all
-        if self._by_tokens is None:
-            self._by_tokens = {}
-            for counted in self._all:
-                self._by_tokens.setdefault(_tokens(counted[0]), []).append(counted)
-        return (*self._by_tokens.get(_tokens(message), ()), *self._by_tokens.get(None, ()))
+    def _has_id(self, message: AIMessage) -> bool:
+        return message.id is not None and id(message) not in self._nameless
 
 
 def _tokens(message: AIMessage) -> Any:
@@ -391,21 +385,21 @@ def _tokens(message: AIMessage) -> Any:
     return None if usage is None else (usage.get(INPUT_TOKENS), usage.get(OUTPUT_TOKENS))
 
 
-def _is_form_of(message: AIMessage, counted: _Counted, node_id: UUID) -> bool:
+def _is_form_of(message: AIMessage, counted: _Counted, node: "Record | None", *, has_id: bool) -> bool:
     """Return whether a message is another form of one that was counted."""
-    other, other_id, other_node_id, is_told = counted
-    if message is other or (message.id is not None and message.id == other_id):
+    other, other_node, is_told, other_has_id = counted
+    if message is other or (message.id is not None and message.id == other.id):
         return True
     answers = _answer_id(message), _answer_id(other)
     is_same_answer = None not in answers and answers[0] == answers[1]
     if None not in answers and not is_same_answer:
         return False
-    if not is_told and message.id is None and other_id is None:
+    if not (is_told or has_id or other_has_id):
         return False  # a node's own code made both, one for each answer
-    if has_run_id(message) and other_id is not None and _RUN_ID.match(other_id):
+    if has_run_id(message) and has_run_id(other):
         return False
     has_same_tokens = message.usage_metadata is not None and message.usage_metadata == other.usage_metadata
-    if has_same_tokens and (is_same_answer or (is_told and other_node_id == node_id)):
+    if has_same_tokens and (is_same_answer or (is_told and other_node is node)):
         return True  # whatever was made of its text
     is_alike = message.content == other.content and message.tool_calls == other.tool_calls
     return is_alike and (has_same_tokens or message.usage_metadata is None or other.usage_metadata is None)

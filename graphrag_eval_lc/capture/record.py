@@ -1,0 +1,347 @@
+"""The record of runs: a tree of small records for each root run or block, and to which tree a run belongs.
+
+Nothing is interpreted here. Only what others may change is copied: arguments, outputs, and lists of messages, of which
+a tree keeps what it has not read before.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from time import perf_counter, time
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.outputs import LLMResult
+
+from graphrag_eval_lc.capture.kept_messages import KeptMessages, Ranges
+from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
+from graphrag_eval_lc.capture.messages import message_lists, role_and_content
+from graphrag_eval_lc.capture.outputs import is_command
+from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retrieval
+from graphrag_eval_lc.records import ModelCall
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+
+_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
+_SECOND_STEP = "graph:step:2"  # the first one of which callbacks tell where the node before it was cached
+_MOST_ASKING = 4  # models' messages with calls that are read from the end of a prompt
+_MOST_PASSED = 40  # other messages there
+
+
+RunKind = Literal["chain", "tool", "retriever", "model"]
+
+
+class MessageList(NamedTuple):
+    """What a tree had not read before of one list of messages; ``before`` is the message before it."""
+
+    items: tuple[Any, ...]
+    before: Any = None
+
+
+class WaitingCall(NamedTuple):
+    """A call that a run left waiting, for the run that resumes it; its arguments are those that are kept."""
+
+    message_id: str
+    call_id: str | None
+    name: str
+    args: dict[str, Any]
+    place: int
+    asked_at: float
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Record:
+    """One run."""
+
+    run_id: UUID
+    kind: RunKind
+    tree: "Tree"
+    parent: "Record | None"
+    scope: "Record | None" = None  # the graph run around it
+    node: "Record | None" = None  # the node, or the root, in which it runs
+    outer: "Record | None" = None  # the tool or retriever around it that is a step
+    name: str | None = None
+    is_root: bool = False
+    is_top: bool = False  # whether it is a root, or a run that a block calls directly
+    is_block: bool = False  # whether it is no run, but a block of code whose runs make one tree
+    is_node: bool = False
+    is_model_node: bool = False
+    is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
+    is_retriever: bool = False  # whether it is a retriever or works for one
+    step_tag: str | None = None  # langgraph's tag of the graph step, of a node
+    path: Any = None  # langgraph's path of the task that begins with it
+    graph_step: Any = None  # langgraph's number of the step of that task
+    inputs: Any = None  # the input of a chain while it runs; that of a parser, as long as the tree
+    given: Sequence[MessageList] = ()  # the lists of messages in its input
+    gave: Sequence[MessageList] = ()  # the lists of messages in its output
+    facts: "Facts | None" = None  # what else a node's output tells
+    output: Any = None  # the output of a root, or of a run that a block calls
+    is_graph: bool = False  # whether it is a graph
+    goes_on: bool = False  # whether it is a graph that goes on with a thread
+    has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
+    is_interrupted: bool = False  # whether it is a paused graph
+    is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
+    loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input that stand there without their message
+    parsed: AIMessage | None = None  # the message whose calls this parser takes for its result
+    # the graph inside the root run whose first node it is, where that graph goes on with a thread
+    opens: "Record | None" = None
+    tool: "ToolRun | None" = None
+    model: "ModelRun | None" = None
+
+    def note_graph(self, step: str | None = None) -> None:
+        """Note that this is a graph; ``step`` is the tag of its first node, None where it is resumed."""
+        self.is_graph = True
+        is_new = step in _FIRST_STEPS or (step == _SECOND_STEP and self.is_top and not self.tree.thread_ids)
+        self.goes_on = not is_new or self.inputs is None or is_command(self.inputs)
+
+    def graph_name(self) -> str | None:
+        """Return the name that a person gave the nested graph around a run; it is often an agent's."""
+        graph = self.scope
+        return None if graph is None or graph.is_root or graph.name == "LangGraph" else graph.name
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ToolRun:
+    """What is recorded of a tool's or retriever's run."""
+
+    args: dict[str, Any]  # the arguments as they are kept
+    asked_args: dict[str, Any]  # the arguments by which the model's call is found
+    call_id: str | None = None
+    is_retry: bool = False  # whether with_retry runs it again
+    started: float = field(default_factory=perf_counter)
+    started_at: float = field(default_factory=time)
+    kept: KeptOutcome | None = None
+    ended: float | None = None
+    answer_id: str | None = None  # the call id of the message in its output
+    retrieval: Retrieval | None = None  # what a retriever inside a tool gave, where that is wanted
+    retrievals: Sequence[Retrieval] = ()  # those of the retrievers inside this tool
+
+    def end(self, kept: KeptOutcome, answer_id: str | None) -> None:
+        """Take the outcome."""
+        self.kept, self.answer_id, self.retrievals = kept, answer_id, ()
+        self.ended = perf_counter() if kept.ended is None else kept.ended
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ModelRun:
+    """What is recorded of a model call."""
+
+    asked_name: str | None  # the model's name as it was asked for
+    # a schema that the model must call as a tool, which nobody answers; "" stands for any tool
+    unanswered_tool: str | None = None
+    prompt: tuple[BaseMessage, ...] = ()  # the end of its prompt
+    started: float = field(default_factory=perf_counter)
+    started_at: float = field(default_factory=time)
+    message: AIMessage | None = None  # its message, and calls the tool calls in it, copied
+    calls: Sequence[ToolCall] = ()
+    call: ModelCall | None = None  # what the response says of it; None while it runs
+    problems: Sequence[str] = ()  # what is wrong with its answer
+    is_cache_hit: bool = False  # whether LangChain's cache answered
+    is_known: bool = False  # whether another callback of a model has told of its message
+    first_token: float | None = None  # the perf_counter at the first token, where it was streamed
+    node: str | None = None
+    namespace: str | None = None  # the checkpoint_ns of its node's graph
+    agent: str | None = None
+    input_messages: Ranges | None = None  # places among the kept messages
+    output_message: int | None = None  # places among the kept messages
+    tools: Ranges | None = None  # places among the kept messages
+
+
+def model_call(
+    result: LLMResult | None, run: ModelRun | None = None, *, reason: str | None = None, error: str | None = None
+) -> ModelCall:
+    """Return what a response says of a model call by its result, and by what was recorded of it."""
+    name = (None if result is None else result_model_name(result)) or (None if run is None else run.asked_name)
+    call: ModelCall = {"model": name} if name else {}
+    if result is not None:
+        call.update(model_usage(result))
+    if reason is not None:
+        call["finish_reason"] = reason
+    if run is not None:
+        call[ELAPSED_SEC] = perf_counter() - run.started
+    if error is not None:
+        call["error"] = error
+    return call
+
+
+class Facts(NamedTuple):
+    """What a node's output tells beside its messages."""
+
+    fields: frozenset[str] = frozenset()  # the names of the answer fields that it sets
+    response: Any = None  # the structured_response in it
+    is_from_agent: bool = False  # whether the node of create_agent that asks the model made it
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Tree:
+    """The records of one root run or block, in the order of their events. It does not change after its end."""
+
+    root_id: UUID
+    question_id: str | None  # the metadata question_id of the root
+    options: CaptureOptions
+    # each record at its start, and once more, with True, at its end
+    events: list[tuple[Record, bool, float]] = field(default_factory=list)
+    warnings: dict[str, None] = field(default_factory=dict)
+    open: dict[UUID, Record] = field(default_factory=dict)  # the records under way
+    question: str | None = None
+    error: str | None = None
+    is_paused: bool = False
+    has_ended: bool = False
+    is_forgotten: bool = False
+    has_begun: bool = True  # a block only once something runs in it
+    thread_ids: frozenset[str] = frozenset()
+    resumes: "Tree | None" = None  # the tree of the paused run that it resumes
+    run_ids: list[UUID] = field(default_factory=list)  # the LangChain ids of the root, or of the runs of a block
+    tags: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    started: float = field(default_factory=perf_counter)
+    started_at: float = field(default_factory=time)
+    elapsed_sec: float | None = None
+    kept: KeptMessages | None = None
+    waiting: "Sequence[WaitingCall]" = ()  # the calls that it left waiting, for the run that resumes it
+    has_models: bool = False
+    # the messages that had no id when they were read, which langgraph gives later
+    nameless: set[int] = field(default_factory=set)
+    # content and status of tool messages when they were read, as an agent may clear them later
+    tool_texts: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    _known: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.options.keep_messages:
+            self.kept = KeptMessages(self.options)
+
+    def warn(self, *warnings: str) -> None:
+        """Add warnings, each text once."""
+        self.warnings.update(dict.fromkeys(warnings))
+
+    def ended(self, record: Record) -> None:
+        """Note the end of a record."""
+        self.events.append((record, True, time()))
+
+    def read(self, value: Any) -> Sequence[MessageList]:
+        """Return what was not read before of the lists of messages in a node's input or output."""
+        if type(value) is dict and len(value) == 1:  # a state of nothing but messages, as most are
+            (messages,) = value.values()
+            if type(messages) is list and messages and isinstance(messages[-1], BaseMessage):
+                return [self._new_in(messages)]
+        return [self._new_in(messages) for messages in message_lists(value)]
+
+    def _new_in(self, messages: Sequence[Any]) -> MessageList:
+        """Read a list from its end up to a known message; known tool messages are passed over, as others follow."""
+        items: list[Any] = []
+        before = None
+        for item in reversed(messages):
+            if not self._knows(item):
+                items.append(item)
+            elif role_and_content(item)[0] != "tool":
+                before = item
+                break
+        items.reverse()
+        if before is None and len(items) < len(messages):
+            items = list(messages)
+        self.note_texts(items)
+        for item in items:
+            self._known[id(item)] = item
+            if (identifier := id_of(item)) is not None:
+                self._known[identifier] = item
+            else:
+                self.nameless.add(id(item))
+        return MessageList(tuple(items), before)
+
+    def _knows(self, item: Any) -> bool:
+        if self._known.get(id(item)) is item:
+            return True
+        identifier = id_of(item)
+        known = None if identifier is None else self._known.get(identifier)
+        return known is not None and is_same_version(known, item)
+
+    def prompt_end(self, prompt: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+        """Return the end of a prompt: up to messages that were read before, or the whole of a run's first prompt."""
+        if not self.has_models:
+            return tuple(prompt)
+        items: list[BaseMessage] = []
+        asking = passed = 0
+        for message in reversed(prompt):
+            items.append(message)
+            if isinstance(message, AIMessage) and message.tool_calls:
+                asking += 1
+            elif not isinstance(message, ToolMessage):
+                passed += 1
+            if asking == _MOST_ASKING or passed == _MOST_PASSED:
+                break
+        items.reverse()
+        self.note_texts(items)
+        return tuple(items)
+
+    def note_texts(self, messages: Sequence[Any]) -> None:
+        """Note what tool messages say now."""
+        for message in messages:
+            if isinstance(message, ToolMessage):
+                self.tool_texts.setdefault(id(message), (message.content, message.status))
+
+    def as_read(self, message: ToolMessage) -> ToolMessage:
+        """Return a tool message as it was when it was read."""
+        content, status = self.tool_texts.get(id(message), (message.content, message.status))
+        if content is message.content and status == message.status:
+            return message
+        return message.model_copy(update={"content": content, "status": status})
+
+    def is_resumed_by(self, other: "Tree") -> bool:
+        """Return whether another run can be the one that resumes this one, by threads and question."""
+        if self.question_id is not None and other.question_id not in (None, self.question_id):
+            return False
+        if self.thread_ids and other.thread_ids:
+            return not self.thread_ids.isdisjoint(other.thread_ids)
+        return self.question_id == other.question_id
+
+    def close(self, error: str | None = None) -> None:
+        """End the run, with its error as it is kept."""
+        if not self.has_ended:
+            self.error = error
+            self.elapsed_sec = perf_counter() - self.started
+            self.has_ended = True
+
+    def start_earlier(self, seconds: float) -> None:
+        """Move the start back: the run had begun before it was known."""
+        self.started -= seconds
+        self.started_at -= seconds
+
+    def ended_now(self, error: str) -> "Tree":
+        """Return the tree as if it ended now, with this error."""
+        ended = copy(self)
+        ended.is_forgotten = True
+        ended.kept = None if self.kept is None else self.kept.snapshot()
+        ended.close(error)
+        return ended
+
+    def forget(self) -> None:
+        """Forget the records."""
+        self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
+
+    def let_go(self) -> None:
+        """Let go of all records: only what they mean is kept."""
+        for record in [record for record, is_end, _ in self.events if not is_end]:
+            record.parent = record.scope = record.node = record.outer = record.opens = None
+            record.output = record.parsed = record.facts = record.inputs = None
+            record.given = record.gave = record.loose_calls = ()
+            if record.model is not None:
+                record.model.prompt, record.model.message, record.model.calls = (), None, ()
+        self.forget()
+        if self.kept is not None:
+            self.kept.close()
+
+
+def id_of(item: Any) -> str | None:
+    """Return a message's id, in any form of a message."""
+    identifier = item.id if isinstance(item, BaseMessage) else item.get("id") if isinstance(item, Mapping) else None
+    return identifier if isinstance(identifier, str) else None
+
+
+def is_same_version(known: Any, item: Any) -> bool:
+    """Return whether two messages with one id have the same content and calls; states make messages of dicts."""
+    if known is item or isinstance(known, BaseMessage) is not isinstance(item, BaseMessage):
+        return True
+    if isinstance(known, BaseMessage):
+        calls, known_calls = getattr(item, "tool_calls", None), getattr(known, "tool_calls", None)
+        return bool(known.content == item.content and calls == known_calls)
+    return bool(known == item)

@@ -1,0 +1,46 @@
+"""What functions that read messages, outputs and results return, line by line in `vectors.jsonl`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.outputs import LLMResult
+from stream_values import Decoder, Encoder
+
+from graphrag_eval_lc.capture import llm_calls, messages, outputs, redaction
+from graphrag_eval_lc.capture.redaction import CaptureOptions
+
+VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
+NAMES: dict[Any, tuple[str, ...]] = {
+    llm_calls: ("finish_reason", "is_cache_hit", "is_generated", "model_usage", "result_model_name"),
+    messages: ("answer_in", "question_in", "unanswered_calls", "whole_answer"),
+    outputs: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
+    redaction: ("asked_k", "kept_metadata", "kept_tags", "shown_config"),
+}
+
+
+def problems_of(result: LLMResult) -> tuple[str, ...]:
+    return llm_calls.answer_problems(result, llm_calls.finish_reason(result), CaptureOptions(), [])
+
+
+FUNCTIONS: dict[str, Any] = {
+    **{name: getattr(module, name) for module, names in NAMES.items() for name in names},
+    "answer_problems": problems_of,
+    "message_lists": lambda value: list(messages.message_lists(value)),
+    "message_outcome": lambda message: tuple(outputs.message_outcome(message)[:2]),
+}
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['function']}: {vector['about']}")
+def test_vector(vector: dict[str, Any]) -> None:
+    given = Decoder().decode(vector["given"])
+    encoder = Encoder()
+    encoder.encode(given)
+    assert encoder.encode(FUNCTIONS[vector["function"]](*given)) == vector["returns"]
+
+
+def test_no_vector_is_there_twice_and_each_function_has_some() -> None:
+    lines = [json.dumps([vector["function"], vector["given"]]) for vector in VECTORS]
+    assert len(lines) == len(set(lines))
+    assert {vector["function"] for vector in VECTORS} == set(FUNCTIONS)
