@@ -91,7 +91,9 @@ class Encoder:
             fields = {name: getattr(value, name) for name in type(value).model_fields} | (value.model_extra or {})
             fields = {name: item for name, item in fields.items() if name not in defaults or item != defaults[name]}
         elif dataclasses.is_dataclass(value):
+            defaults = _defaults_of(type(value))
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            fields = {name: item for name, item in fields.items() if name not in defaults or item != defaults[name]}
         else:
             fields = {name: getattr(value, name) for name in type(value).__slots__ if hasattr(value, name)}
         return {name: self.encode(item, path) for name, item in fields.items()}
@@ -155,7 +157,7 @@ def _made(kind: str, fields: dict[str, Any]) -> Any:
     if issubclass(cls, BaseModel):
         return cls.model_construct(**fields)
     made = object.__new__(cls)
-    for name, item in fields.items():
+    for name, item in (_defaults_of(cls) | fields).items():
         with contextlib.suppress(AttributeError):  # a field that an older version does not have
             object.__setattr__(made, name, item)
     return made
@@ -205,6 +207,12 @@ _READERS: dict[str, Callable[[Decoder, dict[str, Any]], Any]] = {
 
 def _plain_fields(value: BaseModel) -> Any:
     return [(name, field) for name, field in type(value).model_fields.items() if not field.is_required()]
+
+
+def _defaults_of(cls: Any) -> dict[str, Any]:
+    """Return the defaults of a dataclass; none of another class, and none that are made anew for each object."""
+    given = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return {field.name: field.default for field in given if field.default is not dataclasses.MISSING}
 
 
 def _is_slotted(value: object) -> bool:

@@ -34,7 +34,17 @@ from graphrag_eval_lc import capture
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-_NOISE = ("color", "verbose", "llm_prefix", "observation_prefix", "input_str", "parent_run_id", "run_id", "metadata")
+_NOISE = (
+    "batch_size",
+    "color",
+    "verbose",
+    "llm_prefix",
+    "observation_prefix",
+    "input_str",
+    "parent_run_id",
+    "run_id",
+    "metadata",
+)
 _MOST_EVENTS = 600
 _SERIALIZED = ("name",)
 _inside_callback: contextvars.ContextVar[bool] = contextvars.ContextVar("inside_callback", default=False)
