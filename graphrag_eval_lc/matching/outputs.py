@@ -164,7 +164,7 @@ def parsed_json(text: str) -> Any:
         where = cut_json(text)
         if where is not None:
             raise CutOutput(where) from None
-        raise UnreadableOutput(f"no JSON ({problem})") from None
+        raise UnreadableOutput(f"not JSON ({problem})") from None
 
 
 def printable(text: str) -> str:

@@ -68,6 +68,7 @@ class Alignment:
         rows, actual_rows: The keys of their rows.
         total, actual_total: How many of these there are, as ``rows_as`` counts them.
         equal: How often each row is on both sides.
+        unequal, actual_unequal: How often each row is left on its side alone.
     """
 
     reference: SparqlResults
@@ -90,32 +91,32 @@ class Alignment:
         self.total, self.actual_total = sum(counts.values()), sum(actual_counts.values())
         self.equal = {row: min(times, actual_counts[row]) for row, times in counts.items() if row in actual_counts}
         self._distinct = counts.keys()
-        self._missing = _without(counts, self.equal)
-        self._extra = _without(actual_counts, self.equal)
+        self.unequal = _without(counts, self.equal)
+        self.actual_unequal = _without(actual_counts, self.equal)
 
     @cached_property
     def missing(self) -> list[int]:
         """The positions of the rows that the actual results lack."""
-        return _first_positions(self.rows, self._missing)
+        return _first_positions(self.rows, self.unequal)
 
     @cached_property
     def extra(self) -> list[int]:
         """The positions of the actual rows that the reference lacks."""
-        return _first_positions(self.actual_rows, self._extra)
+        return _first_positions(self.actual_rows, self.actual_unequal)
 
     @property
     def are_equal(self) -> bool:
         """Whether all rows are on both sides, in the same order if it counts."""
         is_other_order = self.rows_as == "list" and self.rows != self.actual_rows
-        return not self._missing and not self._extra and not is_other_order
+        return not self.unequal and not self.actual_unequal and not is_other_order
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """The pairs of missing and extra rows that share some of their cells."""
         columns = range(len(self.columns))
-        common = [{row[at] for row in self._missing} & {row[at] for row in self._extra} for at in columns]
-        missing = _that_share(common, self._missing, self.rows, self.terms)
-        extra = _that_share(common, self._extra, self.actual_rows, self.actual_terms) if missing else []
+        common = [{row[at] for row in self.unequal} & {row[at] for row in self.actual_unequal} for at in columns]
+        missing = _that_share(common, self.unequal, self.rows, self.terms)
+        extra = _that_share(common, self.actual_unequal, self.actual_rows, self.actual_terms) if missing else []
         return _paired(missing, extra, list(self._distinct)) if missing else []
 
     @cached_property
@@ -271,17 +272,30 @@ def nearest_alignment(
 
 
 def common_share(
-    reference: SparqlResults, actual: SparqlResults, keys: Keys, required: Sequence[str], *, by_name_only: bool
+    reference: SparqlResults,
+    actual: SparqlResults,
+    keys: Keys,
+    rows_as: RowsAs,
+    required: Sequence[str],
+    *,
+    by_name_only: bool,
 ) -> float:
-    """Return how much the columns that are likely to match have in common, in whatever rows; from 0 to below 1.
+    """Return how much results that do not match have in common under the likely columns; from 0 to below 1.
 
-    It is the mean share of cells of equal values over the required columns and the rows themselves, which differ.
+    It is the mean share of equal rows, and of cells of equal values in each required column, in whatever rows.
     """
     overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
     likely = _likely_way(list(actual.columns), _weights(required, overlaps))
-    return sum(found[name] for found, name in zip(overlaps, likely, strict=True) if name is not None) / (
-        len(required) + 1
-    )
+    aligned = Alignment(reference, actual, keys, rows_as, dict(zip(required, likely, strict=True)))
+    equal = (len(required) + 1) * sum(aligned.equal.values())
+    for at in range(len(required)):
+        left, actual_left = Counter[int](), Counter[int]()
+        for cells, rows in ((left, aligned.unequal), (actual_left, aligned.actual_unequal)):
+            for row, times in rows.items():
+                cells[row[at]] += times
+        equal += (left & actual_left).total()
+    every = (len(required) + 1) * (aligned.total + aligned.actual_total)
+    return 2 * equal / (every + 1)  # one more, for what is in another order or has other blank nodes
 
 
 def _overlaps(

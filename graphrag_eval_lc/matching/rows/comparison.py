@@ -93,7 +93,7 @@ class SparqlComparison:
 
     @property
     def closeness(self) -> float:
-        """How near the results come, for ranking steps: 1 for a match, else what the columns have in common."""
+        """How near the results come, for ranking steps: 1 for a match, else what rows and columns have in common."""
         return self.score or (self._common_share() if self._common_share else self.grade)
 
     @property
@@ -243,7 +243,7 @@ def _searched(
         return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *compared, columns))
     has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
     unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
-    share = partial(common_share, *compared[:3], required, by_name_only=by_name)
+    share = partial(common_share, *compared, required, by_name_only=by_name)
     return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), None, budget.spent, align, share)
 
 

@@ -188,7 +188,7 @@ def grade_of_rows(aligned: Alignment, *, is_match: bool) -> Grade:
     value, (shared, required, found) = aligned.grade, aligned.cells
     if not is_match and aligned.are_equal:
         value, shared = value * (1 - 0.5 / required), shared - 0.5
-    if not value:
+    if not shared:
         return Grade(0.0, "Worth 0: no cell of the required columns matches.")
     about = [f"recall {_shown(shared / required)} and precision {_shown(shared / found)} of the cells"]
     if aligned.order < 1.0:

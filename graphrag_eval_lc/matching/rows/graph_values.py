@@ -190,7 +190,7 @@ class GraphReader:
         if keys == {"@type", "@value"} and isinstance(raw["@type"], str):
             value, is_map = raw["@value"], raw["@type"] == "g:Map" and isinstance(raw["@value"], list)
             if isinstance(value, Mapping) or (is_map and any(isinstance(key, dict) for key in value[::2])):
-                raise UnreadableOutput(f"is a {raw['@type']} of GraphSON that is an element; return valueMap() instead")
+                raise UnreadableOutput(f"is a {raw['@type']} of GraphSON; return valueMap() instead")
             value = dict(zip(map(str, value[::2]), value[1::2], strict=False)) if is_map else value
             return self.read(value, depth + 1)
         if keys == {"$type", "_value"} and isinstance(raw["$type"], str):  # Neo4j's typed JSON
@@ -207,7 +207,7 @@ class GraphReader:
             # A relationship of several steps in ladybug has the nodes between them only.
             return self._list(_in_turns(nodes, between) if len(nodes) > len(between) else between, depth)
         if raw.get("type") in ("vertex", "edge") and "properties" in raw:
-            raise UnreadableOutput(f"is a {raw['type']} of GraphSON; return valueMap() instead")
+            raise UnreadableOutput("is a vertex or edge of GraphSON; return valueMap() instead")
         return _point_in(raw) or self._properties(raw, depth)
 
     def _entity(self, fields: Mapping[str, Any], depth: int) -> Node | Relationship:

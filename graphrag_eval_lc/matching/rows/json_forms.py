@@ -33,7 +33,7 @@ from graphrag_eval_lc.matching.rows.results import (
     term_of_value,
 )
 from graphrag_eval_lc.matching.rows.text_forms import term_of_turtle
-from graphrag_eval_lc.texts import listed, shortened
+from graphrag_eval_lc.texts import counted, listed, shortened
 
 SINGLE_FORMS: Final = ("a single value", "an array of single values", "a tuple of single", "an object as one row")
 """The forms of results that are tables only if the whole output is one."""
@@ -162,7 +162,11 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
     if _is_block(value):
         return _noted(read_text(value["text"]), "in a content block")
     if value.keys() == {"@type", "@value"}:  # GraphSON
-        return results_in(GraphReader().read(value), read_text)
+        try:
+            value = GraphReader().read(value)
+        except UnreadableOutput as problem:
+            raise UnreadableOutput(f"a value that {problem}") from None
+        return results_in(value, read_text)
     results = _of_sparql(value) or _of_named_columns(value)
     if results is None:
         refuse_error_report(value)
@@ -376,8 +380,10 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
 
     The second of two columns with the same name gets a number.
     """
-    if not names or any(len(row) != len(names) for row in rows) or not all(isinstance(name, str) for name in names):
-        raise UnreadableOutput(f"rows of other lengths than their {len(names)} columns")
+    if not all(isinstance(name, str) for name in names):
+        raise UnreadableOutput("rows of columns whose names are not all texts")
+    if not names or any(len(row) != len(names) for row in rows):
+        raise UnreadableOutput(f"rows that do not all have {counted(len(names), 'cell')}, one for each column")
     if len(set(names)) < len(names):
         names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
     require_unicode(names)
@@ -400,8 +406,8 @@ def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) ->
                 try:
                     value = term_of(cell) if _is_term(cell) else reader.read(cell)
                 except UnreadableOutput as problem:
-                    where = f"row {row + 1}, {printable(name[:40])}"
-                    raise UnreadableOutput(f"rows whose cell in {where}, {problem}") from None
+                    where = f"row {row + 1} of {printable(name[:40])}"
+                    raise UnreadableOutput(f"rows whose cell in {where} {problem}") from None
                 if isinstance(value, STRUCTURES):
                     structures[row] = value
                     value = printable(readable(value))

@@ -107,8 +107,10 @@ def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKi
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
     longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
+    joined = "\n".join([*texts, ""])
+    is_plain = joined.count("\n") == len(texts) and form.fullmatch(joined)  # a text may have lines of numbers
     numbers: dict[str, Number]
-    if max(map(len, texts), default=0) <= longest and form.fullmatch("\n".join([*texts, ""])):  # nearly always
+    if is_plain and max(map(len, texts), default=0) <= longest:  # nearly always
         numbers = dict(zip(texts, map(float, texts), strict=True))
     else:
         numbers = {text: number for text in texts if (number := number_from(text, datatype)) is not None}

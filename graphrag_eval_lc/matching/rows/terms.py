@@ -339,7 +339,7 @@ class Keys:
         joined = "\n".join(texts)
         is_normal = joined.isascii() or self._rules.strict or not self._rules.values.nfc
         has_escapes = of.is_iri and "%" in joined
-        if is_normal and not has_escapes and of.keys.keys().isdisjoint(texts):
+        if is_normal and not has_escapes and (not of.keys or of.keys.keys().isdisjoint(texts)):
             return list(map(of.keys_by_text.setdefault, texts, self._new_key))
         for text in dict.fromkeys(texts):
             if text not in of.keys:

@@ -32,6 +32,7 @@ from graphrag_eval_lc.matching.rows.results import (
     require_unicode,
     results_from_bindings,
 )
+from graphrag_eval_lc.texts import counted
 
 Rows = list[list[str]]
 
@@ -62,7 +63,8 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
         if len(row) != width:
             if 1 < at == len(body) and len(row) < width:
                 raise CutOutput(f"the {form} breaks off in row {at}, at {''.join(row[:1]).strip()[:60]!r}")
-            raise UnreadableOutput(f"not a {form}: row {at} has {len(row)} cells for {width} names")
+            has = f"row {at} has {counted(len(row), 'cell')} for {counted(width, 'name')}"
+            raise UnreadableOutput(f"not a {form}: {has}")
         if _LEFT_OUT.issuperset(row):
             raise CutOutput(f"the {form} leaves rows out after row {at - 1}")
     if not _LEFT_OUT.isdisjoint(names):
@@ -252,7 +254,7 @@ def read_table(text: str) -> SparqlResults:
         count = _COUNT.fullmatch(note)
         said = int(re.sub(r"\D", "", count[count.lastindex or 0])) if count else results.row_count
         if said != results.row_count or _MORE.fullmatch(note):
-            raise CutOutput(f"there are {results.row_count:,} rows, and the text says {note[:60]!r}")
+            raise CutOutput(f"the results have {counted(results.row_count, 'row')}, and the text says {note[:60]!r}")
     return replace(results, form=f"a {form}")
 
 

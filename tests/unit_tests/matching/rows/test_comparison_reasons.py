@@ -211,6 +211,13 @@ def test_closeness_orders_what_does_not_match_and_grades_order_rows() -> None:
     assert found[-1].closeness == found[-1].grade == 0.0
 
 
+def test_rows_in_reverse_order_are_worth_nothing_although_their_cells_match() -> None:
+    found = compare_sparql_results(table("a", (1,), (2,)), table("a", (2,), (1,)), ordered=True)
+    assert found.grade == 0.0 < found.closeness < 1.0
+    assert "recall 1.00" in found.grade_reason
+    assert "0.00 of the pairs of rows are in the right order" in found.grade_reason
+
+
 FLOAT = {"type": "literal", "datatype": XSD + "float"}
 
 
