@@ -309,10 +309,10 @@ class ReadMessages:
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
     ) -> None:
         if calls:
-            read = self._tree.as_read(message)
-            self.log.append(
-                Answer(read, calls, record.outer, self._event, self._model_count, self._is_from_cache(), is_unparsed)
-            )
+            read, order = self._tree.as_read(message), (*self.branches[record], self._rank(), 0)
+            answer = Answer(read, calls, record.outer, self._event, key_of(message), order, self._model_count)
+            answer.is_from_cache, answer.is_unparsed = self._is_from_cache(), is_unparsed
+            self.log.append(answer)
 
     def _ask(
         self,
