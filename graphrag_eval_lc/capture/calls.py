@@ -151,9 +151,10 @@ class AskedCalls:
         self._by_message: dict[Any, list[AskedCall]] = {}
         self._by_args: dict[str, list[AskedCall]] = {}
 
-    def of_message(self, key: Any) -> list[AskedCall]:
-        """Return the calls of a message."""
-        return self._by_message.get(key, [])
+    def of_message(self, key: Any, record: Record) -> list[AskedCall]:
+        """Return the calls of a message: those of this graph run and tool, as others' messages may have the same id."""
+        calls = self._by_message.get(key, [])
+        return [call for call in calls if call.scope is record.scope and call.parent is record.outer] or calls
 
     def add(self, call: AskedCall) -> AskedCall:
         """Add a call."""
@@ -223,7 +224,8 @@ class AskedCalls:
             return []
         if last.key is None:
             return [last]
-        return [call for call in calls[-64:] if call.key == last.key]
+        of_last = last.key, last.scope, last.parent
+        return [call for call in calls[-64:] if (call.key, call.scope, call.parent) == of_last]
 
     def call_to_run(self, record: Record, event: int, branch: Order) -> AskedCall | None:
         """Return the call that a tool with a call id carries out.

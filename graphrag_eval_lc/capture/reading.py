@@ -132,7 +132,7 @@ class ReadMessages:
         if record.tool is not None and record.tool.call_id is not None:
             self._tool_started(record, record.tool.call_id, record.tool.asked_args)
         if record.parsed is not None:
-            for call in self._met_calls(record.parsed):
+            for call in self._met_calls(record.parsed, record):
                 call.is_expected = False
 
     def _tool_started(self, record: Record, call_id: str, args: dict[str, Any]) -> None:
@@ -264,7 +264,7 @@ class ReadMessages:
             if asking is not None and asking.tool_calls and not calls and self._history.is_old(asking):
                 calls = self._ask_again(asking, reading.new, record)
             for message_id in reading.removed:
-                self._withdraw(self.calls.of_message(message_id))
+                self._withdraw(self.calls.of_message(message_id, record))
             for message, is_told, is_edited in self._without_superseded(reading.new, record):
                 if isinstance(message, AIMessage):
                     asking = message
@@ -365,12 +365,12 @@ class ReadMessages:
                 found += self._ask(message, [call], record, places=[place])
         return found
 
-    def _met_calls(self, message: AIMessage, record: Record | None = None) -> list[AskedCall]:
+    def _met_calls(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Return the calls of a known message, as it is now: an edited one has the same ids.
 
         Those that the agent has removed from it need no step.
         """
-        known = self.calls.of_message(key_of(message))
+        known = self.calls.of_message(key_of(message), record)
         found: list[AskedCall] = []
         for call in message.tool_calls:
             same = next((each for each in known if each.call_id == call["id"] and each not in found), None)
@@ -379,7 +379,7 @@ class ReadMessages:
             same.is_met = True
             if (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
-            if same.asked < 0 and record is not None and record.scope is not None:
+            if same.asked < 0 and record.scope is not None:
                 same.scope = record.scope
             found.append(same)
         self._withdraw([call for call in known if call not in found])
