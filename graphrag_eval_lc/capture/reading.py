@@ -22,7 +22,14 @@ from graphrag_eval_lc.capture.llm_calls import (
     is_generated,
     message_result,
 )
-from graphrag_eval_lc.capture.messages import answer_in, answer_text, is_handoff_message, unanswered_calls, whole_answer
+from graphrag_eval_lc.capture.messages import (
+    answer_in,
+    answer_text,
+    is_handoff_message,
+    last_of_model,
+    unanswered_calls,
+    whole_answer,
+)
 from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree, id_of, model_call
 
 
@@ -148,10 +155,9 @@ class ReadMessages:
             self._top_ended(record)
         elif record.is_node:
             self._node_ended(record)
-        elif record.is_graph:
-            self._history.add_history(record.gave, record.given)
-            self._loose_answers(record)
-        elif record.gave:
+        else:
+            if record.is_graph:
+                self._history.add_history(record.gave, record.given)
             self._loose_answers(record)
 
     def _loose_answers(self, record: Record) -> None:
@@ -212,8 +218,15 @@ class ReadMessages:
             passed_over = [reading.passed_over for reading in readings]
             self._take_in(readings, record)
         for messages in passed_over:
+            message, answers = last_of_model(messages)
             if (waiting := unanswered_calls(messages)) is not None:
                 self._ask_or_update(waiting[0], waiting[1], record)
+            elif (
+                message is not None
+                and self._tree.resumes is not None
+                and self.calls.of_message(key_of(message), record)
+            ):
+                self._take_in([Reading([NewMessage(answer, is_told=False) for answer in answers], message)], record)
         branch = self.branches[record]
         loose = [
             call
@@ -272,10 +285,8 @@ class ReadMessages:
                     calls = self._met_calls(message, record) if is_known else self._unheard(message, record)
                     continue
                 answered = [call for call in calls if call.call_id == message.tool_call_id]
-                is_of_asking = asking is not None and any(
-                    call["id"] == message.tool_call_id for call in asking.tool_calls
-                )
-                if not is_of_asking and record.scope is not None:
+                asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
+                if message.tool_call_id not in asked_ids and record.scope is not None:
                     answered = self.calls.answered_by(message.tool_call_id, record.scope)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
 
@@ -463,9 +474,7 @@ class ReadMessages:
     def _find_answer(self, record: Record, output: Any) -> None:
         may_be_older = record.goes_on and record.is_graph
         answer = answer_in(
-            output,
-            self._history.is_old,
-            is_given=lambda name: not may_be_older or name in self._given_fields,
+            output, self._history.is_old, is_given=lambda name: not may_be_older or name in self._given_fields
         )
         is_state = record.is_graph if record.has_nodes is None else record.has_nodes
         if answer is None and not is_state:
