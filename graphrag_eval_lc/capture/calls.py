@@ -131,6 +131,8 @@ class Answer:
     calls: Sequence[AskedCall]  # those calls, all with its id
     parent: Record | None
     event: int
+    key: Any = None  # what the message is known by
+    order: Order = ()  # its place among the messages of the run
     models: int = 0  # how many model calls had begun before it
     is_from_cache: bool = False  # whether it comes from langgraph's cache of nodes
     is_unparsed: bool = False  # whether no structured output parsed in the node that gave it
@@ -149,9 +151,10 @@ class AskedCalls:
         self._by_message: dict[Any, list[AskedCall]] = {}
         self._by_args: dict[str, list[AskedCall]] = {}
 
-    def of_message(self, key: Any) -> list[AskedCall]:
-        """Return the calls of a message."""
-        return self._by_message.get(key, [])
+    def of_message(self, key: Any, record: Record) -> list[AskedCall]:
+        """Return the calls of a message: those of this graph run and tool, as others' messages may have the same id."""
+        calls = self._by_message.get(key, [])
+        return [call for call in calls if call.scope is record.scope and call.parent is record.outer] or calls
 
     def add(self, call: AskedCall) -> AskedCall:
         """Add a call."""
@@ -221,7 +224,8 @@ class AskedCalls:
             return []
         if last.key is None:
             return [last]
-        return [call for call in calls[-64:] if call.key == last.key]
+        of_last = last.key, last.scope, last.parent
+        return [call for call in calls[-64:] if (call.key, call.scope, call.parent) == of_last]
 
     def call_to_run(self, record: Record, event: int, branch: Order) -> AskedCall | None:
         """Return the call that a tool with a call id carries out.
@@ -242,9 +246,12 @@ class AskedCalls:
             return next((call for call in made if call.name == record.name and call.args == tool.asked_args), None)
         if len(newest) == 1:
             return newest[0]
-        same = [call for call in newest if call.name == record.name and call.args == tool.asked_args]
+        sent = [call for call in record.node.loose_calls if call["id"] == tool.call_id] if record.node else []
+        name, args = (sent[0]["name"], sent[0]["args"]) if len(sent) == 1 else (record.name, tool.asked_args)
+        same = [call for call in newest if call.name == name and call.args == args]
+        taken = [call for call in same if len(sent) == 1 and any(e.last.node is record.node for e in call.executions)]
         free = [call for call in same or newest if not call.executions]
-        return (free or same or newest)[0]
+        return (taken or free or same or newest)[0]
 
     def call_like(self, record: Record, event: int) -> AskedCall | None:
         """Return the call that a tool without a call id carries out, by name and arguments.

@@ -1,5 +1,6 @@
 """Tool calls that no tool of the agent carries out: of schemas for structured output, and of the provider's tools."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
@@ -9,6 +10,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text
+from graphrag_eval_lc.json_values import json_text
 
 _MAX_BREADTH = 32
 _RETURNED = "Returning structured response: "
@@ -146,6 +148,12 @@ class ProviderTools:
             isinstance(content, str) or all(_is_ordinary(block) for block in content)
         ):
             return 0
+        executed = message.additional_kwargs.get("executed_tools")
+        if isinstance(executed, list):
+            tools = [_translatable(tool) for tool in executed if isinstance(tool, Mapping)]
+            message = message.model_copy(
+                update={"additional_kwargs": {**message.additional_kwargs, "executed_tools": tools}}
+            )
         number = len(self.calls)
         for block in message.content_blocks:
             kind = block.get("type")
@@ -170,6 +178,23 @@ class ProviderTools:
         self._open[call.call_id] = call
         if name != "mcp_list_tools":
             self.calls.append(call)
+
+
+def _translatable(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one of Groq's executed tools without what LangChain's translation loses.
+
+    That is a call whose arguments are not a JSON object, and search results without an output.
+    """
+    arguments, output = tool.get("arguments"), tool.get("output") or tool.get("search_results")
+    is_code = "python" in (tool.get("type"), tool.get("name"))
+    if isinstance(arguments, str) and arguments and not (is_code and arguments.lstrip().startswith("{")):
+        try:
+            parsed = json.loads(arguments)
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            arguments = json.dumps({"code" if is_code else "input": arguments})
+    return {**tool, "arguments": arguments, "output": json_text(output) if isinstance(output, (dict, list)) else output}
 
 
 def _is_ordinary(block: Any) -> bool:

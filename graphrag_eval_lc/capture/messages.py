@@ -97,18 +97,25 @@ def as_message(value: Any) -> BaseMessage | None:
 
 
 def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
-    """Return the last model's message of a list with its unanswered calls; None where it has none.
+    """Return the last model's message of a list with its unanswered calls; None if it has none.
 
     Tool messages may follow it: some calls were answered before the run was paused.
     """
-    answered: set[str] = set()
+    message, answers = last_of_model(messages)
+    answered = {answer.tool_call_id for answer in answers}
+    waiting = [] if message is None else [call for call in message.tool_calls if call["id"] not in answered]
+    return (message, waiting) if message is not None and waiting else None
+
+
+def last_of_model(messages: Sequence[Any]) -> tuple[AIMessage | None, list[ToolMessage]]:
+    """Return the last model's message of a list, with the tool messages after it."""
+    answers: list[ToolMessage] = []
     for message in map(as_message, reversed(messages)):
         if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
+            answers.insert(0, message)
         elif isinstance(message, AIMessage):
-            waiting = [call for call in message.tool_calls if call["id"] not in answered]
-            return (message, waiting) if waiting else None
-    return None
+            return message, answers
+    return None, answers
 
 
 def tool_calls_in(value: Any) -> list[ToolCall]:

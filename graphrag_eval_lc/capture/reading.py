@@ -22,7 +22,14 @@ from graphrag_eval_lc.capture.llm_calls import (
     is_generated,
     message_result,
 )
-from graphrag_eval_lc.capture.messages import answer_in, answer_text, is_handoff_message, unanswered_calls, whole_answer
+from graphrag_eval_lc.capture.messages import (
+    answer_in,
+    answer_text,
+    is_handoff_message,
+    last_of_model,
+    unanswered_calls,
+    whole_answer,
+)
 from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree, id_of, model_call
 
 
@@ -132,7 +139,7 @@ class ReadMessages:
         if record.tool is not None and record.tool.call_id is not None:
             self._tool_started(record, record.tool.call_id, record.tool.asked_args)
         if record.parsed is not None:
-            for call in self._met_calls(record.parsed):
+            for call in self._met_calls(record.parsed, record):
                 call.is_expected = False
 
     def _tool_started(self, record: Record, call_id: str, args: dict[str, Any]) -> None:
@@ -148,10 +155,9 @@ class ReadMessages:
             self._top_ended(record)
         elif record.is_node:
             self._node_ended(record)
-        elif record.is_graph:
-            self._history.add_history(record.gave, record.given)
-            self._loose_answers(record)
-        elif record.gave:
+        else:
+            if record.is_graph:
+                self._history.add_history(record.gave, record.given)
             self._loose_answers(record)
 
     def _loose_answers(self, record: Record) -> None:
@@ -212,8 +218,15 @@ class ReadMessages:
             passed_over = [reading.passed_over for reading in readings]
             self._take_in(readings, record)
         for messages in passed_over:
+            message, answers = last_of_model(messages)
             if (waiting := unanswered_calls(messages)) is not None:
                 self._ask_or_update(waiting[0], waiting[1], record)
+            elif (
+                message is not None
+                and self._tree.resumes is not None
+                and self.calls.of_message(key_of(message), record)
+            ):
+                self._take_in([Reading([NewMessage(answer, is_told=False) for answer in answers], message)], record)
         branch = self.branches[record]
         loose = [
             call
@@ -264,7 +277,7 @@ class ReadMessages:
             if asking is not None and asking.tool_calls and not calls and self._history.is_old(asking):
                 calls = self._ask_again(asking, reading.new, record)
             for message_id in reading.removed:
-                self._withdraw(self.calls.of_message(message_id))
+                self._withdraw(self.calls.of_message(message_id, record))
             for message, is_told, is_edited in self._without_superseded(reading.new, record):
                 if isinstance(message, AIMessage):
                     asking = message
@@ -272,10 +285,8 @@ class ReadMessages:
                     calls = self._met_calls(message, record) if is_known else self._unheard(message, record)
                     continue
                 answered = [call for call in calls if call.call_id == message.tool_call_id]
-                is_of_asking = asking is not None and any(
-                    call["id"] == message.tool_call_id for call in asking.tool_calls
-                )
-                if not is_of_asking and record.scope is not None:
+                asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
+                if message.tool_call_id not in asked_ids and record.scope is not None:
                     answered = self.calls.answered_by(message.tool_call_id, record.scope)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
 
@@ -309,10 +320,10 @@ class ReadMessages:
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
     ) -> None:
         if calls:
-            read = self._tree.as_read(message)
-            self.log.append(
-                Answer(read, calls, record.outer, self._event, self._model_count, self._is_from_cache(), is_unparsed)
-            )
+            read, order = self._tree.as_read(message), (*self.branches[record], self._rank(), 0)
+            answer = Answer(read, calls, record.outer, self._event, key_of(message), order, self._model_count)
+            answer.is_from_cache, answer.is_unparsed = self._is_from_cache(), is_unparsed
+            self.log.append(answer)
 
     def _ask(
         self,
@@ -365,12 +376,12 @@ class ReadMessages:
                 found += self._ask(message, [call], record, places=[place])
         return found
 
-    def _met_calls(self, message: AIMessage, record: Record | None = None) -> list[AskedCall]:
+    def _met_calls(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Return the calls of a known message, as it is now: an edited one has the same ids.
 
         Those that the agent has removed from it need no step.
         """
-        known = self.calls.of_message(key_of(message))
+        known = self.calls.of_message(key_of(message), record)
         found: list[AskedCall] = []
         for call in message.tool_calls:
             same = next((each for each in known if each.call_id == call["id"] and each not in found), None)
@@ -379,7 +390,7 @@ class ReadMessages:
             same.is_met = True
             if (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
-            if same.asked < 0 and record is not None and record.scope is not None:
+            if same.asked < 0 and record.scope is not None:
                 same.scope = record.scope
             found.append(same)
         self._withdraw([call for call in known if call not in found])
@@ -463,9 +474,7 @@ class ReadMessages:
     def _find_answer(self, record: Record, output: Any) -> None:
         may_be_older = record.goes_on and record.is_graph
         answer = answer_in(
-            output,
-            self._history.is_old,
-            is_given=lambda name: not may_be_older or name in self._given_fields,
+            output, self._history.is_old, is_given=lambda name: not may_be_older or name in self._given_fields
         )
         is_state = record.is_graph if record.has_nodes is None else record.has_nodes
         if answer is None and not is_state:

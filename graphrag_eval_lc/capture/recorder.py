@@ -165,7 +165,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a root run, a graph, a node or another chain."""
         name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
-            if is_state_update(name):
+            if is_state_update(name, metadata, kwargs.get("parent_run_id")):
                 self._records.pass_over(run_id)
                 return
             record = self._records.started("chain", run_id, kwargs)

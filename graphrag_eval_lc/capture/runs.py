@@ -267,9 +267,17 @@ class Records:
         self.told_ids, self.ends = set(), set()
 
 
-def is_state_update(name: object) -> bool:
-    """Return whether a run is none of an agent, but what ``graph.update_state`` makes of a human's update."""
-    return isinstance(name, str) and name.endswith(_STATE_UPDATE)
+def is_state_update(name: object, metadata: Mapping[str, Any] | None, parent_run_id: UUID | None) -> bool:
+    """Return whether a run is none of an agent, but what ``graph.update_state`` makes of a human's update.
+
+    A root with langgraph's metadata of a graph is an agent with such a name; those of ``create_agent`` are in both.
+    """
+    if not isinstance(name, str) or not name.endswith(_STATE_UPDATE):
+        return False
+    if parent_run_id is not None or metadata is None or "ls_integration" not in metadata:
+        return True
+    is_agent = metadata["ls_integration"] != "langgraph"
+    return is_agent and name == f"{metadata.get('lc_agent_name', 'LangGraph')}{_STATE_UPDATE}"
 
 
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:

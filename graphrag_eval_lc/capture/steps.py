@@ -1,6 +1,7 @@
 """The passes over executions and answers: which runs of tools carry out which calls, and what messages tell of them."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from graphrag_eval_lc.capture.calls import Answer, AskedCall, Execution, Order, Step, answers_in
@@ -99,6 +100,7 @@ class Steps:
             kept = None if record.tool is None or record.kind != "tool" else record.tool.kept
             if kept is not None and kept.text_hash is not None and step.call_id is None and not step.has_call:
                 self._loose.setdefault(kept.text_hash, []).append(Execution(step, [record]))
+        _part_by_place([each for each in self._read.log if isinstance(each, Answer) and len(each.calls) > 1])
         for each in self._read.log:
             if isinstance(each, AskedCall):
                 if each.waits:
@@ -232,15 +234,30 @@ def _take_outcome(execution: Execution) -> None:
         execution.step.elapsed_sec = tool.ended - _first_tool(execution).started
 
 
+def _part_by_place(answers: Sequence[Answer]) -> None:
+    """Find which call each of the tool messages answers whose calls share one id: the n-th message the n-th call."""
+    groups: dict[Any, list[Answer]] = {}
+    for answer in answers:
+        answer.calls = sorted(answer.calls, key=attrgetter("place"))
+        groups.setdefault((answer.models, *answer.calls), []).append(answer)
+    for group in groups.values():
+        group.sort(key=attrgetter("order"))
+        calls, places = group[0].calls, {key: place for place, key in enumerate(dict.fromkeys(a.key for a in group))}
+        if len(places) == len(calls):
+            for answer in group:
+                answer.calls = [calls[places[answer.key]]]
+
+
 def _answered_call(answer: Answer, text_hash: int) -> AskedCall | None:
     """Return the call that a tool message answers; of several with one id the one whose text it has."""
+    if len(answer.calls) == 1:
+        return answer.calls[0]
     calls = [call for call in answer.calls if call.name == answer.message.name] or list(answer.calls)
-    if len(calls) < 2:
-        return calls[0] if calls else None
     calls = [call for call in calls if not call.answers or call.answers[-1].event != answer.event] or calls
-    return next((call for call in calls if text_hash in _texts_of(call)), None) or next(
-        (call for call in calls if not call.answers and not call.executions), calls[0]
-    )
+    same = next((call for call in calls if text_hash in _texts_of(call)), None)
+    if same is not None or any(call.executions for call in answer.calls):
+        return same
+    return next((call for call in calls if not call.answers), None)
 
 
 def _texts_of(call: AskedCall) -> Iterator[int | None]:

@@ -200,3 +200,25 @@ def test_langchains_own_texts_name_the_schema() -> None:
     answered = [AIMessage("", tool_calls=[call]), ToolMessage("found", tool_call_id="c1", name="City")]
     assert set(schema_names(answered)) == set()
     assert set(schema_names(answered, is_of_model_node=True)) == {"City"}
+
+
+@pytest.mark.parametrize(
+    ("executed", "args", "output"),
+    [
+        ({"arguments": '{"query": "x"}', "output": "", "search_results": {"results": [1]}}, {"query": "x"}, "results"),
+        ({"arguments": "{no json", "output": "found"}, {"input": "{no json"}, "found"),
+        ({"arguments": '["x"]', "output": "found"}, {"input": '["x"]'}, "found"),
+    ],
+)
+def test_groqs_tools_that_langchain_does_not_translate(
+    ask: Any, ai: Any, chat_model: Any, make_agent: Any, executed: Any, args: Any, output: str
+) -> None:
+    message = ai("done").model_copy(
+        update={
+            "additional_kwargs": {"executed_tools": [{"type": "search", "index": 0, **executed}]},
+            "response_metadata": {"model_provider": "groq"},
+        }
+    )
+    (step,) = ask(make_agent([message], []))["actual_steps"]
+    assert (step["name"], step["args"]) == ("web_search", args)
+    assert output in step["output"]

@@ -1,10 +1,15 @@
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.callbacks import GraphCallbackHandler
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt, ParentCommand
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command
 
 from graphrag_eval_lc.capture.runs import is_handoff, is_interrupt, with_graph_events
@@ -39,3 +44,27 @@ def test_the_import_leaves_langgraph_alone() -> None:
     program = "import sys, graphrag_eval_lc.capture; print('langgraph' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", ["NightlyUpdateState", None])
+@pytest.mark.parametrize("is_created", [True, False])
+def test_only_an_update_of_the_state_is_not_a_run(
+    handler: Any, ai: Any, chat_model: Any, search: Any, is_created: bool, name: str | None
+) -> None:
+    script = [ai("", ("search", {"query": "a"}, "call_1")), ai("done")]
+    model = chat_model(script=script)
+    if is_created:
+        agent = create_agent(model, [search], name=name, checkpointer=InMemorySaver())
+    else:
+        graph = StateGraph(MessagesState)
+        graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+        graph.add_node("tools", ToolNode([search]))
+        graph.add_edge(START, "model")
+        graph.add_conditional_edges("model", tools_condition)
+        graph.add_edge("tools", "model")
+        agent = graph.compile(checkpointer=InMemorySaver(), name=name)
+    config = {"callbacks": [handler], "configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [("user", "hi")]}, config)
+    agent.update_state(config, {"messages": [("user", "a note")]}, as_node="model")
+    (response,) = handler.responses()
+    assert [step["output"] for step in response["actual_steps"]] == ["found a"]
