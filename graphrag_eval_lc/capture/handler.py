@@ -137,7 +137,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
-            parts = [self._records.part(tree if tree.has_ended else tree.ended_now(error)) for tree in runs]
+            records = self._records
+            parts = [
+                records.part(tree) if tree.has_ended else records.interpreted(tree.ended_now(error)) for tree in runs
+            ]
         return response_from(parts, self._options)
 
     @property
@@ -185,7 +188,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             if record is not None:
                 record.tree.run_ids.remove(run_id)
                 if elapsed_sec is not None and record.is_root:
-                    record.tree.start_earlier(elapsed_sec)
+                    record.tree.started -= elapsed_sec
+                    record.tree.started_at -= elapsed_sec
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:

@@ -68,7 +68,6 @@ class Record:
     is_model_node: bool = False
     is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
     is_retriever: bool = False  # whether it is a retriever or works for one
-    step_tag: str | None = None  # langgraph's tag of the graph step, of a node
     path: Any = None  # langgraph's path of the task that begins with it
     graph_step: Any = None  # langgraph's number of the step of that task
     inputs: Any = None  # the input of a chain while it runs; that of a parser, as long as the tree
@@ -187,8 +186,6 @@ class Tree:
     error: str | None = None
     is_paused: bool = False
     has_ended: bool = False
-    is_forgotten: bool = False
-    has_begun: bool = True  # a block only once something runs in it
     thread_ids: frozenset[str] = frozenset()
     resumes: "Tree | None" = None  # the tree of the paused run that it resumes
     run_ids: list[UUID] = field(default_factory=list)  # the LangChain ids of the root, or of the runs of a block
@@ -301,32 +298,27 @@ class Tree:
             self.elapsed_sec = perf_counter() - self.started
             self.has_ended = True
 
-    def start_earlier(self, seconds: float) -> None:
-        """Move the start back: the run had begun before it was known."""
-        self.started -= seconds
-        self.started_at -= seconds
-
     def ended_now(self, error: str) -> "Tree":
         """Return the tree as if it ended now, with this error."""
         ended = copy(self)
-        ended.is_forgotten = True
         ended.kept = None if self.kept is None else self.kept.snapshot()
         ended.close(error)
         return ended
 
-    def forget(self) -> None:
-        """Forget the records."""
-        self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
+    def without_records(self) -> "Tree":
+        """Return a copy that has no records."""
+        copied = copy(self)
+        copied.events, copied.open, copied._known, copied.nameless, copied.tool_texts = [], {}, {}, set(), {}
+        copied.kept = None
+        return copied
 
     def let_go(self) -> None:
-        """Let go of all records: only what they mean is kept."""
-        for record in [record for record, is_end, _ in self.events if not is_end]:
-            record.parent = record.scope = record.node = record.outer = record.opens = None
-            record.output = record.parsed = record.facts = record.inputs = None
-            record.given = record.gave = record.loose_calls = ()
+        """Drop all records; only their interpretation is kept."""
+        for record, _, _ in self.events:
+            record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
             if record.model is not None:
                 record.model.prompt, record.model.message, record.model.calls = (), None, ()
-        self.forget()
+        self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
         if self.kept is not None:
             self.kept.close()
 

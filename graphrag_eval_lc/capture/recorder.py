@@ -153,7 +153,7 @@ class RunCallbacks(BaseCallbackHandler):
         kept = None if error is None else self._kept_error(error, run_id)
         with self._lock:
             record = self._records.block_ended(run_id)
-            if record is not None and kept is not None and not record.tree.has_begun:
+            if record is not None and kept is not None and not record.tree.events:
                 self._records.trees.append(record.tree)
         if record is not None:
             self._end(record, kept or record.tree.error)
@@ -248,9 +248,8 @@ class RunCallbacks(BaseCallbackHandler):
         self._end(record, kept)
 
     def _is_open_top(self, run_id: UUID) -> bool:
-        with self._lock:
-            record = self._records.get(run_id)
-            return record is not None and record.is_top and not record.tree.has_ended
+        record = self._records.get(run_id)
+        return record is not None and record.is_top and not record.tree.has_ended
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
@@ -289,7 +288,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Record what the tool returned."""
         message = None
         if type(output) is not str:
-            record = self._open(run_id)
+            record = self._records.get(run_id)
             call_id = None if record is None or record.tool is None else record.tool.call_id
             message = tool_message_of(output, call_id)
         self._end_tool(run_id, output_outcome(output, message), None if message is None else message.tool_call_id)
@@ -305,15 +304,11 @@ class RunCallbacks(BaseCallbackHandler):
             outcome = Outcome("error", error_text(error))
         self._end_tool(run_id, outcome, fails_root=outcome.status == "error")
 
-    def _open(self, run_id: UUID) -> Record | None:
-        with self._lock:
-            return self._records.get(run_id)
-
     def _end_tool(
         self, run_id: UUID, outcome: Outcome, answer_id: str | None = None, *, fails_root: bool = False
     ) -> None:
         """End a run of a tool or retriever; ``redact``, which is not ours, is called without the lock."""
-        record = self._open(run_id)
+        record = self._records.get(run_id)
         tool = None if record is None else record.tool
         kept = None
         if record is not None and tool is not None and not (record.is_retriever and record.is_inside_step):
@@ -360,7 +355,7 @@ class RunCallbacks(BaseCallbackHandler):
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any) -> None:
         """Record a retriever's documents as a JSON array of ``{id, text}``."""
         values = [document_value(document) for document in documents]
-        record = self._open(run_id)
+        record = self._records.get(run_id)
         is_step = record is not None and not record.is_inside_step
         if record is not None and record.tool is not None and record.tool.retrieval is not None:
             record.tool.retrieval.documents = values
@@ -453,7 +448,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     def _kept_output(self, run_id: UUID, result: object) -> int | None:
         """Return the place of a model call's kept output: its first message, or a plain language model's text."""
-        record = self._open(run_id)
+        record = self._records.get(run_id)
         kept = None if record is None or record.model is None else record.tree.kept
         generation = first_generation(result) if isinstance(result, LLMResult) else None
         if kept is None or generation is None:

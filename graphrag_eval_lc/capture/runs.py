@@ -1,7 +1,6 @@
 """Which tree a run belongs to, and how langgraph pauses, hands over and updates states."""
 
 from collections.abc import Iterator, Mapping
-from copy import copy
 from functools import cache
 from time import time
 from typing import Any
@@ -106,8 +105,7 @@ class Records:
     ) -> None:
         """Complete the record of a run that a block calls directly."""
         tree = block.tree
-        if not tree.has_begun:
-            tree.has_begun = True
+        if not tree.events:
             tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
             self.trees.append(tree)
         tree.run_ids.append(record.run_id)
@@ -124,7 +122,7 @@ class Records:
         record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
         step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
         if step is not None and record.kind == "chain":
-            record.is_node, record.step_tag = True, step
+            record.is_node = True
             if not parent.has_nodes:
                 parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
             # A run that a block calls directly stands for the block.
@@ -172,7 +170,7 @@ class Records:
         """Note that a block of code begins, whose runs make one tree; inside a known run they belong to that one's."""
         parent = self.get(parent_run_id) or self._calling(None)
         if parent is None:
-            tree = Tree(run_id, question_id, self._options, has_begun=False)
+            tree = Tree(run_id, question_id, self._options)
             record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)
             record.scope = record.node = record
         elif parent.is_block:
@@ -233,7 +231,7 @@ class Records:
 
     def keep(self, tree: Tree, part: Part) -> None:
         """Keep what a tree means that has ended, and let go of its records."""
-        if tree not in self.parts and not tree.is_forgotten:
+        if tree not in self.parts and tree.root_id in self._roots:
             self.parts[tree] = part
             self.ends.update(part.ends)
             tree.warnings, tree.waiting = part.warnings, part.waiting
@@ -243,15 +241,12 @@ class Records:
         """Return a copy for a copy of the handler: only what the records mean, as of now."""
         copied = Records(self._options)
         copied.told_ids, copied.ends = set(self.told_ids), set(self.ends)
-        trees = {tree: copy(tree) for tree in self.trees}
-        for tree, own in trees.items():
-            copied.parts[own] = self.part(tree)
-            own.resumes = None if tree.resumes is None else trees.get(tree.resumes)
-            own.warnings, own.run_ids, own.kept = {}, list(tree.run_ids), None
-            own.forget()
-        copied.trees = list(trees.values())
-        copied._paused = {thread_id: trees[tree] for thread_id, tree in self._paused.items() if tree in trees}
-        copied._paused_without_thread = [trees[tree] for tree in self._paused_without_thread if tree in trees]
+        for tree in self.trees:
+            part = self.part(tree)
+            own = tree if tree.has_ended else tree.without_records()
+            copied.trees.append(own)
+            copied.parts[own] = part
+        copied._paused, copied._paused_without_thread = dict(self._paused), list(self._paused_without_thread)
         return copied
 
     def clear(self) -> None:
@@ -259,7 +254,6 @@ class Records:
         begun = {tree for tree in self.trees if not tree.has_ended}
         self._roots, self._passed_over = set(), {run_id for tree in begun for run_id in tree.open}
         for tree in self.trees:
-            tree.is_forgotten = True
             tree.close()
         self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
         self.trees, self.parts = [], {}
