@@ -235,7 +235,7 @@ def _add_messages(placed: ModelCall, call: CountedCall, place: int, messages: Jo
     if run is not None and run.input_messages is not None:
         placed["input_messages"] = messages.ranges(place, run.input_messages)
     if call.output_message is not None:
-        placed["output_message"] = messages.place(place, call.output_message)
+        placed["output_message"] = messages.index(place, call.output_message)
     if run is not None and run.tools:
         placed["tools"] = tools.ranges(place, run.tools)
 
