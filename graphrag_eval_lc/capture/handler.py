@@ -74,15 +74,16 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         keep_artifacts: bool = True,
         keep_messages: bool = False,
     ) -> None:
-        options = CaptureOptions(
-            step_names=_names(step_names),
-            retrieval_documents=_tools(retrieval_documents),
-            max_output_chars=_length(max_output_chars),
-            redact=_function(redact),
-            keep_artifacts=_switch("keep_artifacts", keep_artifacts),
-            keep_messages=_switch("keep_messages", keep_messages),
-        )
-        super().__init__(options)
+        _check("step_names", step_names, "Give a dict of tool name to step name, both of them texts.")
+        _check("retrieval_documents", retrieval_documents, "Give True, False or a list of tool names.")
+        _check("max_output_chars", max_output_chars, "Give a whole number from 0, or None for no limit.")
+        _check("redact", redact, 'Give "secrets", or a function that returns what is kept in place of its argument.')
+        _check("keep_artifacts", keep_artifacts, "Give True or False.")
+        _check("keep_messages", keep_messages, "Give True or False.")
+        tools = retrieval_documents if isinstance(retrieval_documents, bool) else frozenset(retrieval_documents)
+        function = masked_secrets if isinstance(redact, str) else redact
+        names = dict(step_names or {})
+        super().__init__(CaptureOptions(names, tools, max_output_chars, function, keep_artifacts, keep_messages))
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
@@ -254,11 +255,12 @@ def capture_run(
         >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
         ('why?', 'WHY? BECAUSE.')
     """
-    block_question = None if question_id is None else _checked_question_id(question_id)
+    if question_id is not None:
+        _check("question_id", question_id, "Give a text or a whole number.")
     handler = GraphRAGEvalCallbackHandler(**options)
     handler._enclosing = _current.get()
     token = _current.set(handler)
-    block_id = None if block_question is None else handler.open_block(block_question)
+    block_id = None if question_id is None else handler.open_block(str(question_id))
     error: BaseException | None = None
     try:
         yield handler
@@ -272,58 +274,34 @@ def capture_run(
             handler.on_block_end(run_id=block_id, error=error)
 
 
-def _checked_question_id(value: object) -> str:
-    """Return the id of a question as a text.
+def _check(option: str, value: Any, hint: str) -> None:
+    """Check one option.
 
     Raises:
-        CaptureError: It is neither a text nor a whole number, or empty.
+        CaptureError: Its value is wrong.
     """
-    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value)
-    raise _wrong("question_id", value, "Give a text or a whole number.")
+    if not _IS_VALID[option](value):
+        raise CaptureError(f"{value!r:.80} is not a value of the option", key=option, hint=hint)
 
 
-def _names(value: object) -> dict[str, str]:
-    if value is None:
-        return {}
-    if isinstance(value, Mapping) and all(_is_name(tool) and _is_name(step) for tool, step in value.items()):
-        return dict(value)
-    raise _wrong("step_names", value, "Give a dict of tool name to step name, both of them texts.")
+def _are_names(value: object) -> bool:
+    """Return whether a value is a collection of texts that are not empty."""
+    is_collection = isinstance(value, Collection) and not isinstance(value, str | bytes)
+    return is_collection and all(isinstance(name, str) and bool(name) for name in value)
 
 
-def _tools(value: object) -> bool | frozenset[str]:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, Collection) and not isinstance(value, str | bytes) and all(_is_name(tool) for tool in value):
-        return frozenset(value)
-    raise _wrong("retrieval_documents", value, "Give True, False or a list of tool names.")
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _length(value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise _wrong("max_output_chars", value, "Give a whole number from 0, or None for no limit.")
-
-
-def _function(value: object) -> Callable[[Any], Any] | None:
-    if value == SECRETS:
-        return masked_secrets
-    if value is None or callable(value):
-        return value
-    raise _wrong(
-        "redact", value, 'Give "secrets", or a function that takes a value and gives what is kept in its place.'
-    )
-
-
-def _switch(option: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise _wrong(option, value, "Give True or False.")
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _wrong(option: str, value: object, hint: str) -> CaptureError:
-    return CaptureError(f"{value!r:.80} is no value for the option", key=option, hint=hint)
+_IS_VALID: dict[str, Callable[[Any], bool]] = {
+    "question_id": lambda value: _is_whole(value) or (isinstance(value, str) and bool(value)),
+    "step_names": lambda value: (
+        value is None or (isinstance(value, Mapping) and _are_names(value) and _are_names(value.values()))
+    ),
+    "retrieval_documents": lambda value: isinstance(value, bool) or _are_names(value),
+    "max_output_chars": lambda value: value is None or (_is_whole(value) and value >= 0),
+    "redact": lambda value: value is None or callable(value) or value == SECRETS,
+    "keep_artifacts": lambda value: isinstance(value, bool),
+    "keep_messages": lambda value: isinstance(value, bool),
+}

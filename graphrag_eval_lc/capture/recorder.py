@@ -385,7 +385,6 @@ class RunCallbacks(BaseCallbackHandler):
                 model_name(params, metadata), unanswered_tool(params, kwargs.get("options"))
             )
             model.prompt = tree.prompt_end(messages[0]) if messages else ()
-            tree.has_models = True
             if metadata is not None:
                 model.node = metadata.get("langgraph_node")
                 model.namespace = metadata.get("langgraph_checkpoint_ns")
