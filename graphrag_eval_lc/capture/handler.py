@@ -284,7 +284,7 @@ def _check(option: str, value: Any, hint: str) -> None:
         raise CaptureError(f"{value!r:.80} is not a value of the option", key=option, hint=hint)
 
 
-def _are_names(value: object) -> bool:
+def _are_names(value: Any) -> bool:
     """Return whether a value is a collection of texts that are not empty."""
     is_collection = isinstance(value, Collection) and not isinstance(value, str | bytes)
     return is_collection and all(isinstance(name, str) and bool(name) for name in value)

@@ -24,7 +24,8 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 _SECOND_STEP = "graph:step:2"  # the first one of which callbacks tell where the node before it was cached
-_LONGEST_PROMPT = 500  # messages that are read from the end of a prompt: those since the model's calls
+_MOST_ASKING = 4  # models' messages with calls that are read from the end of a prompt
+_MOST_PASSED = 40  # other messages there
 
 
 RunKind = Literal["chain", "tool", "retriever", "model"]
@@ -252,13 +253,23 @@ class Tree:
         return known is not None and is_same_version(known, item)
 
     def prompt_end(self, prompt: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
-        """Return the whole of a run's first prompt, and the end of others."""
+        """Return the end of a prompt: up to messages that were read before, or the whole of a run's first prompt."""
         if not self.has_models:
             self.has_models = True
             return tuple(prompt)
-        end = tuple(prompt[-_LONGEST_PROMPT:])
-        self.note_texts(end)
-        return end
+        items: list[BaseMessage] = []
+        asking = passed = 0
+        for message in reversed(prompt):
+            items.append(message)
+            if isinstance(message, AIMessage) and message.tool_calls:
+                asking += 1
+            elif not isinstance(message, ToolMessage):
+                passed += 1
+            if asking == _MOST_ASKING or passed == _MOST_PASSED:
+                break
+        items.reverse()
+        self.note_texts(items)
+        return tuple(items)
 
     def note_texts(self, messages: Sequence[Any]) -> None:
         """Note what tool messages say now."""

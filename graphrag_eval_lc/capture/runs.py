@@ -1,7 +1,8 @@
 """Which tree a run belongs to, and how langgraph pauses, hands over and updates states."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from time import time
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from graphrag_eval_lc.capture.interpret import Part, interpreted
 from graphrag_eval_lc.capture.messages import message_lists
-from graphrag_eval_lc.capture.outputs import is_command
+from graphrag_eval_lc.capture.outputs import is_command, is_of_langgraph
 from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_metadata, kept_tags
 from graphrag_eval_lc.texts import text_of
@@ -34,8 +35,7 @@ class Records:
         self._records: dict[UUID, Record] = {}
         self._roots: set[UUID] = set()  # those that have ended
         self._passed_over: set[UUID] = set()  # what is under way and not recorded
-        self._paused: dict[str, Tree] = {}  # the last one on each thread
-        self._paused_without_thread: list[Tree] = []
+        self._paused: dict[str, Tree] = {}  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
         """Return a run that is under way."""
@@ -156,13 +156,9 @@ class Records:
             self._passed_over.add(run_id)
         self._passed_over.discard(tree.root_id)
         self._roots.add(tree.root_id)
-        for thread_id in tree.thread_ids:
-            if tree.is_paused:
-                self._paused[thread_id] = tree
-            else:
-                self._paused.pop(thread_id, None)
-        if tree.is_paused and not tree.thread_ids:
-            self._paused_without_thread.append(tree)
+        self._forget_paused(tree)
+        if tree.is_paused:
+            self._paused.update(dict.fromkeys(_pause_keys(tree), tree))
 
     # --- blocks of code ---
 
@@ -202,21 +198,17 @@ class Records:
         paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
         if paused is not None:
             tree.resumes = paused
-            for thread_id in paused.thread_ids:
-                self._paused.pop(thread_id, None)
-            if paused in self._paused_without_thread:
-                self._paused_without_thread.remove(paused)
+            self._forget_paused(paused)
 
     def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:
         """Return the paused run that a run resumes: that of its thread, else perhaps the last of its question."""
-        for thread_id in tree.thread_ids:
-            paused = self._paused.get(thread_id)
-            if paused is not None and paused.is_resumed_by(tree):
-                return paused
-        if not by_question:
-            return None
-        others = [*self._paused_without_thread, *(() if tree.thread_ids else self._paused.values())]
-        return next((paused for paused in reversed(others) if paused.is_resumed_by(tree)), None)
+        on_threads = [self._paused[thread_id] for thread_id in tree.thread_ids if thread_id in self._paused]
+        others = reversed(self._paused.values()) if by_question else ()
+        return next((paused for paused in chain(on_threads, others) if paused.is_resumed_by(tree)), None)
+
+    def _forget_paused(self, tree: Tree) -> None:
+        for key in _pause_keys(tree):
+            self._paused.pop(key, None)
 
     def interpreted(self, tree: Tree) -> Part:
         """Return what a tree means: as of now, while it is open."""
@@ -246,7 +238,7 @@ class Records:
             own = tree if tree.has_ended else tree.without_records()
             copied.trees.append(own)
             copied.parts[own] = part
-        copied._paused, copied._paused_without_thread = dict(self._paused), list(self._paused_without_thread)
+        copied._paused = dict(self._paused)
         return copied
 
     def clear(self) -> None:
@@ -257,13 +249,17 @@ class Records:
             tree.close()
         self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
         self.trees, self.parts = [], {}
-        self._paused, self._paused_without_thread = {}, []
+        self._paused = {}
         self.told_ids, self.ends = set(), set()
 
 
 def is_state_update(name: object) -> bool:
     """Return whether a run is none of an agent, but what ``graph.update_state`` makes of a human's update."""
     return isinstance(name, str) and name.endswith(_STATE_UPDATE)
+
+
+def _pause_keys(tree: Tree) -> Iterable[str]:
+    return tree.thread_ids or (str(tree.root_id),)
 
 
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
@@ -300,17 +296,12 @@ def with_graph_events(handler_class: type) -> type:
 
 def is_interrupt(error: object) -> bool:
     """Return whether an exception pauses the run."""
-    return _is_langgraph_error(error, "GraphInterrupt")
+    return is_of_langgraph(error, "GraphInterrupt")
 
 
 def is_handoff(error: object) -> bool:
     """Return whether an exception hands over to another agent of the parent graph."""
-    return _is_langgraph_error(error, "ParentCommand")
-
-
-def _is_langgraph_error(error: object, name: str) -> bool:
-    """Compare by name, so that langgraph is not imported for runs without it."""
-    return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(error).__mro__)
+    return is_of_langgraph(error, "ParentCommand")
 
 
 def tool_messages_of(output: Any) -> Iterator[ToolMessage]:
