@@ -15,8 +15,8 @@ from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text, redact
 Ranges = list[list[int]]
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
-_MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers give beside the content
-_PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block that is nothing but text
+_MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers send next to the content
+_PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block of plain text
 _LONGEST_BINARY = 256
 _BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?P<body>[A-Za-z0-9+/_=\r\n-]*)")
 _DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
@@ -89,12 +89,12 @@ class KeptMessages:
         self.messages = KeptTable()
         self.tools = KeptTable()
 
-    def places(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int]:
+    def indices(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int]:
         """Return the indices of messages, or of a plain language model's prompts; new ones are redacted and cut."""
         find = self.messages.find
-        return [self._place(each, warnings) if (index := find(each)) is None else index for each in messages]
+        return [self._index(each, warnings) if (index := find(each)) is None else index for each in messages]
 
-    def _place(self, message: BaseMessage | str, warnings: list[str]) -> int:
+    def _index(self, message: BaseMessage | str, warnings: list[str]) -> int:
         plain = _plain_message(message)
         name = plain.pop("name", None) if plain["role"] == "assistant" else None
         digest, entry = _digest(plain), None
@@ -102,15 +102,15 @@ class KeptMessages:
             entry = _kept_message(plain, self._options, warnings)
         return self.messages.add(message, digest, entry, name)
 
-    def tool_places(self, params: Any, warnings: list[str]) -> list[int]:
+    def tool_indices(self, params: Any, warnings: list[str]) -> list[int]:
         """Return the indices of the tool definitions in a model call's invocation parameters."""
         tools = params.get("tools") if isinstance(params, Mapping) else None
         if not isinstance(tools, (list, tuple)):
             return []
         find = self.tools.find
-        return [self._place_tool(each, warnings) if (index := find(each)) is None else index for each in tools]
+        return [self._tool_index(each, warnings) if (index := find(each)) is None else index for each in tools]
 
-    def _place_tool(self, tool: Any, warnings: list[str]) -> int:
+    def _tool_index(self, tool: Any, warnings: list[str]) -> int:
         plain = to_plain(tool)
         definition = plain if isinstance(plain, dict) else {"definition": plain}
         digest, entry = _digest(definition), None
@@ -207,7 +207,7 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
     """Return a message's content as plain JSON, with only the lengths of images and other binary contents.
 
-    ``is_text`` tells of text for people, which may hold such contents but is none itself.
+    ``is_text``: it is text for people, which may contain binary contents but is not itself one.
     """
     if isinstance(value, str):
         text = to_plain(value)
