@@ -22,29 +22,29 @@ from graphrag_eval_lc.records import Response
 class GraphRAGEvalCallbackHandler(RunCallbacks):
     """Records the runs of agents as graphrag-eval responses.
 
-    One handler takes any number of runs, one after the other or at the same time. It never raises into the agent;
-    what it could not record stands in the response's ``capture_warnings``.
+    One handler records any number of runs, one after the other or at the same time. It never raises into the agent;
+    what it could not record is listed in the response's ``capture_warnings``.
 
     Args:
-        step_names: The steps' names in ``actual_steps`` by tool name; a tool that is not in it keeps its own.
+        step_names: The steps' names in ``actual_steps`` by tool name; other tools keep their names.
         retrieval_documents: Whether a successful step's output is the documents that its tool retrieved, as a JSON
             array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the names of some. The
-            documents are those of the retrievers that the tool ran, else its artifact where that is a list of
+            documents are those of the retrievers that the tool ran, else its artifact if that is a list of
             documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
             has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning; the
-            step has the length of the whole as ``full_length``. What was cut scores 0 where rows, documents or JSON are
+            step has the length of the whole as ``full_length``. What was cut scores 0 when rows, documents or JSON are
             compared, and counts as undecided.
         redact: A function whose return value is kept in place of each step's args (a dict), output (a string) and
             artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
             (strings) and args of kept messages. It gets a copy, and must be fast and not wait for other threads, as
-            it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a warning. The
+            it runs in the agent's thread. If it raises, ``[redaction failed]`` is kept, with a warning. The
             question, the answer and the names stay as they are. The text ``"secrets"`` in place of a function masks
             the keys, tokens and passwords that this package knows, in the answer too; all else stays equal.
-        keep_artifacts: Whether steps have the ``artifact`` that a tool returns beside its text.
+        keep_artifacts: Whether steps have the ``artifact`` that a tool returns next to its text.
         keep_messages: Whether the response has the prompts, outputs and tools of model calls: each message once in
-            ``llm_messages``, each tool once in ``llm_tools``, and their places there in each of ``llm_calls``.
-            ``redact`` is applied to texts and arguments, ``max_output_chars`` cuts texts; of images and other binary
+            ``llm_messages``, each tool once in ``llm_tools``, and their indices in each of ``llm_calls``.
+            ``redact`` is applied to texts and arguments, ``max_output_chars`` cuts texts. Of images and other binary
             contents only the length is kept. Off by default.
 
     Raises:
@@ -61,7 +61,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return a handler that also hears langgraph's interrupt events."""
+        """Return a handler that also receives langgraph's interrupt events."""
         return cast("Self", _new_handler(cls))
 
     def __init__(
@@ -117,7 +117,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """Return the last response of one question; ``responses()`` has all.
 
         Args:
-            question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out where the
+            question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out if the
                 handler recorded one question only, or one run without an id.
 
         Raises:
@@ -127,7 +127,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return self._response(runs_of(runs_of_responses(self._records.trees), question_id))
 
     def response_ended_now(self, question_id: str, error: str) -> Response:
-        """Return the response that a question's runs would have if they ended now; they go on.
+        """Return the response that a question's runs would have if they ended now; they continue.
 
         Args:
             question_id: The question.
@@ -162,12 +162,12 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     ) -> None:
         """Record a run that called no handler, such as ``RemoteGraph.invoke``, from its output's messages.
 
-        Its steps, answer and tokens are theirs; what they do not tell is unknown, times above all.
+        Steps, answer and tokens are those of the messages; what is not in them, such as times, is unknown.
 
         Args:
-            inputs: The run's input. Where its messages come back in the output, they and what stands before them are
-                no part of the run. With None or a ``Command``, which go on with a thread, the run is what follows the
-                end of an earlier run of this handler.
+            inputs: The run's input. If its messages are in the output too, they and the messages before them are not
+                part of the run. With None or a ``Command``, which resume a thread, the run is what follows the end of
+                an earlier run of this handler.
             output: The run's output.
             question_id: The id of its question.
             elapsed_sec: How long it took, up to now.
@@ -228,14 +228,14 @@ def capture_run(
     With a question id the whole block is one response: a hand-written loop around ``model.invoke`` and
     ``tool.invoke``, chains, and agents, whatever ids their metadata has. Its question is that of the first input that
     has one, its answer that of the last model, chain or agent, its time the block's. An exception that leaves the
-    block is the response's error, and so is that of its last run. Without a question id each root run is a response
-    of its own.
+    block is the response's error, and so is that of its last run. Without a question id each root run is a separate
+    response.
 
     A block inside another one records into both, each with its own options. There too, a block with a question id is
     one response; inside another block with a question id it is a part of that one.
 
-    A new thread is recorded where it is started with this one's context, as LangChain's own are
-    (``contextvars.copy_context().run``), or where the handler is passed on: ``config={"callbacks": [handler]}``.
+    A new thread is recorded if it is started with this one's context, as LangChain's own are
+    (``contextvars.copy_context().run``), or if the handler is passed on: ``config={"callbacks": [handler]}``.
 
     Args:
         question_id: The id of the question that the block answers.
