@@ -22,29 +22,29 @@ from graphrag_eval_lc.records import Response
 class GraphRAGEvalCallbackHandler(RunCallbacks):
     """Records the runs of agents as graphrag-eval responses.
 
-    One handler takes any number of runs, one after the other or at the same time. It never raises into the agent;
-    what it could not record stands in the response's ``capture_warnings``.
+    One handler records any number of runs, one after the other or at the same time. It never raises into the agent;
+    what it could not record is listed in the response's ``capture_warnings``.
 
     Args:
-        step_names: The steps' names in ``actual_steps`` by tool name; a tool that is not in it keeps its own.
+        step_names: The steps' names in ``actual_steps`` by tool name; other tools keep their names.
         retrieval_documents: Whether a successful step's output is the documents that its tool retrieved, as a JSON
             array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the names of some. The
-            documents are those of the retrievers that the tool ran, else its artifact where that is a list of
+            documents are those of the retrievers that the tool ran, else its artifact if that is a list of
             documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
             has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning; the
-            step has the length of the whole as ``full_length``. What was cut scores 0 where rows, documents or JSON are
+            step has the length of the whole as ``full_length``. What was cut scores 0 when rows, documents or JSON are
             compared, and counts as undecided.
         redact: A function whose return value is kept in place of each step's args (a dict), output (a string) and
             artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
             (strings) and args of kept messages. It gets a copy, and must be fast and not wait for other threads, as
-            it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a warning. The
+            it runs in the agent's thread. If it raises, ``[redaction failed]`` is kept, with a warning. The
             question, the answer and the names stay as they are. The text ``"secrets"`` in place of a function masks
             the keys, tokens and passwords that this package knows, in the answer too; all else stays equal.
-        keep_artifacts: Whether steps have the ``artifact`` that a tool returns beside its text.
+        keep_artifacts: Whether steps have the ``artifact`` that a tool returns next to its text.
         keep_messages: Whether the response has the prompts, outputs and tools of model calls: each message once in
-            ``llm_messages``, each tool once in ``llm_tools``, and their places there in each of ``llm_calls``.
-            ``redact`` is applied to texts and arguments, ``max_output_chars`` cuts texts; of images and other binary
+            ``llm_messages``, each tool once in ``llm_tools``, and their indices in each of ``llm_calls``.
+            ``redact`` is applied to texts and arguments, ``max_output_chars`` cuts texts. Of images and other binary
             contents only the length is kept. Off by default.
 
     Raises:
@@ -61,7 +61,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return a handler that also hears langgraph's interrupt events."""
+        """Return a handler that also receives langgraph's interrupt events."""
         return cast("Self", _new_handler(cls))
 
     def __init__(
@@ -74,15 +74,16 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         keep_artifacts: bool = True,
         keep_messages: bool = False,
     ) -> None:
-        options = CaptureOptions(
-            step_names=_names(step_names),
-            retrieval_documents=_tools(retrieval_documents),
-            max_output_chars=_length(max_output_chars),
-            redact=_function(redact),
-            keep_artifacts=_switch("keep_artifacts", keep_artifacts),
-            keep_messages=_switch("keep_messages", keep_messages),
-        )
-        super().__init__(options)
+        _check("step_names", step_names, "Give a dict of tool name to step name, both of them texts.")
+        _check("retrieval_documents", retrieval_documents, "Give True, False or a list of tool names.")
+        _check("max_output_chars", max_output_chars, "Give a whole number from 0, or None for no limit.")
+        _check("redact", redact, 'Give "secrets", or a function that returns what is kept in place of its argument.')
+        _check("keep_artifacts", keep_artifacts, "Give True or False.")
+        _check("keep_messages", keep_messages, "Give True or False.")
+        tools = retrieval_documents if isinstance(retrieval_documents, bool) else frozenset(retrieval_documents)
+        function = masked_secrets if isinstance(redact, str) else redact
+        names = dict(step_names or {})
+        super().__init__(CaptureOptions(names, tools, max_output_chars, function, keep_artifacts, keep_messages))
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
@@ -116,7 +117,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """Return the last response of one question; ``responses()`` has all.
 
         Args:
-            question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out where the
+            question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out if the
                 handler recorded one question only, or one run without an id.
 
         Raises:
@@ -126,7 +127,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return self._response(runs_of(runs_of_responses(self._records.trees), question_id))
 
     def response_ended_now(self, question_id: str, error: str) -> Response:
-        """Return the response that a question's runs would have if they ended now; they go on.
+        """Return the response that a question's runs would have if they ended now; they continue.
 
         Args:
             question_id: The question.
@@ -137,7 +138,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
-            parts = [self._records.part(tree if tree.has_ended else tree.ended_now(error)) for tree in runs]
+            records = self._records
+            parts = [
+                records.part(tree) if tree.has_ended else records.interpreted(tree.ended_now(error)) for tree in runs
+            ]
         return response_from(parts, self._options)
 
     @property
@@ -158,12 +162,12 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     ) -> None:
         """Record a run that called no handler, such as ``RemoteGraph.invoke``, from its output's messages.
 
-        Its steps, answer and tokens are theirs; what they do not tell is unknown, times above all.
+        Steps, answer and tokens are those of the messages; what is not in them, such as times, is unknown.
 
         Args:
-            inputs: The run's input. Where its messages come back in the output, they and what stands before them are
-                no part of the run. With None or a ``Command``, which go on with a thread, the run is what follows the
-                end of an earlier run of this handler.
+            inputs: The run's input. If its messages are in the output too, they and the messages before them are not
+                part of the run. With None or a ``Command``, which resume a thread, the run is what follows the end of
+                an earlier run of this handler.
             output: The run's output.
             question_id: The id of its question.
             elapsed_sec: How long it took, up to now.
@@ -185,7 +189,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             if record is not None:
                 record.tree.run_ids.remove(run_id)
                 if elapsed_sec is not None and record.is_root:
-                    record.tree.start_earlier(elapsed_sec)
+                    record.tree.started -= elapsed_sec
+                    record.tree.started_at -= elapsed_sec
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:
@@ -223,14 +228,14 @@ def capture_run(
     With a question id the whole block is one response: a hand-written loop around ``model.invoke`` and
     ``tool.invoke``, chains, and agents, whatever ids their metadata has. Its question is that of the first input that
     has one, its answer that of the last model, chain or agent, its time the block's. An exception that leaves the
-    block is the response's error, and so is that of its last run. Without a question id each root run is a response
-    of its own.
+    block is the response's error, and so is that of its last run. Without a question id each root run is a separate
+    response.
 
     A block inside another one records into both, each with its own options. There too, a block with a question id is
     one response; inside another block with a question id it is a part of that one.
 
-    A new thread is recorded where it is started with this one's context, as LangChain's own are
-    (``contextvars.copy_context().run``), or where the handler is passed on: ``config={"callbacks": [handler]}``.
+    A new thread is recorded if it is started with this one's context, as LangChain's own are
+    (``contextvars.copy_context().run``), or if the handler is passed on: ``config={"callbacks": [handler]}``.
 
     Args:
         question_id: The id of the question that the block answers.
@@ -250,11 +255,12 @@ def capture_run(
         >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
         ('why?', 'WHY? BECAUSE.')
     """
-    block_question = None if question_id is None else _checked_question_id(question_id)
+    if question_id is not None:
+        _check("question_id", question_id, "Give a text or a whole number.")
     handler = GraphRAGEvalCallbackHandler(**options)
     handler._enclosing = _current.get()
     token = _current.set(handler)
-    block_id = None if block_question is None else handler.open_block(block_question)
+    block_id = None if question_id is None else handler.open_block(str(question_id))
     error: BaseException | None = None
     try:
         yield handler
@@ -268,58 +274,34 @@ def capture_run(
             handler.on_block_end(run_id=block_id, error=error)
 
 
-def _checked_question_id(value: object) -> str:
-    """Return the id of a question as a text.
+def _check(option: str, value: Any, hint: str) -> None:
+    """Check one option.
 
     Raises:
-        CaptureError: It is neither a text nor a whole number, or empty.
+        CaptureError: Its value is wrong.
     """
-    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value)
-    raise _wrong("question_id", value, "Give a text or a whole number.")
+    if not _IS_VALID[option](value):
+        raise CaptureError(f"{value!r:.80} is not a value of the option", key=option, hint=hint)
 
 
-def _names(value: object) -> dict[str, str]:
-    if value is None:
-        return {}
-    if isinstance(value, Mapping) and all(_is_name(tool) and _is_name(step) for tool, step in value.items()):
-        return dict(value)
-    raise _wrong("step_names", value, "Give a dict of tool name to step name, both of them texts.")
+def _are_names(value: Any) -> bool:
+    """Return whether a value is a collection of texts that are not empty."""
+    is_collection = isinstance(value, Collection) and not isinstance(value, str | bytes)
+    return is_collection and all(isinstance(name, str) and bool(name) for name in value)
 
 
-def _tools(value: object) -> bool | frozenset[str]:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, Collection) and not isinstance(value, str | bytes) and all(_is_name(tool) for tool in value):
-        return frozenset(value)
-    raise _wrong("retrieval_documents", value, "Give True, False or a list of tool names.")
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _length(value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise _wrong("max_output_chars", value, "Give a whole number from 0, or None for no limit.")
-
-
-def _function(value: object) -> Callable[[Any], Any] | None:
-    if value == SECRETS:
-        return masked_secrets
-    if value is None or callable(value):
-        return value
-    raise _wrong(
-        "redact", value, 'Give "secrets", or a function that takes a value and gives what is kept in its place.'
-    )
-
-
-def _switch(option: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise _wrong(option, value, "Give True or False.")
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _wrong(option: str, value: object, hint: str) -> CaptureError:
-    return CaptureError(f"{value!r:.80} is no value for the option", key=option, hint=hint)
+_IS_VALID: dict[str, Callable[[Any], bool]] = {
+    "question_id": lambda value: _is_whole(value) or (isinstance(value, str) and bool(value)),
+    "step_names": lambda value: (
+        value is None or (isinstance(value, Mapping) and _are_names(value) and _are_names(value.values()))
+    ),
+    "retrieval_documents": lambda value: isinstance(value, bool) or _are_names(value),
+    "max_output_chars": lambda value: value is None or (_is_whole(value) and value >= 0),
+    "redact": lambda value: value is None or callable(value) or value == SECRETS,
+    "keep_artifacts": lambda value: isinstance(value, bool),
+    "keep_messages": lambda value: isinstance(value, bool),
+}

@@ -57,21 +57,21 @@ def unfinished_text(error: str | None) -> str:
     return error or "Unfinished: the run ended before this call did"
 
 
-def interpreted(tree: Tree, told_ids: set[str], ends: set[str]) -> Part:
+def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     """Return what a tree means, which stays as it is. Never raises: what cannot be interpreted is warned of.
 
     Args:
         tree: The records of one root run or block.
-        told_ids: The ids of all messages in the callbacks of models, of all runs of the handler.
+        reported_ids: The ids of all messages in the callbacks of models, of all runs of the handler.
         ends: The ids of the last messages of its earlier runs.
     """
-    return _Interpretation(tree, told_ids, ends).part()
+    return _Interpretation(tree, reported_ids, ends).part()
 
 
 class _Interpretation:
     """The passes over one tree: messages, executions, answers, provider's tools, model calls, what is left."""
 
-    def __init__(self, tree: Tree, told_ids: set[str], ends: set[str]) -> None:
+    def __init__(self, tree: Tree, reported_ids: set[str], ends: set[str]) -> None:
         kept = tree.kept if tree.has_ended or tree.kept is None else tree.kept.snapshot()
         elapsed = perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec
         self._tree = tree
@@ -79,7 +79,7 @@ class _Interpretation:
             tree.question_id, tree.question, list(tree.run_ids), tree.tags, tree.metadata, tree.started_at, elapsed,
             tree.is_paused, tree.has_ended, tree.error, kept, dict(tree.warnings),
         )  # fmt: skip
-        self._read = ReadMessages(tree, told_ids, ends, kept)
+        self._read = ReadMessages(tree, reported_ids, ends, kept)
         self._steps = Steps(tree, self._read)
 
     def part(self) -> Part:

@@ -15,8 +15,8 @@ from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text, redact
 Ranges = list[list[int]]
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
-_MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers give beside the content
-_PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block that is nothing but text
+_MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers send next to the content
+_PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block of plain text
 _LONGEST_BINARY = 256
 _BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?P<body>[A-Za-z0-9+/_=\r\n-]*)")
 _DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
@@ -26,105 +26,95 @@ _ADDING = threading.Lock()  # one for all tables, as these are copied and pickle
 
 
 class KeptTable:
-    """Entries, each of which stands once however often its item is met.
+    """Entries, each of which is in the table once, however often its item is added.
 
-    A known object costs one look-up; a copy is known by its digest. A closed table keeps nothing of an item but its
-    entry. Several threads may add items: what is kept of them is made without a lock, as ``redact`` is not ours.
+    A known object costs one look-up; a copy is found by its digest. A closed table keeps only the entries. Several
+    threads may add items: entries are made without a lock, as ``redact`` is the user's code.
     """
 
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []  # plain JSON values
-        self.digests: list[bytes] = []  # that of each entry
-        self._by_digest: dict[bytes, int] = {}
-        self._by_object: dict[int, tuple[Any, int, Any, Any, Any]] = {}
+        self.digests: list[bytes] = []  # one for each entry
+        self._by_digest: dict[bytes, list[int]] = {}
+        self._by_object: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
 
     def find(self, item: Any) -> int | None:
-        """Return the place of an object that was met before; None where it has changed meanwhile."""
-        met = self._by_object.get(id(item))
-        if met is None:
-            return None
-        known, place, content, calls, name = met
-        is_same = getattr(item, "content", None) is content and getattr(item, "tool_calls", None) is calls
-        return place if known is item and is_same and getattr(item, "name", None) is name else None
+        """Return the index of an object that was added before; None if it has changed meanwhile."""
+        known = self._by_object.get(id(item))
+        return None if known is None or known[1] != _changing_parts(item) else known[2]
 
-    def place_of(self, digest: bytes) -> int | None:
-        """Return the place of the item with this digest."""
-        return self._by_digest.get(digest)
+    def find_copy(self, digest: bytes, name: str | None = None) -> int | None:
+        """Return the index of the item with this digest; without a name it may be that of any agent."""
+        found = self._by_digest.get(digest, ())
+        return next((index for index in found if name in (None, self.entries[index].get("name", name))), None)
 
-    def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None) -> int:
-        """Return the place of an item, and add it where it is new."""
+    def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None, name: str | None = None) -> int:
+        """Return the index of an item, and add it if it is new.
+
+        ``name`` is that of the agent that wrote a message. Agents put it into their messages after the model's call, so
+        an entry without one gets the first that is added.
+        """
         with _ADDING:
-            place = self._by_digest.get(digest)
-            if place is None:
-                place = self._by_digest[digest] = len(self.entries)
+            index = self.find_copy(digest, name)
+            if index is None:
+                index = len(self.entries)
                 self.entries.append(entry or {})
                 self.digests.append(digest)
+                self._by_digest.setdefault(digest, []).append(index)
+            if name is not None and "name" not in self.entries[index]:
+                self.entries[index] = {**self.entries[index], "name": name}
         if item is not None:
-            # The object itself is kept, as else another one may get its id.
-            content, calls = getattr(item, "content", None), getattr(item, "tool_calls", None)
-            self._by_object[id(item)] = item, place, content, calls, getattr(item, "name", None)
-        return place
+            # The object itself is kept, as otherwise another one may get its id.
+            self._by_object[id(item)] = item, _changing_parts(item), index
+        return index
 
     def close(self) -> None:
-        """Let go of the objects; take the agents' names that models' messages may have got meanwhile."""
-        for item, place, *_ in self._by_object.values():
+        """Drop the objects; take the agents' names that models' messages may have got meanwhile."""
+        for item, _, index in self._by_object.values():
             name = getattr(item, "name", None)
             if isinstance(item, AIMessage) and isinstance(name, str):
-                self.entries[place].setdefault("name", name)
+                self.entries[index].setdefault("name", name)
         self._by_object.clear()
 
 
+def _changing_parts(item: Any) -> tuple[Any, ...]:
+    return getattr(item, "content", None), getattr(item, "tool_calls", None), getattr(item, "name", None)
+
+
 class KeptMessages:
-    """What one run keeps of its model calls. Items are noted without the handler's lock, and placed under it."""
+    """The messages and tools of one run's model calls. Items are read without the handler's lock."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
         self.messages = KeptTable()
         self.tools = KeptTable()
-        self._names: dict[bytes, str] = {}  # the agents' names by digest of the message
 
-    def places(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int]:
-        """Return the places of messages, or of the prompts of a plain language model; new ones are redacted and cut."""
+    def indices(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int]:
+        """Return the indices of messages, or of a plain language model's prompts; new ones are redacted and cut."""
         find = self.messages.find
-        return [self._place(each, warnings) if (place := find(each)) is None else place for each in messages]
+        return [self._index(each, warnings) if (index := find(each)) is None else index for each in messages]
 
-    def _place(self, message: BaseMessage | str, warnings: list[str]) -> int:
+    def _index(self, message: BaseMessage | str, warnings: list[str]) -> int:
         plain = _plain_message(message)
         name = plain.pop("name", None) if plain["role"] == "assistant" else None
-        digest = _digest(plain)
-        if name is not None and not self._may_be_named(digest, name):
-            digest = _digest_of_other(digest, name)
-        entry = None
-        if self.messages.place_of(digest) is None:
+        digest, entry = _digest(plain), None
+        if self.messages.find_copy(digest, name) is None:
             entry = _kept_message(plain, self._options, warnings)
-            entry = entry if name is None else {**entry, "name": name}
-        return self.messages.add(message, digest, entry)
+        return self.messages.add(message, digest, entry, name)
 
-    def _may_be_named(self, digest: bytes, name: str) -> bool:
-        """Return whether a message may have this agent's name; one without a name gets the first that is asked for.
-
-        A name gets into a message only after the model's call.
-        """
-        place = self.messages.place_of(digest)
-        entry = None if place is None else self.messages.entries[place]
-        taken = self._names.setdefault(digest, name if entry is None else entry.get("name", name))
-        if place is not None and entry is not None and "name" not in entry and taken == name:
-            self.messages.entries[place] = {**entry, "name": name}
-        return bool(taken == name)
-
-    def tool_places(self, params: Any, warnings: list[str]) -> list[int]:
-        """Return the places of the tool definitions in a model call's invocation parameters."""
+    def tool_indices(self, params: Any, warnings: list[str]) -> list[int]:
+        """Return the indices of the tool definitions in a model call's invocation parameters."""
         tools = params.get("tools") if isinstance(params, Mapping) else None
         if not isinstance(tools, (list, tuple)):
             return []
         find = self.tools.find
-        return [self._place_tool(each, warnings) if (place := find(each)) is None else place for each in tools]
+        return [self._tool_index(each, warnings) if (index := find(each)) is None else index for each in tools]
 
-    def _place_tool(self, tool: Any, warnings: list[str]) -> int:
+    def _tool_index(self, tool: Any, warnings: list[str]) -> int:
         plain = to_plain(tool)
         definition = plain if isinstance(plain, dict) else {"definition": plain}
         digest, entry = _digest(definition), None
-        if self.tools.place_of(digest) is None:
+        if self.tools.find_copy(digest) is None:
             entry = _as_dict(redacted(definition, self._options, "definition of a tool", warnings))
         return self.tools.add(tool, digest, entry)
 
@@ -139,22 +129,21 @@ class KeptMessages:
         """Let go of all objects."""
         self.messages.close()
         self.tools.close()
-        self._names.clear()
 
 
 def ranges(of: Iterable[int]) -> Ranges:
-    """Return places as ranges, each from its first place to the one behind its last.
+    """Return indices as ranges, each from its first index to the one after its last.
 
     Example:
         >>> ranges([0, 1, 2, 5, 4])
         [[0, 3], [5, 6], [4, 5]]
     """
     found: Ranges = []
-    for place in of:
-        if found and found[-1][1] == place:
+    for index in of:
+        if found and found[-1][1] == index:
             found[-1][1] += 1
         else:
-            found.append([place, place + 1])
+            found.append([index, index + 1])
     return found
 
 
@@ -163,35 +152,26 @@ class JoinedTable:
 
     def __init__(self, tables: Iterable[KeptTable]) -> None:
         self._joined = KeptTable()
-        self._moved: list[list[int]] = []
+        self._indices: list[list[int]] = []  # by table: the joined index of each entry
         for table in tables:
-            # Copied first: a run that goes on may get more of them.
-            entries = list(table.entries)
-            self._moved.append(list(map(self._place, table.digests[: len(entries)], entries)))
+            entries = list(table.entries)  # copied first: a run under way may add more
+            self._indices.append(list(map(self._add, table.digests, entries)))
 
-    def _place(self, digest: bytes, entry: dict[str, Any]) -> int:
-        place, name = self._joined.place_of(digest), entry.get("name")
-        if place is not None and name is not None and self._joined.entries[place].get("name", name) != name:
-            digest = _digest_of_other(digest, name)
-        place = self._joined.add(None, digest, entry)
-        if "name" in entry and "name" not in self._joined.entries[place]:
-            self._joined.entries[place] = {**self._joined.entries[place], "name": entry["name"]}
-        return place
+    def _add(self, digest: bytes, entry: dict[str, Any]) -> int:
+        return self._joined.add(None, digest, entry, entry.get("name"))
 
     def entries(self) -> list[dict[str, Any]]:
         """Return copies of all entries."""
         return [to_plain(entry) for entry in self._joined.entries]
 
-    def place(self, table: int, place: int) -> int:
-        """Return the joined place of a table's entry."""
-        return self._moved[table][place]
+    def index(self, table: int, index: int) -> int:
+        """Return the joined index of a table's entry."""
+        return self._indices[table][index]
 
     def ranges(self, table: int, of: Ranges) -> Ranges:
         """Return the joined ranges of a table's ranges."""
-        moved = self._moved[table]
-        if table == 0:  # its places stay
-            return [list(each) for each in of]
-        return ranges(moved[place] for start, stop in of for place in range(start, stop))
+        indices = self._indices[table]
+        return ranges(index for start, stop in of for index in indices[start:stop])
 
 
 # --- what is kept of a message ---
@@ -227,7 +207,7 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
     """Return a message's content as plain JSON, with only the lengths of images and other binary contents.
 
-    ``is_text`` tells of text for people, which may hold such contents but is none itself.
+    ``is_text``: it is text for people, which may contain binary contents but is not itself one.
     """
     if isinstance(value, str):
         text = to_plain(value)
@@ -259,11 +239,6 @@ def _binary(match: re.Match[str]) -> str:
 def _digest(plain: Any) -> bytes:
     text = json.dumps(plain, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=repr)
     return blake2b(text.encode("ascii"), digest_size=16).digest()
-
-
-def _digest_of_other(digest: bytes, name: str) -> bytes:
-    """Return the digest of the same message from another agent."""
-    return _digest([digest.hex(), name])
 
 
 def _kept_message(plain: dict[str, Any], options: CaptureOptions, warnings: list[str]) -> dict[str, Any]:

@@ -163,8 +163,13 @@ def _targets(command: Any) -> Sequence[Any]:
 
 
 def is_command(value: object) -> bool:
-    """Return whether a value is a langgraph ``Command``, without importing langgraph."""
-    return any(base.__name__ == "Command" and base.__module__.startswith("langgraph") for base in type(value).__mro__)
+    """Return whether a value is a langgraph ``Command``."""
+    return is_of_langgraph(value, "Command")
+
+
+def is_of_langgraph(value: object, name: str) -> bool:
+    """Return whether a value is of a class of langgraph; by name, as langgraph is not imported for runs without it."""
+    return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
 def _leaves(value: Any, parts_of: Callable[[Any], Iterator[Any] | None]) -> Iterator[Any]:

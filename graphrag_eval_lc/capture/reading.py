@@ -42,7 +42,7 @@ class Withdrawn(NamedTuple):
 class ReadMessages:
     """What the messages of a tree tell, read in the order of its events."""
 
-    def __init__(self, tree: Tree, told_ids: set[str], ends: set[str], kept: KeptMessages | None) -> None:
+    def __init__(self, tree: Tree, reported_ids: set[str], ends: set[str], kept: KeptMessages | None) -> None:
         self.calls = AskedCalls()  # the calls that models asked for
         # those calls, prompts, answers and withdrawals in their order
         self.log: list[AskedCall | Answer | Record | Withdrawn] = []
@@ -63,7 +63,7 @@ class ReadMessages:
         self.cached_models = 0  # see Part
         self._tree = tree
         self._kept = kept
-        self._told_ids = told_ids
+        self._reported_ids = reported_ids
         self._history = History(ends)
         self._counted = CountedMessages(tree.nameless)
         self._told_by: dict[str, list[Record]] = {}
@@ -130,8 +130,8 @@ class ReadMessages:
         return self._event, self._ranks
 
     def _read_start(self, record: Record) -> None:
-        if record.opens is not None:
-            self._history.add_history(record.given, record.opens.given, is_start=True)
+        if record.starts_graph is not None:
+            self._history.add_history(record.input_messages, record.starts_graph.input_messages, is_start=True)
         if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
             self._node_started(record)
         if record.model is not None:
@@ -157,12 +157,12 @@ class ReadMessages:
             self._node_ended(record)
         else:
             if record.is_graph:
-                self._history.add_history(record.gave, record.given)
+                self._history.add_history(record.output_messages, record.input_messages)
             self._loose_answers(record)
 
     def _loose_answers(self, record: Record) -> None:
         self._is_state = False
-        for messages in record.gave:
+        for messages in record.output_messages:
             for message in messages.items:
                 if isinstance(message, ToolMessage) and record.scope is not None:
                     calls = self.calls.answered_by(message.tool_call_id, record.scope)
@@ -204,17 +204,17 @@ class ReadMessages:
         self._is_state = record.is_node
         scope = record.scope
         if record.is_top:
-            self._top, record.goes_on = record, record.goes_on or record.inputs is None
+            self._top, record.continues_thread = record, record.continues_thread or record.inputs is None
         if record.is_top and not self._history.has_own:
-            nameless, given = self._tree.nameless, [item for each in record.given for item in each.items]
+            nameless, given = self._tree.nameless, [item for each in record.input_messages for item in each.items]
             may_replace = bool(self._tree.thread_ids) and any(
                 id_of(each) and id(each) not in nameless for each in given
             )
-            passed_over = self._history.add_input(record.given, self._tree.question, may_replace=may_replace)
+            passed_over = self._history.add_input(record.input_messages, self._tree.question, may_replace=may_replace)
         else:
             is_of_root = scope is not None and scope.is_root
             unknown: Any = "old" if is_of_root else "elsewhere"
-            readings = [self._history.read(messages, unknown) for messages in record.given if messages.items]
+            readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
             passed_over = [reading.passed_over for reading in readings]
             self._take_in(readings, record)
         for messages in passed_over:
@@ -241,7 +241,7 @@ class ReadMessages:
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
         facts = record.facts or Facts()
         self._given_fields |= facts.fields
-        readings = [self._history.read(messages) for messages in record.gave]
+        readings = [self._history.read(messages) for messages in record.output_messages]
         is_unparsed = False
         if any(len(reading.new) > 1 for reading in readings):
             is_unparsed = facts.is_from_agent and facts.response is None
@@ -261,11 +261,11 @@ class ReadMessages:
             return
         if record.kind != "chain":
             return
-        if record.goes_on:
-            self._history.add_history(record.gave, None, is_graph=record.is_graph)
+        if record.continues_thread:
+            self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
         self._node_ended(record)
         self._find_answer(record, output)
-        self.ends += self._history.add_end(record.gave)
+        self.ends += self._history.add_end(record.output_messages)
 
     def _take_in(self, readings: Iterable[Reading], record: Record, *, is_unparsed: bool = False) -> None:
         """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
@@ -424,7 +424,7 @@ class ReadMessages:
         is_models = is_generated(message)
         is_from_cache = self._is_from_cache()
         if not self._counted.has(message, record.node):
-            if message.id in self._told_ids:
+            if message.id in self._reported_ids:
                 self.cached_models += is_from_cache and self._tree.resumes is None
             else:
                 self._note_provider_calls(message, record)
@@ -462,7 +462,7 @@ class ReadMessages:
         )
         counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
         if self._kept is not None:
-            (counted.output_message,) = self._kept.places([message], warnings)
+            (counted.output_message,) = self._kept.indices([message], warnings)
         self.warnings += warnings
         self.outer_of.append((counted, record.outer))
         self.models.append(counted)
@@ -472,7 +472,7 @@ class ReadMessages:
             self.provider_places.append((record, (*self.branches.get(record, ()), self._rank(), 0), self._at))
 
     def _find_answer(self, record: Record, output: Any) -> None:
-        may_be_older = record.goes_on and record.is_graph
+        may_be_older = record.continues_thread and record.is_graph
         answer = answer_in(
             output, self._history.is_old, is_given=lambda name: not may_be_older or name in self._given_fields
         )
@@ -483,7 +483,7 @@ class ReadMessages:
             self.draft = answer
         elif answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
             self.answer = answer
-        if answer is None and record.goes_on:
+        if answer is None and record.continues_thread:
             self.standing = answer_in(output)
 
 

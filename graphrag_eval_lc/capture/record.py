@@ -1,7 +1,7 @@
-"""The record of runs: a tree of small records for each root run or block, and to which tree a run belongs.
+"""The record of a root run or block: a tree of small records, one for each run inside it.
 
-Nothing is interpreted here. Only what others may change is copied: arguments, outputs, and lists of messages, of which
-a tree keeps what it has not read before.
+Nothing is interpreted here. Only what others may change is copied: arguments, outputs, and the new part of each list of
+messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retr
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
-_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
-_SECOND_STEP = "graph:step:2"  # the first one of which callbacks tell where the node before it was cached
+_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, if its thread is new
+_SECOND_STEP = "graph:step:2"  # the first one that callbacks report if the node before it was cached
 _MOST_ASKING = 4  # models' messages with calls that are read from the end of a prompt
 _MOST_PASSED = 40  # other messages there
 
@@ -32,14 +32,14 @@ RunKind = Literal["chain", "tool", "retriever", "model"]
 
 
 class MessageList(NamedTuple):
-    """What a tree had not read before of one list of messages; ``before`` is the message before it."""
+    """The new messages of one list; ``before`` is the message before them."""
 
     items: tuple[Any, ...]
     before: Any = None
 
 
 class WaitingCall(NamedTuple):
-    """A call that a run left waiting, for the run that resumes it; its arguments are those that are kept."""
+    """A call that a paused run left open, for the run that resumes it; its arguments are the kept ones."""
 
     message_id: str
     call_id: str | None
@@ -63,39 +63,38 @@ class Record:
     name: str | None = None
     is_root: bool = False
     is_top: bool = False  # whether it is a root, or a run that a block calls directly
-    is_block: bool = False  # whether it is no run, but a block of code whose runs make one tree
+    is_block: bool = False  # whether it is a block of code, whose runs make one tree
     is_node: bool = False
     is_model_node: bool = False
     is_inside_step: bool = False  # whether a tool or retriever called it, with no graph between
     is_retriever: bool = False  # whether it is a retriever or works for one
-    step_tag: str | None = None  # langgraph's tag of the graph step, of a node
     path: Any = None  # langgraph's path of the task that begins with it
     graph_step: Any = None  # langgraph's number of the step of that task
     inputs: Any = None  # the input of a chain while it runs; that of a parser, as long as the tree
-    given: Sequence[MessageList] = ()  # the lists of messages in its input
-    gave: Sequence[MessageList] = ()  # the lists of messages in its output
-    facts: "Facts | None" = None  # what else a node's output tells
+    input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
+    output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
+    facts: "Facts | None" = None  # what else is in a node's output
     output: Any = None  # the output of a root, or of a run that a block calls
     is_graph: bool = False  # whether it is a graph
-    goes_on: bool = False  # whether it is a graph that goes on with a thread
+    continues_thread: bool = False  # whether it is a graph that resumes or continues a thread
     has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
     is_interrupted: bool = False  # whether it is a paused graph
     is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
-    loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input that stand there without their message
-    parsed: AIMessage | None = None  # the message whose calls this parser takes for its result
-    # the graph inside the root run whose first node it is, where that graph goes on with a thread
-    opens: "Record | None" = None
+    loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
+    parsed: AIMessage | None = None  # the message whose calls this parser returns
+    # the graph inside the root run whose first node it is, if that graph continues a thread
+    starts_graph: "Record | None" = None
     tool: "ToolRun | None" = None
     model: "ModelRun | None" = None
 
     def note_graph(self, step: str | None = None) -> None:
-        """Note that this is a graph; ``step`` is the tag of its first node, None where it is resumed."""
+        """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
         self.is_graph = True
         is_new = step in _FIRST_STEPS or (step == _SECOND_STEP and self.is_top and not self.tree.thread_ids)
-        self.goes_on = not is_new or self.inputs is None or is_command(self.inputs)
+        self.continues_thread = not is_new or self.inputs is None or is_command(self.inputs)
 
     def graph_name(self) -> str | None:
-        """Return the name that a person gave the nested graph around a run; it is often an agent's."""
+        """Return the name of the nested graph around a run, often an agent's, if it is not LangGraph's default."""
         graph = self.scope
         return None if graph is None or graph.is_root or graph.name == "LangGraph" else graph.name
 
@@ -113,11 +112,11 @@ class ToolRun:
     kept: KeptOutcome | None = None
     ended: float | None = None
     answer_id: str | None = None  # the call id of the message in its output
-    retrieval: Retrieval | None = None  # what a retriever inside a tool gave, where that is wanted
+    retrieval: Retrieval | None = None  # the documents of a retriever inside a tool
     retrievals: Sequence[Retrieval] = ()  # those of the retrievers inside this tool
 
     def end(self, kept: KeptOutcome, answer_id: str | None) -> None:
-        """Take the outcome."""
+        """Set the outcome."""
         self.kept, self.answer_id, self.retrievals = kept, answer_id, ()
         self.ended = perf_counter() if kept.ended is None else kept.ended
 
@@ -137,14 +136,14 @@ class ModelRun:
     call: ModelCall | None = None  # what the response says of it; None while it runs
     problems: Sequence[str] = ()  # what is wrong with its answer
     is_cache_hit: bool = False  # whether LangChain's cache answered
-    is_known: bool = False  # whether another callback of a model has told of its message
-    first_token: float | None = None  # the perf_counter at the first token, where it was streamed
+    is_known: bool = False  # whether the callback of another model has reported its message
+    first_token: float | None = None  # the perf_counter at the first token of a stream
     node: str | None = None
     namespace: str | None = None  # the checkpoint_ns of its node's graph
     agent: str | None = None
-    input_messages: Ranges | None = None  # places among the kept messages
-    output_message: int | None = None  # places among the kept messages
-    tools: Ranges | None = None  # places among the kept messages
+    input_messages: Ranges | None = None  # indices of kept messages
+    output_message: int | None = None  # index of a kept message
+    tools: Ranges | None = None  # indices of kept tools
 
 
 def model_call(
@@ -165,7 +164,7 @@ def model_call(
 
 
 class Facts(NamedTuple):
-    """What a node's output tells beside its messages."""
+    """What a node's output has besides its messages."""
 
     fields: frozenset[str] = frozenset()  # the names of the answer fields that it sets
     response: Any = None  # the structured_response in it
@@ -187,8 +186,6 @@ class Tree:
     error: str | None = None
     is_paused: bool = False
     has_ended: bool = False
-    is_forgotten: bool = False
-    has_begun: bool = True  # a block only once something runs in it
     thread_ids: frozenset[str] = frozenset()
     resumes: "Tree | None" = None  # the tree of the paused run that it resumes
     run_ids: list[UUID] = field(default_factory=list)  # the LangChain ids of the root, or of the runs of a block
@@ -198,7 +195,7 @@ class Tree:
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
     kept: KeptMessages | None = None
-    waiting: "Sequence[WaitingCall]" = ()  # the calls that it left waiting, for the run that resumes it
+    waiting: "Sequence[WaitingCall]" = ()  # the calls that it left open, for the run that resumes it
     has_models: bool = False
     # the messages that had no id when they were read, which langgraph gives later
     nameless: set[int] = field(default_factory=set)
@@ -227,7 +224,7 @@ class Tree:
         return [self._new_in(messages) for messages in message_lists(value)]
 
     def _new_in(self, messages: Sequence[Any]) -> MessageList:
-        """Read a list from its end up to a known message; known tool messages are passed over, as others follow."""
+        """Read a list from its end up to a known message; it skips known tool messages."""
         items: list[Any] = []
         before = None
         for item in reversed(messages):
@@ -258,6 +255,7 @@ class Tree:
     def prompt_end(self, prompt: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
         """Return the end of a prompt: up to messages that were read before, or the whole of a run's first prompt."""
         if not self.has_models:
+            self.has_models = True
             return tuple(prompt)
         items: list[BaseMessage] = []
         asking = passed = 0
@@ -274,7 +272,7 @@ class Tree:
         return tuple(items)
 
     def note_texts(self, messages: Sequence[Any]) -> None:
-        """Note what tool messages say now."""
+        """Record the present texts of tool messages."""
         for message in messages:
             if isinstance(message, ToolMessage):
                 self.tool_texts.setdefault(id(message), (message.content, message.status))
@@ -301,32 +299,27 @@ class Tree:
             self.elapsed_sec = perf_counter() - self.started
             self.has_ended = True
 
-    def start_earlier(self, seconds: float) -> None:
-        """Move the start back: the run had begun before it was known."""
-        self.started -= seconds
-        self.started_at -= seconds
-
     def ended_now(self, error: str) -> "Tree":
         """Return the tree as if it ended now, with this error."""
         ended = copy(self)
-        ended.is_forgotten = True
         ended.kept = None if self.kept is None else self.kept.snapshot()
         ended.close(error)
         return ended
 
-    def forget(self) -> None:
-        """Forget the records."""
-        self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
+    def without_records(self) -> "Tree":
+        """Return a copy that has no records."""
+        copied = copy(self)
+        copied.events, copied.open, copied._known, copied.nameless, copied.tool_texts = [], {}, {}, set(), {}
+        copied.kept = None
+        return copied
 
-    def let_go(self) -> None:
-        """Let go of all records: only what they mean is kept."""
-        for record in [record for record, is_end, _ in self.events if not is_end]:
-            record.parent = record.scope = record.node = record.outer = record.opens = None
-            record.output = record.parsed = record.facts = record.inputs = None
-            record.given = record.gave = record.loose_calls = ()
+    def drop_records(self) -> None:
+        """Drop all records; only their interpretation is kept."""
+        for record, _, _ in self.events:
+            record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
             if record.model is not None:
                 record.model.prompt, record.model.message, record.model.calls = (), None, ()
-        self.forget()
+        self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
         if self.kept is not None:
             self.kept.close()
 

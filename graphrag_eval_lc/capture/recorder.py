@@ -48,8 +48,8 @@ from graphrag_eval_lc.capture.runs import (
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import error_text
 
-_CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
-_UNKNOWN_ERROR = "unknown error"  # where an option leaves nothing of it
+_CALL_PARSERS = "ToolsParser"  # the end of the names of parsers that return a message's tool calls
+_UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
 _RETRY_TAG = "retry:attempt:"  # of what with_retry runs again
 
 _Callback = TypeVar("_Callback", bound=Callable[..., None])
@@ -98,7 +98,7 @@ class RunCallbacks(BaseCallbackHandler):
                 tree.warn(*warnings)
 
     def _kept_error(self, error: object, run_id: object) -> str:
-        """Return an exception's text as it is kept; ``redact``, which is not ours, is called without the lock."""
+        """Return an exception's text as it is kept; ``redact``, the user's code, is called without the lock."""
         warnings: list[str] = []
         text = kept_text(error_text(error), self._options, "error", warnings)
         if warnings:
@@ -153,7 +153,7 @@ class RunCallbacks(BaseCallbackHandler):
         kept = None if error is None else self._kept_error(error, run_id)
         with self._lock:
             record = self._records.block_ended(run_id)
-            if record is not None and kept is not None and not record.tree.has_begun:
+            if record is not None and kept is not None and not record.tree.events:
                 self._records.trees.append(record.tree)
         if record is not None:
             self._end(record, kept or record.tree.error)
@@ -166,20 +166,20 @@ class RunCallbacks(BaseCallbackHandler):
         name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
             if is_state_update(name, metadata, kwargs.get("parent_run_id")):
-                self._records.pass_over(run_id)
+                self._records.ignore(run_id)
                 return
             record = self._records.started("chain", run_id, kwargs)
             if record is None:
                 return
             record.name, record.inputs = name, inputs
             if not record.is_node:
-                self._records.chain_given(record, inputs, metadata)
+                self._records.note_thread(record, inputs, metadata)
             if record.is_top:
                 record.is_graph_run = metadata is not None and "ls_integration" in metadata
                 if record.tree.question is None:
                     record.tree.question = question_in(inputs)
             if record.is_top or record.is_node:
-                record.given = record.tree.read(inputs)
+                record.input_messages = record.tree.read(inputs)
                 if type(inputs) is not dict or "tool_call" in inputs:
                     record.loose_calls = tool_calls_in(inputs)
                 record.is_model_node = record.is_node and is_model_node(metadata)
@@ -207,26 +207,30 @@ class RunCallbacks(BaseCallbackHandler):
             if record.is_top:
                 tree.is_paused = tree.is_paused or is_interrupted(outputs)
                 record.output = outputs
-            record.gave = tree.read(outputs)
+            record.output_messages = tree.read(outputs)
             record.facts = self._facts(record, outputs)
             tree.ended(record)
         elif record.is_graph:
-            if record.goes_on:
-                record.gave = tree.read(outputs)
+            if record.continues_thread:
+                record.output_messages = tree.read(outputs)
                 tree.ended(record)
             if record.scope is not None and record.scope.is_root and not record.scope.is_graph:
                 tree.is_paused = record.is_interrupted
         elif messages := tuple(tool_messages_of(outputs)):
             tree.note_texts(messages)
-            record.gave = [MessageList(messages)]
+            record.output_messages = [MessageList(messages)]
             tree.ended(record)
 
     @staticmethod
     def _facts(record: Record, output: Any) -> Facts:
         scope = record.scope
-        is_of_root = record.is_node and scope is not None and scope.is_root and (scope.goes_on or scope.is_block)
+        is_of_root = (
+            record.is_node and scope is not None and scope.is_root and (scope.continues_thread or scope.is_block)
+        )
         fields = frozenset(answer_fields(output)) if is_of_root else frozenset()
-        if max((len(each.items) for each in record.gave), default=0) < 2:  # a schema's call stands beside its answer
+        if (
+            max((len(each.items) for each in record.output_messages), default=0) < 2
+        ):  # a schema's call comes with its answer
             return Facts(fields)
         return Facts(fields, structured_response(output), record.is_model_node and is_from_agent(output))
 
@@ -248,9 +252,8 @@ class RunCallbacks(BaseCallbackHandler):
         self._end(record, kept)
 
     def _is_open_top(self, run_id: UUID) -> bool:
-        with self._lock:
-            record = self._records.get(run_id)
-            return record is not None and record.is_top and not record.tree.has_ended
+        record = self._records.get(run_id)
+        return record is not None and record.is_top and not record.tree.has_ended
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
@@ -262,7 +265,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_resume(self, event: Any) -> None:
-        """Note that langgraph goes on with a thread, perhaps with no node left to run."""
+        """Note that langgraph resumes a thread, perhaps with no node left to run."""
         with self._lock:
             record = self._records.get(getattr(event, "run_id", None))
             if record is not None and not record.is_graph:
@@ -289,7 +292,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Record what the tool returned."""
         message = None
         if type(output) is not str:
-            record = self._open(run_id)
+            record = self._records.get(run_id)
             call_id = None if record is None or record.tool is None else record.tool.call_id
             message = tool_message_of(output, call_id)
         self._end_tool(run_id, output_outcome(output, message), None if message is None else message.tool_call_id)
@@ -305,15 +308,11 @@ class RunCallbacks(BaseCallbackHandler):
             outcome = Outcome("error", error_text(error))
         self._end_tool(run_id, outcome, fails_root=outcome.status == "error")
 
-    def _open(self, run_id: UUID) -> Record | None:
-        with self._lock:
-            return self._records.get(run_id)
-
     def _end_tool(
         self, run_id: UUID, outcome: Outcome, answer_id: str | None = None, *, fails_root: bool = False
     ) -> None:
         """End a run of a tool or retriever; ``redact``, which is not ours, is called without the lock."""
-        record = self._open(run_id)
+        record = self._records.get(run_id)
         tool = None if record is None else record.tool
         kept = None
         if record is not None and tool is not None and not (record.is_retriever and record.is_inside_step):
@@ -360,7 +359,7 @@ class RunCallbacks(BaseCallbackHandler):
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any) -> None:
         """Record a retriever's documents as a JSON array of ``{id, text}``."""
         values = [document_value(document) for document in documents]
-        record = self._open(run_id)
+        record = self._records.get(run_id)
         is_step = record is not None and not record.is_inside_step
         if record is not None and record.tool is not None and record.tool.retrieval is not None:
             record.tool.retrieval.documents = values
@@ -390,16 +389,15 @@ class RunCallbacks(BaseCallbackHandler):
                 model_name(params, metadata), unanswered_tool(params, kwargs.get("options"))
             )
             model.prompt = tree.prompt_end(messages[0]) if messages else ()
-            tree.has_models = True
             if metadata is not None:
                 model.node = metadata.get("langgraph_node")
                 model.namespace = metadata.get("langgraph_checkpoint_ns")
                 model.agent = record.graph_name() or metadata.get("lc_agent_name")
         if tree.kept is not None:  # without the lock, as redact is not ours
             warnings: list[str] = []
-            given = messages[0] if messages else (prompts or ())[:1]
-            model.input_messages = ranges(tree.kept.places(given, warnings))
-            model.tools = ranges(tree.kept.tool_places(params, warnings))
+            prompt = messages[0] if messages else (prompts or ())[:1]
+            model.input_messages = ranges(tree.kept.indices(prompt, warnings))
+            model.tools = ranges(tree.kept.tool_indices(params, warnings))
             self._warn(run_id, *warnings)
 
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], **kwargs: Any) -> None:
@@ -444,25 +442,25 @@ class RunCallbacks(BaseCallbackHandler):
                 if message is not None and message.tool_calls:
                     model.calls = [{**call, "args": to_plain(call["args"])} for call in message.tool_calls]
                 if message is not None and message.id is not None:
-                    model.is_known = message.id in self._records.told_ids
-                    self._records.told_ids.add(message.id)
+                    model.is_known = message.id in self._records.reported_ids
+                    self._records.reported_ids.add(message.id)
             if record.is_top:
                 record.output = response
             tree.ended(record)
         self._end(record, None)
 
     def _kept_output(self, run_id: UUID, result: object) -> int | None:
-        """Return the place of a model call's kept output: its first message, or a plain language model's text."""
-        record = self._open(run_id)
+        """Return the index of a model call's kept output: its first message, or a plain language model's text."""
+        record = self._records.get(run_id)
         kept = None if record is None or record.model is None else record.tree.kept
         generation = first_generation(result) if isinstance(result, LLMResult) else None
         if kept is None or generation is None:
             return None
         message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
         warnings: list[str] = []
-        (place,) = kept.places([message], warnings)
+        (index,) = kept.indices([message], warnings)
         self._warn(run_id, *warnings)
-        return place
+        return index
 
     @_harmless
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:

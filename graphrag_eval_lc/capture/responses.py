@@ -28,7 +28,7 @@ _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
 def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
-    """Return the trees by response, in start order: a paused run stands with those that resumed it."""
+    """Return the trees by response, in start order: a paused run is grouped with those that resumed it."""
     responses: list[list[Tree]] = []
     paused: dict[Tree, list[Tree]] = {}
     for tree in trees:
@@ -128,7 +128,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
 
 
 def _answer(parts: Sequence[Part]) -> str | None:
-    """Return the last answer; a paused run's draft counts where the resumed run left it standing."""
+    """Return the last answer; a paused run's draft counts if the resumed run left it in the state."""
     last = parts[-1]
     if last.is_paused:
         return None
@@ -211,7 +211,7 @@ def _add_trace(response: Response, parts: Sequence[Part]) -> None:
 
 
 def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
-    """Add the model calls with their times, places, prompts and outputs."""
+    """Add the model calls with their times, nodes, prompts and outputs."""
     calls = response["llm_calls"] = list[ModelCall]()
     kept = [part.kept for part in parts if part.kept is not None]  # of all or of none
     tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
@@ -230,12 +230,12 @@ def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
 
 
 def _add_messages(placed: ModelCall, call: CountedCall, place: int, messages: JoinedTable, tools: JoinedTable) -> None:
-    """Add the places of a call's messages and tools; ``place`` is that of its run."""
+    """Add the indices of a call's messages and tools; ``place`` is the index of its run."""
     run = call.run
     if run is not None and run.input_messages is not None:
         placed["input_messages"] = messages.ranges(place, run.input_messages)
     if call.output_message is not None:
-        placed["output_message"] = messages.place(place, call.output_message)
+        placed["output_message"] = messages.index(place, call.output_message)
     if run is not None and run.tools:
         placed["tools"] = tools.ranges(place, run.tools)
 
@@ -258,23 +258,23 @@ def _add_place(placed: ModelCall, call: CountedCall) -> None:
 
 
 def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
-    """Add the sums of tokens, where every model call reported them, and yield warnings."""
+    """Add the sums of tokens, if every model call reported them, and yield warnings."""
     calls = [call.call for part in parts for call in _counted_calls(part)]
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
-    told = [call for call in calls if call not in failed]
+    counted_calls = [call for call in calls if call not in failed]
     cached = sum(call.is_cache_hit for part in parts for call in part.model_calls)
     from_nodes = sum(part.cached_models for part in parts)
     for key in TOKENS:
-        if (told or cached or from_nodes) and all(key in call for call in told):
-            response[key] = sum(call[key] for call in told)
-    unknown = sum(any(key not in call for key in TOKENS) for call in told)
+        if (counted_calls or cached or from_nodes) and all(key in call for call in counted_calls):
+            response[key] = sum(call[key] for call in counted_calls)
+    unknown = sum(any(key not in call for key in TOKENS) for call in counted_calls)
     number = counted(len(calls), "model call")
     if unknown:
         yield f"{unknown} of {number} did not report all token counts, so the sums are left out"
-    unheard = sum(call.is_from_elsewhere for part in parts for call in part.model_calls)
-    if unheard:
-        are, them = plural(unheard, "is", "are"), plural(unheard, "it: its", "them: their")
-        yield f"{unheard} of {number} {are} taken from messages only, as no callback told of {them} times are not known"
+    unseen = sum(call.is_from_elsewhere for part in parts for call in part.model_calls)
+    if unseen:
+        are, them = plural(unseen, "is", "are"), plural(unseen, "it: its", "them: their")
+        yield f"{unseen} of {number} {are} taken from messages only, as no callback told of {them} times are not known"
     if failed:
         yield f"{len(failed)} of {number} failed; what tokens they used is not known and not counted"
     if cached:
@@ -286,7 +286,7 @@ def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
 
 
 def steps_of(parts: Sequence[Part]) -> list[Step]:
-    """Return the steps of all parts in order; one that a resumed run took again stands once, as it ended last."""
+    """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
     for part in parts:
@@ -307,7 +307,7 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
         same_step = _same_step(step, earlier, successors)
         if same_step is not None:
             earlier.remove(same_step)
-            # Of a step that had ended before the pause callbacks told more than its message, now met again.
+            # If a step had ended before the pause, its callbacks reported more than its message, which is seen again.
             is_known = step.is_from_message and same_step.status != "pending" and not same_step.is_forced
             successors[same_step] = last = same_step if is_known else step
             merged[merged.index(same_step)] = last
@@ -320,8 +320,8 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
 def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
     """Return the step of the paused run that carried out the same call of the same message.
 
-    Without a message agents beside or inside each other may use the same id: then it is a call of the same tool inside
-    the same step, of several the one with the same arguments.
+    Without a message, agents next to or inside each other may use the same id. Then it is a call of the same tool
+    inside the same step; if there are several, the one with the same arguments.
     """
     if not step.has_call:
         return None
@@ -344,7 +344,7 @@ def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, St
 
 
 def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, Step | None]) -> int:
-    """Return the place behind the last step inside ``parent``."""
+    """Return the index after the last step inside ``parent``."""
     place = merged.index(parent) + 1
     while place < len(merged):
         outer = merged[place].parent

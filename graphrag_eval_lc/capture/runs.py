@@ -1,8 +1,8 @@
 """Which tree a run belongs to, and how langgraph pauses, hands over and updates states."""
 
-from collections.abc import Iterator, Mapping
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from time import time
 from typing import Any
 from uuid import UUID
@@ -12,14 +12,14 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from graphrag_eval_lc.capture.interpret import Part, interpreted
 from graphrag_eval_lc.capture.messages import message_lists
-from graphrag_eval_lc.capture.outputs import is_command
+from graphrag_eval_lc.capture.outputs import is_command, is_of_langgraph
 from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_metadata, kept_tags
 from graphrag_eval_lc.texts import text_of
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
-_STATE_UPDATE = "UpdateState"  # how the names of the runs end that graph.update_state makes
+_STATE_UPDATE = "UpdateState"  # the end of the names of runs by graph.update_state
 
 
 class Records:
@@ -28,32 +28,31 @@ class Records:
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
         self.trees: list[Tree] = []  # those of the roots and blocks, in start order. A block without any run has none
-        self.parts: dict[Tree, Part] = {}  # what the trees that have ended mean
+        self.parts: dict[Tree, Part] = {}  # the interpretations of the trees that have ended
         self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
-        self.told_ids: set[str] = set()  # the ids of all messages in the callbacks of models
+        self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
         self.ends: set[str] = set()  # the ids of the last messages of all runs
         self._records: dict[UUID, Record] = {}
         self._roots: set[UUID] = set()  # those that have ended
-        self._passed_over: set[UUID] = set()  # what is under way and not recorded
-        self._paused: dict[str, Tree] = {}  # the last one on each thread
-        self._paused_without_thread: list[Tree] = []
+        self._ignored: set[UUID] = set()  # runs under way that are not recorded
+        self._paused: dict[str, Tree] = {}  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
         """Return a run that is under way."""
         return None if run_id is None else self._records.get(run_id)
 
-    def started(self, kind: RunKind, run_id: UUID, given: Mapping[str, Any]) -> Record | None:
-        """Return the record of a run that starts; ``given`` has its parent's id, metadata and tags.
+    def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any]) -> Record | None:
+        """Return the record of a run that starts; ``event`` has its parent's id, metadata and tags.
 
-        None where its tree has ended, or where it is known: the handler is registered twice.
+        None if its tree has ended, or if it is known: the handler is registered twice.
         """
-        parent_run_id, metadata, tags = given.get("parent_run_id"), given.get("metadata"), given.get("tags")
-        if run_id in self._records or run_id in self._roots or run_id in self._passed_over:
+        parent_run_id, metadata, tags = event.get("parent_run_id"), event.get("metadata"), event.get("tags")
+        if run_id in self._records or run_id in self._roots or run_id in self._ignored:
             return None
         parent = None if parent_run_id is None else self._records.get(parent_run_id)
         if parent is None:
-            if parent_run_id in self._roots or parent_run_id in self._passed_over:
-                self.pass_over(run_id)
+            if parent_run_id in self._roots or parent_run_id in self._ignored:
+                self.ignore(run_id)
                 return None
             parent = self._calling(metadata)
         if parent is None:
@@ -69,9 +68,9 @@ class Records:
         tree.events.append((record, False, time()))
         return record
 
-    def pass_over(self, run_id: UUID) -> None:
-        """Leave out a run, and what is inside it."""
-        self._passed_over.add(run_id)
+    def ignore(self, run_id: UUID) -> None:
+        """Do not record a run, nor the runs inside it."""
+        self._ignored.add(run_id)
 
     def _calling(self, metadata: Mapping[str, Any] | None) -> Record | None:
         """Return the parent of a run without a known one.
@@ -106,8 +105,7 @@ class Records:
     ) -> None:
         """Complete the record of a run that a block calls directly."""
         tree = block.tree
-        if not tree.has_begun:
-            tree.has_begun = True
+        if not tree.events:
             tree.tags, tree.metadata = kept_tags(tags), kept_metadata(metadata)
             self.trees.append(tree)
         tree.run_ids.append(record.run_id)
@@ -124,16 +122,16 @@ class Records:
         record.outer = parent if parent.tool is not None and not parent.is_inside_step else parent.outer
         step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
         if step is not None and record.kind == "chain":
-            record.is_node, record.step_tag = True, step
+            record.is_node = True
             if not parent.has_nodes:
                 parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
-            # A run that a block calls directly stands for the block.
+            # The nodes of a run that a block calls directly are those of the block.
             record.scope, record.node = parent.scope if parent.is_top else parent, record
             if not parent.is_graph:
                 parent.note_graph(step)
-                if parent.goes_on and not parent.is_top:
-                    record.opens = parent
-                    parent.given = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
+                if parent.continues_thread and not parent.is_top:
+                    record.starts_graph = parent
+                    parent.input_messages = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
         else:
             record.is_inside_step = parent.is_inside_step or parent.tool is not None
             record.is_retriever = parent.is_retriever
@@ -141,10 +139,10 @@ class Records:
             record.path, record.graph_step = metadata.get("langgraph_path"), metadata.get("langgraph_step")
 
     def ended(self, run_id: UUID) -> Record | None:
-        """Return the record of a run that ends; None where its tree has ended."""
+        """Return the record of a run that ends; None if its tree has ended."""
         record = self._records.get(run_id)
         if record is None:
-            self._passed_over.discard(run_id)
+            self._ignored.discard(run_id)
             return None
         if not record.is_root:
             del self._records[run_id]
@@ -152,27 +150,23 @@ class Records:
         return record
 
     def root_ended(self, tree: Tree) -> None:
-        """Let go of a tree's records, and note a paused run as the one to be resumed on its threads."""
+        """Drop the records of a tree that has ended, and note a paused run as the one to resume on its threads."""
         for run_id in tree.open:
             self._records.pop(run_id, None)
-            self._passed_over.add(run_id)
-        self._passed_over.discard(tree.root_id)
+            self._ignored.add(run_id)
+        self._ignored.discard(tree.root_id)
         self._roots.add(tree.root_id)
-        for thread_id in tree.thread_ids:
-            if tree.is_paused:
-                self._paused[thread_id] = tree
-            else:
-                self._paused.pop(thread_id, None)
-        if tree.is_paused and not tree.thread_ids:
-            self._paused_without_thread.append(tree)
+        self._forget_paused(tree)
+        if tree.is_paused:
+            self._paused.update(dict.fromkeys(_pause_keys(tree), tree))
 
     # --- blocks of code ---
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
-        """Note that a block of code begins, whose runs make one tree; inside a known run they belong to that one's."""
+        """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
         parent = self.get(parent_run_id) or self._calling(None)
         if parent is None:
-            tree = Tree(run_id, question_id, self._options, has_begun=False)
+            tree = Tree(run_id, question_id, self._options)
             record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)
             record.scope = record.node = record
         elif parent.is_block:
@@ -190,7 +184,7 @@ class Records:
 
     # --- pauses ---
 
-    def chain_given(self, record: Record, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
+    def note_thread(self, record: Record, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
         """Note the thread of a graph, and the paused run that it resumes."""
         tree = record.tree
         if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
@@ -204,71 +198,63 @@ class Records:
         paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
         if paused is not None:
             tree.resumes = paused
-            for thread_id in paused.thread_ids:
-                self._paused.pop(thread_id, None)
-            if paused in self._paused_without_thread:
-                self._paused_without_thread.remove(paused)
+            self._forget_paused(paused)
 
     def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:
         """Return the paused run that a run resumes: that of its thread, else perhaps the last of its question."""
-        for thread_id in tree.thread_ids:
-            paused = self._paused.get(thread_id)
-            if paused is not None and paused.is_resumed_by(tree):
-                return paused
-        if not by_question:
-            return None
-        others = [*self._paused_without_thread, *(() if tree.thread_ids else self._paused.values())]
-        return next((paused for paused in reversed(others) if paused.is_resumed_by(tree)), None)
+        on_threads = [self._paused[thread_id] for thread_id in tree.thread_ids if thread_id in self._paused]
+        others = reversed(self._paused.values()) if by_question else ()
+        return next((paused for paused in chain(on_threads, others) if paused.is_resumed_by(tree)), None)
+
+    def _forget_paused(self, tree: Tree) -> None:
+        for key in _pause_keys(tree):
+            self._paused.pop(key, None)
 
     def interpreted(self, tree: Tree) -> Part:
-        """Return what a tree means: as of now, while it is open."""
-        return interpreted(tree, self.told_ids, self.ends)
+        """Return the interpretation of a tree: as of now, while it is open."""
+        return interpreted(tree, self.reported_ids, self.ends)
 
     def part(self, tree: Tree) -> Part:
-        """Return what a tree means, which is kept once the tree has ended."""
+        """Return the interpretation of a tree, which is kept once the tree has ended."""
         part = self.parts.get(tree) or self.interpreted(tree)
         if tree.has_ended:
             self.keep(tree, part)
         return part
 
     def keep(self, tree: Tree, part: Part) -> None:
-        """Keep what a tree means that has ended, and let go of its records."""
-        if tree not in self.parts and not tree.is_forgotten:
+        """Keep the interpretation of a tree that has ended, and drop its records."""
+        if tree not in self.parts and tree.root_id in self._roots:
             self.parts[tree] = part
             self.ends.update(part.ends)
             tree.warnings, tree.waiting = part.warnings, part.waiting
-            tree.let_go()
+            tree.drop_records()
 
     def snapshot(self) -> "Records":
-        """Return a copy for a copy of the handler: only what the records mean, as of now."""
+        """Return a copy for a copy of the handler: only the interpretations, as of now."""
         copied = Records(self._options)
-        copied.told_ids, copied.ends = set(self.told_ids), set(self.ends)
-        trees = {tree: copy(tree) for tree in self.trees}
-        for tree, own in trees.items():
-            copied.parts[own] = self.part(tree)
-            own.resumes = None if tree.resumes is None else trees.get(tree.resumes)
-            own.warnings, own.run_ids, own.kept = {}, list(tree.run_ids), None
-            own.forget()
-        copied.trees = list(trees.values())
-        copied._paused = {thread_id: trees[tree] for thread_id, tree in self._paused.items() if tree in trees}
-        copied._paused_without_thread = [trees[tree] for tree in self._paused_without_thread if tree in trees]
+        copied.reported_ids, copied.ends = set(self.reported_ids), set(self.ends)
+        for tree in self.trees:
+            part = self.part(tree)
+            own = tree if tree.has_ended else tree.without_records()
+            copied.trees.append(own)
+            copied.parts[own] = part
+        copied._paused = dict(self._paused)
         return copied
 
     def clear(self) -> None:
-        """Forget all trees. Runs under way go on unrecorded; their ids are forgotten as they end."""
+        """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self._roots, self._passed_over = set(), {run_id for tree in begun for run_id in tree.open}
+        self._roots, self._ignored = set(), {run_id for tree in begun for run_id in tree.open}
         for tree in self.trees:
-            tree.is_forgotten = True
             tree.close()
         self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
         self.trees, self.parts = [], {}
-        self._paused, self._paused_without_thread = {}, []
-        self.told_ids, self.ends = set(), set()
+        self._paused = {}
+        self.reported_ids, self.ends = set(), set()
 
 
 def is_state_update(name: object, metadata: Mapping[str, Any] | None, parent_run_id: UUID | None) -> bool:
-    """Return whether a run is none of an agent, but what ``graph.update_state`` makes of a human's update.
+    """Return whether a run is an update by ``graph.update_state``, and not a run of an agent.
 
     A root with langgraph's metadata of a graph is an agent with such a name; those of ``create_agent`` are in both.
     """
@@ -278,6 +264,10 @@ def is_state_update(name: object, metadata: Mapping[str, Any] | None, parent_run
         return True
     is_agent = metadata["ls_integration"] != "langgraph"
     return is_agent and name == f"{metadata.get('lc_agent_name', 'LangGraph')}{_STATE_UPDATE}"
+
+
+def _pause_keys(tree: Tree) -> Iterable[str]:
+    return tree.thread_ids or (str(tree.root_id),)
 
 
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
@@ -293,7 +283,7 @@ def calling_run_id() -> UUID | None:
 
 @cache
 def with_graph_events(handler_class: type) -> type:
-    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself where langgraph has no such event.
+    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself if langgraph has no such event.
 
     Langgraph sends it to subclasses of its ``GraphCallbackHandler`` only, and it is the only sign of a static
     ``interrupt_before``. The import takes a third of a second, so it waits for the first handler.
@@ -314,21 +304,16 @@ def with_graph_events(handler_class: type) -> type:
 
 def is_interrupt(error: object) -> bool:
     """Return whether an exception pauses the run."""
-    return _is_langgraph_error(error, "GraphInterrupt")
+    return is_of_langgraph(error, "GraphInterrupt")
 
 
 def is_handoff(error: object) -> bool:
     """Return whether an exception hands over to another agent of the parent graph."""
-    return _is_langgraph_error(error, "ParentCommand")
-
-
-def _is_langgraph_error(error: object, name: str) -> bool:
-    """Compare by name, so that langgraph is not imported for runs without it."""
-    return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(error).__mro__)
+    return is_of_langgraph(error, "ParentCommand")
 
 
 def tool_messages_of(output: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages that a function which is no node returns, such as a ``@task``."""
+    """Yield the tool messages in the output of a function that is not a node, such as a ``@task``."""
     for message in output if isinstance(output, (list, tuple)) else (output,):
         if isinstance(message, ToolMessage):
             yield message

@@ -61,7 +61,7 @@ def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
     """Give what a table holds after messages were noted one after the other."""
     table, warnings = KeptMessages(CaptureOptions(**options)), list[str]()
     for message in messages:
-        table.places([message], warnings)
+        table.indices([message], warnings)
     assert warnings == []
     return table.messages.entries
 
@@ -144,7 +144,7 @@ def test_what_two_agents_say_alike_stands_twice() -> None:
 def test_a_prompt_in_which_two_agents_say_the_same_keeps_both_names() -> None:
     table = KeptMessages(CaptureOptions())
     prompt = [AIMessage("I do not know.", name=name) for name in ("a", "b")]
-    first = table.places(prompt, [])
+    first = table.indices(prompt, [])
     assert [table.messages.entries[place]["name"] for place in first] == ["a", "b"]
 
 
