@@ -310,8 +310,9 @@ def compared(scenarios: list[Scenario]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or {"-h", "--help"} & set(sys.argv[1:]):
-        sys.exit(__doc__)
+    if len(sys.argv) < 2 or {"-h", "--help"}.intersection(sys.argv[1:]):
+        print(__doc__)
+        sys.exit(len(sys.argv) < 2)
     target, *given = sys.argv[1:]
     recorder = record(given)
     for name, reason in recorder.left_out:
