@@ -60,7 +60,7 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
 
 
 def _found(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call's output or error, how often it was tried, and the values of its metrics."""
+    """Return a call's output or error, the tool's own if they differ, its attempts, and the values of its metrics."""
     output, error, attempts = step.get("output"), step.get("error"), step.get("attempts")
     values = [
         {"name": shown_name(key), "value": value}
@@ -72,6 +72,9 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
             "output": None if output == error else if_known(shown_value, output),  # recorded runs may repeat the error
             "error": if_known(without_middle, error),
             "attempts": attempts if isinstance(attempts, int) and attempts > 1 else None,
+            "cached": step.get("cached") is True or None,
+            "tool_output": if_known(shown_value, step.get("tool_output")),
+            "tool_error": if_known(without_middle, step.get("tool_error")),
             "note": if_known(without_middle, step.get("comparison_error", step.get("output_cut"))),
             "measures": values or None,
         }

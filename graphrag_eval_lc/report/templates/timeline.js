@@ -26,6 +26,7 @@ function timelineBadges(event) {
   const badges = [];
   if (event.status === "error") badges.push(badge("✗ error", "bad"));
   if (event.attempts > 1) badges.push(badge(`${countText(event.attempts)} tries`, "warn"));
+  if (event.cached) badges.push(badge("cached"));
   if (event.used_for) badges.push(badge(`✓ ${event.used_for}`, "good"));
   return badges;
 }
@@ -50,6 +51,11 @@ function eventBody(event) {
   if (event.note) parts.push(labelled("Note", foreignBlock(event.note), "warn"));
   if (event.args) parts.push(labelled("Arguments", codeBlock(event.args, `Arguments of ${event.name}`)));
   if (event.output) parts.push(labelled("Output", codeBlock(event.output, `Output of ${event.name}`)));
+  if (event.tool_error) parts.push(labelled("The tool's own error, before the agent changed it", foreignBlock(event.tool_error), "warn"));
+  if (event.tool_output) {
+    const title = "The tool's own output, before the agent changed it";
+    parts.push(labelled(title, codeBlock(event.tool_output, `Own output of ${event.name}`)));
+  }
   if (event.measures?.length) parts.push(measureTable(event.measures, "Measures of the step"));
   if (event.id) parts.push(element("p", { class: "muted small" }, "Call ", foreign(event.id)));
   return parts.length ? parts : [element("p", { class: "muted" }, "Nothing more was recorded.")];

@@ -46,6 +46,20 @@ def test_retries_errors_notes_and_measures_are_told() -> None:
     assert "output" not in event
 
 
+def test_what_the_tool_itself_returned_is_shown_if_the_agent_changed_it() -> None:
+    steps = [
+        {"name": "a", "status": "success", "output": "short", "tool_output": "long"},
+        {"name": "b", "status": "success", "output": "none", "tool_error": "away", "cached": True},
+        {"name": "c", "status": "success", "output": "same", "cached": "yes"},
+    ]
+    keys = ("output", "tool_output", "tool_error", "cached")
+    assert [{key: event[key] for key in keys if key in event} for event in timeline(steps)] == [
+        {"output": "short", "tool_output": "long"},
+        {"output": "none", "tool_error": "away", "cached": True},
+        {"output": "same"},
+    ]
+
+
 def test_model_calls_are_summed_up_by_model() -> None:
     calls = [
         {"model": "m", "total_tokens": 5, "elapsed_sec": 0.5, "cost": 0.25},
