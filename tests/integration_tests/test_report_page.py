@@ -355,6 +355,7 @@ def test_colours_follow_the_system_until_they_are_chosen(open_report: Open) -> N
     assert dark.lightness() < 0.3
     light.page.locator("#theme").click()
     assert light.lightness() < 0.3
+    light.page.wait_for_timeout(300)  # Chromium stores what a page keeps a moment later
     light.page.reload()
     assert light.lightness() < 0.3
 
