@@ -4,8 +4,9 @@ import contextlib
 import contextvars
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -183,7 +184,7 @@ def differences(expected: Any, actual: Any, place: str = "", *, given_keys_only:
         place: The key of both.
         given_keys_only: Whether keys that are not expected may be there; those with null must not.
     """
-    down: Callable[..., Iterator[str]] = lambda *args: differences(*args, given_keys_only=given_keys_only)  # noqa: E731
+    down = partial(differences, given_keys_only=given_keys_only)
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in expected | actual:
             where = f"{place}.{key}" if place else str(key)

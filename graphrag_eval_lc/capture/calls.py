@@ -102,9 +102,9 @@ class AskedCall:
     order: Order  # where the step belongs: its branch, the rank of the message, and the place in its list of calls
     asked: int  # the number of the event
     asked_at: float
-    is_told: bool = False  # whether a model's callback told of the message
+    is_reported: bool = False  # whether a model's callback told of the message
     is_expected: bool = False  # whether the run is to answer it
-    is_met: bool = False  # whether the message of a callback was met in a list, perhaps as a copy
+    is_seen: bool = False  # whether the message of a callback was seen in a list, perhaps as a copy
     is_shown: bool = False  # whether a later prompt held it while it waited
     is_settled: bool = False  # whether it needs no step: it was withdrawn, or is that of a schema
     has_kept_args: bool = False
@@ -172,24 +172,26 @@ class AskedCalls:
         """Return the last like call without a message that is this message's, which it then has."""
         for asked in reversed(self._by_id.get(call["id"], [])[-64:]):
             if asked.key is None and asked.name == call["name"]:
-                asked.key, asked.message_id, asked.place, asked.is_met = key_of(message), message.id, place, True
+                asked.key, asked.message_id, asked.place, asked.is_seen = key_of(message), message.id, place, True
                 self._by_message.setdefault(asked.key, []).append(asked)
                 return asked
         return None
 
     def copied(self, call: ToolCall, *, is_made: bool, in_state: bool) -> AskedCall | None:
-        """Return the earliest like call of a callback that was not met in a list.
+        """Return the earliest like call of a callback that was not seen in a list.
 
-        Where all were met and code made the message, return the last one: a handover carries copies. In a state there
+        Where all were seen and code made the message, return the last one: a handover carries copies. In a state there
         may also be copies of messages without an id.
         """
         alike = [asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call)]
         told = [
-            asked for asked in alike if asked.is_told or asked.key is None or (in_state and asked.message_id is None)
+            asked
+            for asked in alike
+            if asked.is_reported or asked.key is None or (in_state and asked.message_id is None)
         ]
         for asked in told:
-            if not asked.is_met:
-                asked.is_met = True
+            if not asked.is_seen:
+                asked.is_seen = True
                 return asked
         return told[-1] if told and is_made else None
 
@@ -242,7 +244,7 @@ class AskedCalls:
         here = [call for call in before if self._is_here(call, scope, record.outer, branch)]
         newest = self._newest(here, scope)
         if not newest:
-            made = (call for call in calls[end : end + 64] if not call.is_told and not call.executions)
+            made = (call for call in calls[end : end + 64] if not call.is_reported and not call.executions)
             return next((call for call in made if call.name == record.name and call.args == tool.asked_args), None)
         if len(newest) == 1:
             return newest[0]

@@ -20,8 +20,8 @@ _MODEL_ROLES = ("ai", "assistant", "AIMessageChunk")
 _ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
 
 
-class Met(Enum):
-    """How a message was met."""
+class Seen(Enum):
+    """How a message was seen."""
 
     OLD = "it stood before the run, or is what the run was asked"
     TOLD = "a model's callback told of it"
@@ -31,11 +31,11 @@ class Met(Enum):
 class NewMessage(NamedTuple):
     """A message of a model or tool that is new in a list.
 
-    ``is_told``: a model's callback has told of it. ``is_edited``: it takes the place of a known one with its id.
+    ``is_reported``: a model's callback has told of it. ``is_edited``: it takes the place of a known one with its id.
     """
 
     message: AIMessage | ToolMessage
-    is_told: bool
+    is_reported: bool
     is_edited: bool = False
 
 
@@ -49,7 +49,7 @@ class Reading(NamedTuple):
 
 
 class History:
-    """Tells what a run met before: its input, what stood on its thread, and the messages that it has read.
+    """Tells what a run seen before: its input, what stood on its thread, and the messages that it has read.
 
     Args:
         ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
@@ -62,12 +62,12 @@ class History:
         self._messages: dict[int, BaseMessage | None] = {}
         self._question: str | None = None
         self._may_replace = False
-        self._met: dict[Any, tuple[Met, Any]] = {}
+        self._met: dict[Any, tuple[Seen, Any]] = {}
         # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
-        self.has_own = False  # whether any message of the run itself was met
+        self.has_own = False  # whether any message of the run itself was seen
 
     def message(self, item: Any) -> BaseMessage | None:
         """Return a message of any form as a message, each time the same object."""
@@ -77,29 +77,29 @@ class History:
             self._messages[id(item)] = as_message(item)
         return self._messages[id(item)]
 
-    def met(self, item: Any) -> Met | None:
-        """Return how a message was met; None for a new one."""
+    def seen(self, item: Any) -> Seen | None:
+        """Return how a message was seen; None for a new one."""
         known = self._met.get(key_of(item))
-        met = None if known is None else known[0]
-        if met is None and self._nameless and id_of(item) is not None:
+        seen = None if known is None else known[0]
+        if seen is None and self._nameless and id_of(item) is not None:
             key = _content_key(item)
             if self._nameless.get(key):
                 self._nameless[key] -= 1
-                self._note(item, Met.READ)
-                return Met.READ
-        return met
+                self._note(item, Seen.READ)
+                return Seen.READ
+        return seen
 
-    def _note(self, item: Any, met: Met) -> None:
-        self.has_own = self.has_own or met is not Met.OLD
-        self._met[key_of(item)] = met, item
-        if met is Met.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
+    def _note(self, item: Any, seen: Seen) -> None:
+        self.has_own = self.has_own or seen is not Seen.OLD
+        self._met[key_of(item)] = seen, item
+        if seen is Seen.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
             key = _content_key(item)
             self._nameless[key] = self._nameless.get(key, 0) + 1
 
-    def add_told(self, message: AIMessage) -> None:
+    def add_reported(self, message: AIMessage) -> None:
         """Note a message that a model's callback told of."""
-        if self.met(message) is None:
-            self._note(message, Met.TOLD)
+        if self.seen(message) is None:
+            self._note(message, Seen.TOLD)
 
     def add_input(
         self, lists: Sequence[MessageList], question: str | None, *, may_replace: bool
@@ -130,7 +130,7 @@ class History:
     ) -> None:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
-        Each node's output is read. So where no message of a graph's state was met, only what follows the graph's
+        Each node's output is read. So where no message of a graph's state was seen, only what follows the graph's
         input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
 
         Args:
@@ -144,7 +144,7 @@ class History:
             if is_start and (length := _length_of_copy(messages, before)):
                 self.add_old(messages[:-length])
                 continue
-            if known is not None or any(self.met(item) is not None for item in messages):
+            if known is not None or any(self.seen(item) is not None for item in messages):
                 continue
             end = _end_of_copy(messages, before)
             if end is None and not is_graph:
@@ -153,17 +153,17 @@ class History:
 
     def add_old(self, messages: Sequence[Any]) -> None:
         """Note messages that stood before the run."""
-        if messages and self.met(messages[-1]) is None:
+        if messages and self.seen(messages[-1]) is None:
             self._old.append(tuple(messages))
             self._old_keys = None
-            self._note(messages[-1], Met.OLD)
+            self._note(messages[-1], Seen.OLD)
 
     def add_prompt(self, prompt: Sequence[BaseMessage]) -> None:
         """Note the run's first prompt as old, up to the run's question.
 
         Without the question in it, up to the user's last message: a function has loaded the history itself.
         """
-        if prompt and self.met(prompt[-1]) is None:
+        if prompt and self.seen(prompt[-1]) is None:
             if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
                 self.add_old(prompt[:asked])
                 return
@@ -173,8 +173,8 @@ class History:
 
     def is_old(self, item: Any) -> bool:
         """Return whether a message stood before the run."""
-        met = self.met(item)
-        return self._is_among_old(item) if met is None else met is Met.OLD
+        seen = self.seen(item)
+        return self._is_among_old(item) if seen is None else seen is Seen.OLD
 
     def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
         """Return what is new in a list, and note it.
@@ -197,7 +197,7 @@ class History:
             return Reading(before=before)
         first = 0
         if before is None:
-            first_known = next((place for place, met in enumerate(how) if met is not None), None)
+            first_known = next((place for place, seen in enumerate(how) if seen is not None), None)
             if unknown == "new":
                 first = self._count_old(unread[:first_known])
             elif first_known is not None:
@@ -209,33 +209,33 @@ class History:
                 first = len(unread)
         older = first if unknown == "new" else 0
         for place, item in enumerate(unread):
-            self._note(item, Met.OLD if place < older else Met.READ)
+            self._note(item, Seen.OLD if place < older else Seen.READ)
         if first:
             before = self.message(unread[first - 1])
         new: list[NewMessage] = []
         removed: list[str | None] = []
-        for item, met in zip(unread[first:], how[first:], strict=True):
+        for item, seen in zip(unread[first:], how[first:], strict=True):
             message = self.message(item)
             if isinstance(message, (AIMessage, ToolMessage)):
-                new.append(NewMessage(message, met is Met.TOLD, met in (Met.OLD, Met.READ)))
+                new.append(NewMessage(message, seen is Seen.TOLD, seen in (Seen.OLD, Seen.READ)))
             elif isinstance(message, RemoveMessage):
                 removed.append(message.id)
         return Reading(new, before, removed, items if first and first == len(unread) else ())
 
     def _unread(
         self, items: Sequence[Any], before: BaseMessage | None
-    ) -> tuple[list[Any], list[Met | None], BaseMessage | None]:
-        """Return the end of a list after the last known message, how each was met, and that known message.
+    ) -> tuple[list[Any], list[Seen | None], BaseMessage | None]:
+        """Return the end of a list after the last known message, how each was seen, and that known message.
 
         A message that takes the place of a known one is read once more.
         """
         unread: list[Any] = []
-        how: list[Met | None] = []
+        how: list[Seen | None] = []
         for item in reversed(items):
-            met = self.met(item)
-            if met in (None, Met.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
+            seen = self.seen(item)
+            if seen in (None, Seen.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
                 unread.append(item)
-                how.append(met)
+                how.append(seen)
             elif role_and_content(item)[0] != "tool":
                 before = self.message(item)
                 break
@@ -250,7 +250,7 @@ class History:
         if self._may_replace:
             return None
         if messages.before is not None:
-            return 0 if self.met(messages.before) is Met.OLD else None
+            return 0 if self.seen(messages.before) is Seen.OLD else None
         return _end_of_copy(messages.items, self._old)
 
     def _is_among_old(self, item: Any) -> bool:
@@ -306,7 +306,7 @@ class History:
         role, content = role_and_content(item)
         if role not in _USER_ROLES:
             return False
-        if self.met(item) is Met.OLD:
+        if self.seen(item) is Seen.OLD:
             return True
         if not self._question or not isinstance(content, str) or self._question not in content:
             return False
@@ -347,7 +347,7 @@ def _is_copy(one: Any, other: Any) -> bool:
     return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
 
 
-# A message, its node, whether a callback told of it, and whether it had an id when it was first met.
+# A message, its node, whether a callback told of it, and whether it had an id when it was first seen.
 _Counted = tuple[AIMessage, "Record | None", bool, bool]
 
 
@@ -362,9 +362,9 @@ class CountedMessages:
         self._all: list[_Counted] = []
         self._by_tokens: dict[Any, list[_Counted]] = {}
 
-    def add(self, message: AIMessage, node: "Record | None", *, is_told: bool) -> None:
-        """Note a message whose call is counted, with the node of the call, or where the message was first met."""
-        counted = (message, node, is_told, self._has_id(message))
+    def add(self, message: AIMessage, node: "Record | None", *, is_reported: bool) -> None:
+        """Note a message whose call is counted, with the node of the call, or where the message was first seen."""
+        counted = (message, node, is_reported, self._has_id(message))
         self._all.append(counted)
         self._by_tokens.setdefault(_tokens(message), []).append(counted)
 
@@ -387,19 +387,19 @@ def _tokens(message: AIMessage) -> Any:
 
 def _is_form_of(message: AIMessage, counted: _Counted, node: "Record | None", *, has_id: bool) -> bool:
     """Return whether a message is another form of one that was counted."""
-    other, other_node, is_told, other_has_id = counted
+    other, other_node, is_reported, other_has_id = counted
     if message is other or (message.id is not None and message.id == other.id):
         return True
     answers = _answer_id(message), _answer_id(other)
     is_same_answer = None not in answers and answers[0] == answers[1]
     if None not in answers and not is_same_answer:
         return False
-    if not (is_told or has_id or other_has_id):
+    if not (is_reported or has_id or other_has_id):
         return False  # a node's own code made both, one for each answer
     if has_run_id(message) and has_run_id(other):
         return False
     has_same_tokens = message.usage_metadata is not None and message.usage_metadata == other.usage_metadata
-    if has_same_tokens and (is_same_answer or (is_told and other_node is node)):
+    if has_same_tokens and (is_same_answer or (is_reported and other_node is node)):
         return True  # whatever was made of its text
     is_alike = message.content == other.content and message.tool_calls == other.tool_calls
     return is_alike and (has_same_tokens or message.usage_metadata is None or other.usage_metadata is None)

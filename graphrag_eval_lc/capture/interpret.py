@@ -201,7 +201,7 @@ def _is_read_by_its_node(call: AskedCall) -> bool:
 
     Its name is that of a class, and no other model and no state got to see it.
     """
-    return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
+    return call.is_reported and not call.is_seen and not call.is_shown and is_class_name(call.name)
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:

@@ -66,7 +66,7 @@ class ReadMessages:
         self._reported_ids = reported_ids
         self._history = History(ends)
         self._counted = CountedMessages(tree.nameless)
-        self._told_by: dict[str, list[Record]] = {}
+        self._reported_by: dict[str, list[Record]] = {}
         self._tasks: dict[Record, tuple[Any, list[tuple[str, Any]]]] = {}
         self._given_fields: set[str] = set()
         self._top: Record | None = None
@@ -85,7 +85,7 @@ class ReadMessages:
             if root is not None:
                 taken = AskedCall(
                     call.message_id, call.message_id, call.call_id, call.name, call.args, call.place, root, None,
-                    ((-1, 0), call.place), -1, call.asked_at, is_told=True, is_met=True, has_kept_args=True,
+                    ((-1, 0), call.place), -1, call.asked_at, is_reported=True, is_seen=True, has_kept_args=True,
                 )  # fmt: skip
                 self.log.append(self.calls.add(taken))
 
@@ -139,7 +139,7 @@ class ReadMessages:
         if record.tool is not None and record.tool.call_id is not None:
             self._tool_started(record, record.tool.call_id, record.tool.asked_args)
         if record.parsed is not None:
-            for call in self._met_calls(record.parsed, record):
+            for call in self._seen_calls(record.parsed, record):
                 call.is_expected = False
 
     def _tool_started(self, record: Record, call_id: str, args: dict[str, Any]) -> None:
@@ -181,18 +181,18 @@ class ReadMessages:
         message = model.message
         if message is None:
             return
-        told = self._told_by.setdefault(message.id, []) if message.id is not None else []
+        told = self._reported_by.setdefault(message.id, []) if message.id is not None else []
         if model.is_known and not model.is_cache_hit:
             begin = self.begins[record]
             if any(self.begins[other] > begin for other in told):
                 self.models.remove(record)  # it hands on the message of another model, as a router does
                 return
         told.append(record)
-        self._history.add_told(message)
-        self._counted.add(message, record.node, is_told=True)
+        self._history.add_reported(message)
+        self._counted.add(message, record.node, is_reported=True)
         self._note_provider_calls(message, record)
         if model.calls:
-            asked = self._ask(message, model.calls, record, is_told=True)
+            asked = self._ask(message, model.calls, record, is_reported=True)
             for call in asked:
                 call.is_expected = model.unanswered_tool not in ("", call.name)
 
@@ -226,7 +226,7 @@ class ReadMessages:
                 and self._tree.resumes is not None
                 and self.calls.of_message(key_of(message), record)
             ):
-                self._take_in([Reading([NewMessage(answer, is_told=False) for answer in answers], message)], record)
+                self._take_in([Reading([NewMessage(answer, is_reported=False) for answer in answers], message)], record)
         branch = self.branches[record]
         loose = [
             call
@@ -273,16 +273,16 @@ class ReadMessages:
             if not (reading.new or reading.removed or isinstance(reading.before, AIMessage)):
                 continue
             asking = reading.before if isinstance(reading.before, AIMessage) else None
-            calls = [] if asking is None else self._met_calls(asking, record)
+            calls = [] if asking is None else self._seen_calls(asking, record)
             if asking is not None and asking.tool_calls and not calls and self._history.is_old(asking):
                 calls = self._ask_again(asking, reading.new, record)
             for message_id in reading.removed:
                 self._withdraw(self.calls.of_message(message_id, record))
-            for message, is_told, is_edited in self._without_superseded(reading.new, record):
+            for message, is_reported, is_edited in self._without_superseded(reading.new, record):
                 if isinstance(message, AIMessage):
                     asking = message
-                    is_known = is_told or is_edited
-                    calls = self._met_calls(message, record) if is_known else self._unheard(message, record)
+                    is_known = is_reported or is_edited
+                    calls = self._seen_calls(message, record) if is_known else self._unreported(message, record)
                     continue
                 answered = [call for call in calls if call.call_id == message.tool_call_id]
                 asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
@@ -331,7 +331,7 @@ class ReadMessages:
         tool_calls: Sequence[ToolCall],
         record: Record,
         *,
-        is_told: bool = False,
+        is_reported: bool = False,
         is_expected: bool = False,
         places: Sequence[int] | None = None,
     ) -> list[AskedCall]:
@@ -355,8 +355,8 @@ class ReadMessages:
                 (*branch, rank, place),
                 self._event,
                 self._at,
-                is_told,
-                is_expected or is_told,
+                is_reported,
+                is_expected or is_reported,
             )
             self.log.append(self.calls.add(made))
             asked.append(made)
@@ -364,7 +364,7 @@ class ReadMessages:
 
     def _ask_or_update(self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record) -> list[AskedCall]:
         """Note the calls of a message that was there before."""
-        found = self._met_calls(message, record)
+        found = self._seen_calls(message, record)
         left = list(found)
         for place, call in enumerate(tool_calls):
             same = next((each for each in left if each.call_id == call["id"]), None)
@@ -376,7 +376,7 @@ class ReadMessages:
                 found += self._ask(message, [call], record, places=[place])
         return found
 
-    def _met_calls(self, message: AIMessage, record: Record) -> list[AskedCall]:
+    def _seen_calls(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Return the calls of a known message, as it is now: an edited one has the same ids.
 
         Those that the agent has removed from it need no step.
@@ -387,7 +387,7 @@ class ReadMessages:
             same = next((each for each in known if each.call_id == call["id"] and each not in found), None)
             if same is None:
                 continue
-            same.is_met = True
+            same.is_seen = True
             if (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
             if same.asked < 0 and record.scope is not None:
@@ -417,7 +417,7 @@ class ReadMessages:
                     calls += self._ask(asking, [call], record, places=[place])
         return calls
 
-    def _unheard(self, message: AIMessage, record: Record) -> list[AskedCall]:
+    def _unreported(self, message: AIMessage, record: Record) -> list[AskedCall]:
         """Note a model's message that no callback told of in this form, and return its calls."""
         if is_handoff_message(message):
             return []
@@ -429,7 +429,7 @@ class ReadMessages:
             else:
                 self._note_provider_calls(message, record)
                 if is_models:
-                    self._counted.add(message, record.node, is_told=False)
+                    self._counted.add(message, record.node, is_reported=False)
                     if is_from_cache:
                         self.cached_models += 1
                     else:

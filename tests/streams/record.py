@@ -236,7 +236,7 @@ def _record_others() -> None:
 
     handler_class.__init__, handler_class.add_run, handler_class.clear = new_init, new_add_run, new_clear
     for module in (graphrag_eval_lc, capture, sys.modules["graphrag_eval_lc.capture.handler"]):
-        module.capture_run = new_block  # type: ignore[attr-defined]
+        vars(module)["capture_run"] = new_block
 
 
 def _options(recording: Recording, options: dict[str, Any]) -> dict[str, Any]:

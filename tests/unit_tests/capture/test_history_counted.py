@@ -25,13 +25,13 @@ def said(content: str = "yes", message_id: str | None = "lc_run--a", **keys: Any
     return AIMessage(content, id=message_id, **{"usage_metadata": USAGE, **keys})
 
 
-def counted(message: AIMessage, *, is_told: bool = True) -> CountedMessages:
+def counted(message: AIMessage, *, is_reported: bool = True) -> CountedMessages:
     messages = CountedMessages(set() if message.id else {id(message)})
-    messages.add(message, NODE, is_told=is_told)
+    messages.add(message, NODE, is_reported=is_reported)
     return messages
 
 
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("is_reported", [True, False])
 @pytest.mark.parametrize(
     "copy",
     [
@@ -42,8 +42,8 @@ def counted(message: AIMessage, *, is_told: bool = True) -> CountedMessages:
         AIMessageChunk("yes", id="lc_run--a", usage_metadata=USAGE),
     ],
 )
-def test_a_copy_is_counted_already_wherever_it_is_met(copy: AIMessage, is_told: bool) -> None:
-    assert counted(said(), is_told=is_told).has(copy, OTHER_NODE)
+def test_a_copy_is_counted_already_wherever_it_is_met(copy: AIMessage, is_reported: bool) -> None:
+    assert counted(said(), is_reported=is_reported).has(copy, OTHER_NODE)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_a_node_rewrote_itself_is_a_copy_in_that_node_only() -> None:
     rewritten = said("The answer is yes.", message_id=None)
     assert counted(said()).has(rewritten, NODE)
     assert not counted(said()).has(rewritten, OTHER_NODE)
-    assert not counted(said(), is_told=False).has(rewritten, NODE)
+    assert not counted(said(), is_reported=False).has(rewritten, NODE)
 
 
 def test_the_providers_id_of_the_answer_decides_where_both_have_one() -> None:
@@ -75,26 +75,26 @@ def test_the_providers_id_of_the_answer_decides_where_both_have_one() -> None:
 
 def test_messages_without_ids_that_look_alike_are_calls_of_their_own() -> None:
     """A node's own code makes one of each answer of a model that it asked by itself."""
-    assert not counted(said(message_id=None), is_told=False).has(said(message_id=None), NODE)
+    assert not counted(said(message_id=None), is_reported=False).has(said(message_id=None), NODE)
 
 
 def test_a_message_that_gets_an_id_later_stays_the_same() -> None:
     """A run is interpreted at its end, when langgraph has given it one."""
     message, other = said(message_id=str(UUID(int=7))), said(message_id=str(UUID(int=9)))
     messages = CountedMessages({id(message), id(other)})
-    messages.add(message, NODE, is_told=False)
+    messages.add(message, NODE, is_reported=False)
     assert messages.has(message, OTHER_NODE)
     assert messages.has(said(message_id=str(UUID(int=8))), OTHER_NODE)
     assert not messages.has(other, OTHER_NODE)
 
 
 @given(st.lists(st.sampled_from([USAGE, MORE, None]), max_size=8), st.booleans())
-def test_each_of_several_messages_is_found_again(usages: list[Any], is_told: bool) -> None:
+def test_each_of_several_messages_is_found_again(usages: list[Any], is_reported: bool) -> None:
     messages = CountedMessages(set())
     all_said = [said(f"{place}", message_id=None, usage_metadata=usage) for place, usage in enumerate(usages)]
     for message in all_said:
         assert not messages.has(message.model_copy(), OTHER_NODE)
-        messages.add(message, NODE, is_told=is_told)
+        messages.add(message, NODE, is_reported=is_reported)
     assert all(messages.has(each.model_copy(update={"id": str(uuid4())}), OTHER_NODE) for each in all_said)
 
 

@@ -1,21 +1,12 @@
 """Recorded streams of callback events give the responses next to them."""
 
-from typing import Any
-
 import pytest
 from stream_files import FOLDER, Scenario, differences, read_scenarios, replay
 
 SCENARIOS = [scenario for path in sorted(FOLDER.glob("*.jsonl")) for scenario in read_scenarios(path)]
-NOT_YET: tuple[str, ...] = ()  # their responses are the right ones, which are not given yet
 
 
-def marked(scenario: Scenario) -> Any:
-    is_gap = scenario.name in NOT_YET
-    marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason="not given yet")] if is_gap else []
-    return pytest.param(scenario, id=scenario.name, marks=marks)
-
-
-@pytest.mark.parametrize("scenario", [marked(scenario) for scenario in SCENARIOS])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario.name for scenario in SCENARIOS])
 def test_a_stream_gives_its_responses(scenario: Scenario) -> None:
     responses = replay(scenario)
     is_part = bool(scenario.header.get("given_keys_only"))
@@ -28,4 +19,3 @@ def test_a_stream_gives_its_responses(scenario: Scenario) -> None:
 def test_names_are_said_once() -> None:
     names = [scenario.name for scenario in SCENARIOS]
     assert len(names) == len(set(names))
-    assert set(NOT_YET) <= set(names)
