@@ -202,7 +202,7 @@ def sparql_object(document: Mapping[Any, Any]) -> SparqlResults | None:
         if "head" not in document or bindings:
             if bindings and not any(bindings):
                 raise UnreadableOutput("bindings without names and cells")
-            variables, form = None, "bindings without a head"
+            variables, form = None, f"bindings without {'names in their' if 'head' in document else 'a'} head"
         elif variables is not None or not isinstance(head, Mapping | None):
             raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
     results = results_from_bindings(variables, bindings)
