@@ -135,8 +135,7 @@ class Response(TypedDict):
     """What an agent did and said for one question.
 
     It has ``error`` if the agent failed; the steps, tokens and time up to then stay. ``question_text`` is what the
-    agent was asked, if the response was captured without a dataset. ``elapsed_sec`` is wall time; ``stalled_sec`` is
-    its part during which others blocked the event loop, if any.
+    agent was asked, if the response was captured without a dataset. ``elapsed_sec`` is wall time.
 
     ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace; of
     several runs, such as a paused one and the one that resumed it, it is the first one's, and ``run_ids`` has all.
@@ -155,7 +154,6 @@ class Response(TypedDict):
     total_tokens: NotRequired[int]
     started_at: NotRequired[str]
     elapsed_sec: NotRequired[float]
-    stalled_sec: NotRequired[float]
     run_id: NotRequired[str]
     run_ids: NotRequired[list[str]]
     tags: NotRequired[list[str]]
@@ -213,7 +211,6 @@ class Result(TypedDict):
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
-    stalled_sec: NotRequired[float]
     steps_recall: NotRequired[float]
     steps_precision: NotRequired[float]
     steps_f1: NotRequired[float]
@@ -418,8 +415,6 @@ class ResponseModel(_Checked):
     """All tokens."""
     elapsed_sec: _Seconds | None = None
     """Seconds from question to answer, by the clock on the wall."""
-    stalled_sec: _Seconds | None = None
-    """Those of elapsed_sec for which other questions blocked the event loop."""
     started_at: Any = None
     """When the run began, as an ISO 8601 text in UTC."""
     run_id: Any = None

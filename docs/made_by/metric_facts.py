@@ -157,8 +157,7 @@ FACTS: Final = {
     ),
     "output_tokens": Facts("likewise, of what the models wrote"),
     "total_tokens": Facts("`input_tokens` + `output_tokens`"),
-    "elapsed_sec": Facts("from the question to the answer, by a clock that never goes back, `stalled_sec` among them"),
-    "stalled_sec": Facts("the time for which another question's code blocked the event loop"),
+    "elapsed_sec": Facts("from the question to the answer, by a clock that never goes back"),
     "agent_cost": Facts("Σ over model calls and kinds of tokens: tokens · USD per token; absent if one is unknown"),
     "judges_cost": Facts(
         "the same over the requests of judges; an answer from the cache counts with what it cost when it was asked"

@@ -14,7 +14,6 @@ from graphrag_eval_lc.registry.metrics import (
     COST,
     JUDGES_COST,
     NUMBER_OF_SAMPLES,
-    STALLED_SEC,
     TOKENS,
     aggregated_metrics,
 )
@@ -112,7 +111,6 @@ class Totals:
         self._spent = {metric: ValueArray() for metric in _METRICS}
         self._measured = dict.fromkeys(_METRICS, 0)
         self._unmeasured = dict.fromkeys(_METRICS, 0)
-        self._stalled_sec = ValueArray()  # absent where nothing stalled, which is not unmeasured
 
     def add(self, sample: Sample) -> None:
         """Add what a result spent."""
@@ -122,9 +120,6 @@ class Totals:
         records = [sample, *attempts]
         for metric in _AGENT_METRICS:
             self._add(metric, records)
-        for record in records:
-            if stalled := number(record.get(STALLED_SEC)):
-                self._stalled_sec.append(stalled)
         self._add_judges(sample)
 
     def summary(self) -> dict[str, Any]:
@@ -136,8 +131,6 @@ class Totals:
         summary.update(
             {metric: exact_sum(self._spent[metric].tolist()) for metric in measured if not self._unmeasured[metric]}
         )
-        if stalled := self._stalled_sec.tolist():
-            summary[STALLED_SEC] = exact_sum(stalled)
         if AGENT_COST in summary and JUDGES_COST in summary:
             summary[COST] = summary[AGENT_COST] + summary[JUDGES_COST]
         unmeasured = {metric: self._unmeasured[metric] for metric in measured if self._unmeasured[metric]}

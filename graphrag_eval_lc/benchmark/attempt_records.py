@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.evaluation.samples import Sample
-from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOKENS, TOTAL_TOKENS
 
 _KEPT = (
-    "error", "started_at", ELAPSED_SEC, STALLED_SEC, "run_id", "run_ids", *TOKENS, AGENT_COST,
+    "error", "started_at", ELAPSED_SEC, "run_id", "run_ids", *TOKENS, AGENT_COST,
     "actual_steps", "llm_calls", "llm_messages", "llm_tools",
 )  # fmt: skip
 
@@ -75,11 +75,6 @@ def cost_spent(response: Mapping[str, Any]) -> float | None:
 def seconds_spent(response: Mapping[str, Any]) -> float:
     """Return the seconds that a response took with all its attempts, without the waits between them."""
     return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in _all_attempts(response))
-
-
-def seconds_stalled(response: Mapping[str, Any]) -> float:
-    """Return those of the spent seconds for which others blocked the event loop."""
-    return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in _all_attempts(response))
 
 
 def _spent_tokens(record: Mapping[str, Any]) -> bool:

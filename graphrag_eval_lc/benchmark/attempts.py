@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -13,17 +14,15 @@ from langchain_core.runnables.config import run_in_executor
 
 from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.agents import Agent
-from graphrag_eval_lc.benchmark.attempt_clock import AttemptClock, Times
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
 from graphrag_eval_lc.capture.redaction import SECRETS
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.event_loop.stalls import Span
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.retrying import masked_error_text
 
 _CANCELLING_SEC = 2.0
@@ -79,9 +78,7 @@ Follow = Callable[[Callable[[], Attempt]], BaseCallbackHandler]
 class Asking(Protocol):
     """How the harness has a question asked: in this process, or in a worker."""
 
-    async def aattempt(
-        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None
-    ) -> Attempt:
+    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Ask a question once; see ``AgentCall.aattempt``."""
 
 
@@ -108,7 +105,7 @@ def unheard_attempt(question: Question, error: BaseException, started_at: float,
     response["actual_steps"] = []
     response[ELAPSED_SEC] = elapsed_sec
     failed = _failed(response, masked_error_text(error))
-    return Attempt(_timed(failed, Times(started_at, elapsed_sec, 0.0, None)), error)
+    return Attempt(_timed(failed, _Times(started_at, elapsed_sec)), error)
 
 
 def lost_attempt(heard: Attempt, error: BaseException, elapsed_sec: float) -> Attempt:
@@ -138,8 +135,7 @@ class AgentCall:
         answer_fn: Makes the answer from its output; None for the default.
         agent_config: Its LangChain config, to which the handler is added.
         capture: The options of the handler.
-        timeout: Seconds that one attempt may take; seconds for which others blocked the event loop are added. None for
-            no limit.
+        timeout: Seconds that one attempt may take; None for no limit.
         costs: Makes what keeps the model calls of an attempt within the limit of costs; None where there is no limit.
         use_threads: Whether it is asked through ``invoke`` in a thread, as ``ainvoke`` does not work.
     """
@@ -159,7 +155,6 @@ class AgentCall:
         question: Question,
         attempt_id: str,
         abandoned: "asyncio.Future[None]",
-        span: Span | None = None,
         *,
         follow: Follow | None = None,
     ) -> Attempt:
@@ -170,17 +165,16 @@ class AgentCall:
             attempt_id: Unique. It stands in the metadata of the agent's config, and the attempt's thread id is made
                 from it: a UUID, since deployed graphs take no other.
             abandoned: Done when the attempt is to be given up.
-            span: Measures for how long the event loop is blocked meanwhile; None where it is not watched.
             follow: Makes a handler that hears what the agent does, too; None where nobody does.
         """
         in_thread = self.use_threads
-        attempt = await self._aattempt(question, attempt_id, abandoned, span, in_thread, follow)
+        attempt = await self._aattempt(question, attempt_id, abandoned, in_thread, follow)
         if in_thread or self.agent.is_function:
             return attempt
         if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
             return attempt
         # A graph with a synchronous checkpointer raises this; but so may an agent that cannot answer this question.
-        another = await self._aattempt(question, attempt_id, abandoned, span, True, follow)
+        another = await self._aattempt(question, attempt_id, abandoned, True, follow)
         if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
             return attempt  # its synchronous path does not exist
         self.use_threads |= another.error is None or not _did_nothing(another)
@@ -191,12 +185,11 @@ class AgentCall:
         question: Question,
         attempt_id: str,
         abandoned: "asyncio.Future[None]",
-        span: Span | None,
         in_thread: bool,
         follow: Follow | None,
     ) -> Attempt:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
-        clock = AttemptClock(span)
+        clock = _clock()
         costs = None if self.costs is None else self.costs()
         handlers: list[BaseCallbackHandler] = [*(() if costs is None else costs.handlers), handler]
         if follow is not None:
@@ -209,12 +202,12 @@ class AgentCall:
             given = self._input(question)
         except (Exception, SystemExit) as problem:
             error = problem
-            times = clock.times()
+            times = clock()
         else:
             block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
-            output, error = await self._output(given, config, abandoned, clock, in_thread)
+            output, error = await self._output(given, config, abandoned, in_thread)
             handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
-            times = clock.times()
+            times = clock()
             if costs is not None:
                 costs.end()
                 if costs.refusal is not None:  # whatever the agent made of it
@@ -224,7 +217,6 @@ class AgentCall:
         response = self._captured(handler, question, config, given, output, error, times)
         if error is None and self.answer_fn is not None:
             error = self._put_answer(response, output)
-            times = times._replace(blocked=clock.blocked())  # that function may have, too
         if error is not None:
             response = _failed(response, masked_error_text(error))
         elif response.get("status") == "error" and "error" in response:
@@ -235,13 +227,17 @@ class AgentCall:
         return Attempt(self._masked(_timed(response, times)), error, counted)
 
     def _ended_now(
-        self, handler: GraphRAGEvalCallbackHandler, question: Question, clock: AttemptClock, costs: AgentCosts | None
+        self,
+        handler: GraphRAGEvalCallbackHandler,
+        question: Question,
+        clock: "Callable[[], _Times]",
+        costs: AgentCosts | None,
     ) -> Attempt:
         """Return what the attempt would be if its process were lost now."""
         response = handler.response_ended_now(str(question["id"]), UNFINISHED)
         response["question_text"] = question["question_text"]
         counted = 0.0 if costs is None else costs.counted
-        return Attempt(self._masked(_timed(_failed(response, UNFINISHED), clock.times())), None, counted)
+        return Attempt(self._masked(_timed(_failed(response, UNFINISHED), clock())), None, counted)
 
     def _masked(self, response: Response) -> Response:
         """Mask the secrets in errors and warnings, whatever the handler's options are; it has masked all else."""
@@ -285,12 +281,12 @@ class AgentCall:
         given: Any,
         config: RunnableConfig,
         abandoned: "asyncio.Future[None]",
-        clock: AttemptClock,
         in_thread: bool,
     ) -> tuple[Any, BaseException | None]:
         task = asyncio.create_task(self._invoke(given, config, in_thread))
         try:
-            await clock.first_of({task, abandoned}, self.timeout)
+            ends: set[asyncio.Future[Any]] = {task, abandoned}
+            await asyncio.wait(ends, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             task.cancel()
             raise
@@ -299,8 +295,7 @@ class AgentCall:
         await self._give_up(task)
         if abandoned.done():
             return None, RunInterruptedError("the run was stopped before the agent answered")
-        longer = f", and {clock.stalled_sec:.1f} s more that it was stalled" if clock.stalled_sec else ""
-        return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout{longer}")
+        return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout")
 
     async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
         """Return the output or the error; a task that raises SystemExit would end the event loop."""
@@ -348,7 +343,7 @@ class AgentCall:
         given: Any,
         output: Any,
         error: BaseException | None,
-        times: Times,
+        times: "_Times",
     ) -> Response:
         """Return what the handler captured; where no callback was called, what the output tells."""
         if handler.has_runs or (error is not None and output is None):
@@ -439,17 +434,23 @@ def _failed(response: Response, error: str) -> Response:
     return cast("Response", failed)
 
 
-def _timed(response: Response, times: Times) -> Response:
-    """Return a response with the times of its attempt."""
-    timed: dict[str, Any] = {}
+class _Times(NamedTuple):
+    """When an attempt began, in seconds since 1970, and how many seconds it took."""
+
+    started_at: float
+    elapsed_sec: float
+
+
+def _clock() -> Callable[[], _Times]:
+    """Begin an attempt, and return what its times are at any later moment."""
+    started_at, began = time.time(), time.perf_counter()
+    return lambda: _Times(started_at, time.perf_counter() - began)
+
+
+def _timed(response: Response, times: _Times) -> Response:
+    """Return a response with the times of its attempt; the handler began later if the loop was blocked."""
     own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.elapsed_sec}
-    for key, value in {**response, **own}.items():
-        timed[key] = value
-        if key == ELAPSED_SEC and times.stalled_sec:
-            timed[STALLED_SEC] = times.stalled_sec
-    if times.blocked is not None:
-        timed["capture_warnings"] = [*timed.get("capture_warnings", ()), times.blocked]
-    return cast("Response", timed)
+    return cast("Response", {**response, **own})
 
 
 def _did_nothing(attempt: Attempt) -> bool:

@@ -10,13 +10,12 @@ from graphrag_eval_lc.benchmark.attempt_records import (
     cost_spent,
     failed_attempt,
     seconds_spent,
-    seconds_stalled,
     tokens_spent,
 )
 from graphrag_eval_lc.benchmark.attempts import Asking, Attempt, RunInterruptedError, WorkerLostError
 from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent
 from graphrag_eval_lc.evaluation.limits import Budget, Fit
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
@@ -42,7 +41,6 @@ class Harness:
         keep: Keeps each response, as soon as it ends.
         take: Given each response once it is kept; it may wait.
         priced: Returns a response with what its model calls cost.
-        stalls: Watches the event loop; None: nobody does.
     """
 
     def __init__(
@@ -59,7 +57,6 @@ class Harness:
         keep: Callable[[Sample, Response], None],
         take: Callable[[Sample, Response], Awaitable[None]],
         priced: Callable[[Response], Response],
-        stalls: RunStalls | None = None,
     ) -> None:
         self._call = call
         self._options = options
@@ -72,7 +69,6 @@ class Harness:
         self._keep = keep
         self._take = take
         self._priced = priced
-        self._stalls = stalls or RunStalls(lambda message: None, tell, options.repeats)
         self._samples: Sequence[Sample] = ()
         self._begun = 0  # how many of these
         self._asking = 0
@@ -178,8 +174,7 @@ class Harness:
     async def _attempt(self, sample: Sample, number: int) -> Attempt:
         self._event_of("attempt_started", sample, attempt=number)
         attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
-        with self._stalls.asking(sample) as span:
-            attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned, span)
+        attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
         self._counted[sample.key] = self._counted.get(sample.key, 0.0) + attempt.counted
         return attempt
 
@@ -211,9 +206,8 @@ class Harness:
         attempts = cast("dict[str, Any]", response).get("failed_attempts", [])
         own = {**response, "failed_attempts": attempts[earlier:]}
         self._keep(sample, response)  # before anything that may fail
-        stalled_sec = seconds_stalled(own)
         counted_cost = self._counted.pop(sample.key, 0.0)
-        self._budget.spend(tokens_spent(own), seconds_spent(own) - stalled_sec, cost_spent(own), counted_cost)
+        self._budget.spend(tokens_spent(own), seconds_spent(own), cost_spent(own), counted_cost)
         is_error = response.get("status") == "error"
         self._event_of(
             "response_ended",
@@ -222,7 +216,6 @@ class Harness:
             error=response.get("error"),
             attempts=1 + len(attempts),
             elapsed_sec=seconds_spent(response),
-            stalled_sec=seconds_stalled(response),
             total_tokens=tokens_spent(own),
             steps=len(response.get("actual_steps") or ()),
         )

@@ -126,12 +126,11 @@ class QuestionOptions(Options):
         float | None,
         Field(
             gt=0,
-            description="Seconds for each attempt, longer by those for which another question blocked the event loop "
-            "(``stalled_sec``); None for no limit. It is not tried again.",
+            description="Seconds for each attempt; None for no limit. It is not tried again.",
         ),
         POSITIVE,
         Cli(
-            help="Seconds that the agent has for a question, besides stalls by others; 0 for no limit.",
+            help="Seconds that the agent has for a question; 0 for no limit.",
             panel=ASKING,
             metavar="SEC",
             least=0,

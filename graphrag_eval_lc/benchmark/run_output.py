@@ -34,7 +34,7 @@ from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.comparing import Comparer
-from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, SampleList, planned
 from graphrag_eval_lc.prices import Pricing
@@ -304,7 +304,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         *,
         repeats: int,
         on_judged: Callable[[float | None], None] | None = None,
-        stalls: RunStalls | None = None,
         comparer: Comparer | None = None,
     ) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
@@ -320,7 +319,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             tell=self.tell,
             on_judged=on_judged,
             cost_limit=self.cost_limit,
-            stalls=stalls,
             comparer=comparer,
         )
 

@@ -16,11 +16,11 @@ from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.engines import worker_pool
 from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
-from graphrag_eval_lc.evaluation.events import RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
+from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.run_folder.journal import key_of
@@ -50,7 +50,6 @@ class RunSession:
         self._kept: dict[int, Response] = {}
         self._harness: Harness | None = None
         self._answers = SpentAnswers()
-        self._stalls = RunStalls(output.warn, output.tell, options.repeats)
         self._is_judge_paid = output.judges is not None and output.judges.asks_models
         self._budget = Budget(
             options.max_tokens,
@@ -108,7 +107,7 @@ class RunSession:
             label=output.record.described.get("label"),
             output_dir=None if output.folder is None else str(output.folder.shown),
         )
-        pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged, stalls=self._stalls)
+        pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged)
 
         async def take(sample: Sample, response: Response) -> None:
             self._warn_of_unseen_calls(response)
@@ -163,11 +162,10 @@ class RunSession:
             keep=self._keep,
             take=take,
             priced=pipeline.priced,
-            stalls=self._stalls,
         )
         pipeline.begin(room=_ROOM_PER_PLACE * options.max_concurrency)
         rescoring = asyncio.create_task(self._score_done(plan.done, pipeline))
-        with self._stalls.watch:
+        with StallWatch(self._output.warn):
             try:
                 if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
                     await rescoring

@@ -15,9 +15,7 @@ from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     COST,
     COUNTED,
-    ELAPSED_SEC,
     JUDGES_COST,
-    STALLED_SEC,
     STEPS_SCORE,
     UPPER_BOUNDS,
 )
@@ -165,7 +163,7 @@ class GateValues:
 
 
 def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_costs: JudgeCosts) -> Mapping[str, Any]:
-    """Return a result with what it tells only in parts under the metrics' keys: costs of judges, counts, stalls."""
+    """Return a result with what it tells only in parts under the metrics' keys: costs of judges, counts."""
     added: dict[str, Any] = {}
     if JUDGES_COST in metrics or COST in metrics:
         judged = list(judge_costs.of(result))
@@ -175,8 +173,6 @@ def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_cos
             added[JUDGES_COST] = fsum(costs)
         if agent is not None and len(costs) == len(judged):
             added[COST] = agent + fsum(costs)
-    if STALLED_SEC in metrics and ELAPSED_SEC in result:  # which is absent where nothing stalled
-        added[STALLED_SEC] = number(result.get(STALLED_SEC)) or 0.0
     if STEPS_SCORE in result:
         added |= {spec.key: 0 for spec in COUNTED if spec.key in metrics}
         added |= {key: count for key, count in counts_of(result) if key in metrics}

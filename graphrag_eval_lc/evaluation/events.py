@@ -1,9 +1,8 @@
-"""The events of a run, their log file, and warnings of code that blocks the event loop."""
+"""The events of a run, and their log file."""
 
 import os
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +10,9 @@ from types import TracebackType
 from typing import Any, Literal
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.evaluation.samples import Sample
-from graphrag_eval_lc.event_loop.stalls import UNBLOCK_HINT, Span, Stall, StallWatch
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.texts import listed, visible, visible_json
+from graphrag_eval_lc.texts import visible_json
 
 EventKind = Literal[
     "workers_starting",
@@ -25,7 +22,6 @@ EventKind = Literal[
     "response_ended",
     "result_scored",
     "limit_changed",
-    "loop_stalled",
     "run_stopping",
     "run_ended",
     "warning",
@@ -49,14 +45,10 @@ class RunEvent:
     - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not
       retried), `elapsed_sec`.
     - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
-      `elapsed_sec`, `stalled_sec` (how long others blocked the event loop meanwhile), `total_tokens` (failed attempts
-      included; None: unknown), `steps` (their number).
+      `elapsed_sec`, `total_tokens` (failed attempts included; None: unknown), `steps` (their number).
     - `result_scored`: `question_id`, `repeat`, `status`, `steps_score` (0 to 1, or None). It comes from a scoring
       thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
-    - `loop_stalled`: `question_id` (whose code blocks the event loop; None: that of no question), `repeat`, `where`
-      (function, file and line), `blocked_sec` (so far), `message`. It comes once for each question, while it blocks,
-      from a thread of its own.
     - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
       `in_flight`.
     - `run_ended`: `total`, `done`, `errors`, `elapsed_sec`, `left_out` (samples that were not asked).
@@ -172,89 +164,3 @@ def _is_torn(path: Path) -> bool:
             return file.read(1) != b"\n"
     except OSError:  # a file that may be written but not read
         return False
-
-
-_MOST_TOLD = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Doing:
-    """What is done for a sample.
-
-    Attributes:
-        sample: The sample.
-        text: What is done, for messages.
-    """
-
-    sample: Sample
-    text: str
-
-
-class RunStalls:
-    """Tells which questions block the event loop of a run.
-
-    Each is told as an event, `loop_stalled`. The first three are warned of too, and ``summary`` names all where there
-    are more.
-
-    Args:
-        warn: Told the warnings, in a thread of its own.
-        tell: Told the events, in the same thread.
-        repeats: How often each question is asked.
-
-    Attributes:
-        watch: Watches the loop while its context lasts.
-    """
-
-    def __init__(self, warn: Callable[[str], None], tell: Observer, repeats: int) -> None:
-        self.watch = StallWatch(self._stalled)
-        self._warn = warn
-        self._tell = tell
-        self._repeats = repeats
-        self._lock = threading.Lock()
-        self._blocking: dict[str, list[Span]] = {}
-
-    def asking(self, sample: Sample) -> AbstractContextManager[Span]:
-        """Attribute what runs in this context to asking a sample."""
-        return self.watch.span(_Doing(sample, self._name(sample)))
-
-    def judging(self, sample: Sample) -> AbstractContextManager[Span]:
-        """Attribute what runs in this context to judging a sample."""
-        return self.watch.span(_Doing(sample, f"judging {self._name(sample)}"))
-
-    def summary(self) -> str | None:
-        """Return who blocked the loop, and for how long; None where warnings told of each."""
-        with self._lock:
-            blocking = {text: list(spans) for text, spans in self._blocking.items()}
-        if len(blocking) <= _MOST_TOLD:
-            return None
-        seconds = sum(span.blocked_sec for spans in blocking.values() for span in spans)
-        return f"the event loop was blocked for {seconds:.1f} s in all, by {listed(list(blocking))}: {UNBLOCK_HINT}"
-
-    def _name(self, sample: Sample) -> str:
-        repeat = f" (repeat {sample.repeat})" if self._repeats > 1 else ""
-        return visible(f"question {sample.key[0]}{repeat}", keeps_lines=False)
-
-    def _stalled(self, stall: Stall) -> None:
-        doing = None if stall.span is None else stall.span.subject
-        if stall.span is None or not isinstance(doing, _Doing):
-            self._told(stall, None, "code that belongs to no question", is_warned=True)
-            return
-        with self._lock:
-            spans = self._blocking.setdefault(doing.text, [])
-            spans.append(stall.span)
-            is_first, is_warned = len(spans) == 1, len(self._blocking) <= _MOST_TOLD
-        if is_first:
-            self._told(stall, doing.sample, doing.text, is_warned=is_warned)
-
-    def _told(self, stall: Stall, sample: Sample | None, text: str, *, is_warned: bool) -> None:
-        message = stall.text(text)
-        fields = {
-            "question_id": None if sample is None else sample.key[0],
-            "repeat": sample.repeat if sample is not None and self._repeats > 1 else None,
-            "where": stall.where,
-            "blocked_sec": round(stall.seconds, 3),
-            "message": message,
-        }
-        self._tell(RunEvent("loop_stalled", fields))
-        if is_warned:
-            self._warn(message)

@@ -23,7 +23,6 @@ from graphrag_eval_lc.evaluation.answer_tables import (
 )
 from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.cache import JudgeCache
@@ -281,8 +280,7 @@ class _Judging:
         self._keep = keep
 
     async def arun(self, answers: Iterable[Answer]) -> None:
-        with StallWatch(lambda stall: None):  # a model that blocks the loop costs the others none of their timeouts
-            await Workers(self._judge_answer, places=self._judge.max_concurrency).arun(answers)
+        await Workers(self._judge_answer, places=self._judge.max_concurrency).arun(answers)
 
     async def _judge_answer(self, answer: Answer) -> None:
         record = await correctness_record(self._score(answer))

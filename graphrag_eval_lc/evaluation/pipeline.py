@@ -11,13 +11,14 @@ from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.comparing import Compared, Comparer
-from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
+from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
 from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.judges.scores import NotedCosts, noted_costs
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -55,7 +56,6 @@ class Pipeline:
         on_judged: Told once for each response of ``aadd`` what its judges cost in USD, cached answers included: 0 where
             none was asked, None where it is not known. Not told where there are no judges.
         cost_limit: What is told of costs that its requests did not settle themselves; None: nothing is.
-        stalls: Tells at once what blocks the event loop of the judges; None: ``warnings`` says it in the end.
         comparer: Compares responses that are added all at once with their references; None: this process does.
 
     Attributes:
@@ -75,7 +75,6 @@ class Pipeline:
         tell: Observer = tell_nobody,
         on_judged: Callable[[float | None], None] | None = None,
         cost_limit: CostLimit | None = None,
-        stalls: RunStalls | None = None,
         comparer: Comparer | None = None,
     ) -> None:
         self.judges = judges
@@ -83,7 +82,6 @@ class Pipeline:
         self.unjudged = 0
         self._cost_limit = cost_limit or CostLimit()
         self._stall_warnings: list[str] = []
-        self._stalls = stalls or RunStalls(self._stall_warnings.append, tell, repeats)
         self._config = config
         self._views = StepViews(config.steps, config.sparql, config.retrieval)
         self._repeats = repeats
@@ -128,7 +126,7 @@ class Pipeline:
             await self._ascore(sample, response_of(sample), lambda cost: None)
 
         try:
-            with self._stalls.watch:
+            with StallWatch(self._stall_warnings.append):
                 await Workers(score, places=self.judges.max_concurrency).arun(samples)
         finally:
             await self.judges.aclose()
@@ -150,7 +148,7 @@ class Pipeline:
                     self._take(sample, result)
                 return
             try:
-                with self._stalls.watch:
+                with StallWatch(self._stall_warnings.append):
                     await Workers(judge, places=self.judges.max_concurrency).arun(compared)
             finally:
                 await self.judges.aclose()
@@ -240,7 +238,7 @@ class Pipeline:
         cost: float | None = 0.0
         try:
             if self.judges is not None:
-                with self._stalls.judging(sample), noted_costs() as noted:
+                with noted_costs() as noted:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
                 cost = self._judged_cost(result, noted)
                 self.unjudged += noted.not_asked > 0
@@ -330,8 +328,8 @@ class Pipeline:
     def warnings(self, *, wants_costs: bool = False) -> list[str]:
         """Return the warnings of all that was added.
 
-        They come in this order: what blocked the event loop, unless it was told at once; tools whose names no reference
-        step has; failed judges; a summary of what blocked the event loop; models without a price.
+        They come in this order: what blocked the event loop of ``aadd_all``; tools whose names no reference step has;
+        failed judges; models without a price.
 
         Args:
             wants_costs: Whether missing prices are told although no model judges and the config has no prices.
@@ -340,7 +338,6 @@ class Pipeline:
             *self._stall_warnings,
             *map(str, self._unknown_tools.found()),
             None if self.judges is not None and self.judges.given_up else self._judge_failures.warning(),
-            self._stalls.summary(),
             self._unpriced(wants_costs=wants_costs),
         ]
         return [text for text in texts if text is not None]

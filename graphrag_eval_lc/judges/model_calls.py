@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
-from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, GivenUpError, NotAskedError, Usage
 from graphrag_eval_lc.judges.scores import note_settled_cost
 from graphrag_eval_lc.prices import dollars
@@ -283,7 +282,7 @@ class ModelCalls:
 
     async def _in_time(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
         try:
-            async with timeout_beside_stalls(self._timeout) as deadline:
+            async with asyncio.timeout(self._timeout) as deadline:
                 return await request()
         except TimeoutError:
             if deadline.expired():

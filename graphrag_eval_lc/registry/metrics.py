@@ -41,7 +41,6 @@ INPUT_TOKENS: Final = "input_tokens"
 OUTPUT_TOKENS: Final = "output_tokens"
 TOTAL_TOKENS: Final = "total_tokens"
 ELAPSED_SEC: Final = "elapsed_sec"
-STALLED_SEC: Final = "stalled_sec"
 AGENT_COST: Final = "agent_cost"
 JUDGES_COST: Final = "judges_cost"
 COST: Final = "cost"
@@ -303,7 +302,6 @@ BUILT_IN: Final = (
             (OUTPUTS_CUT, "outputs that end before their end"),
         )
     ),
-    _spent(STALLED_SEC, "seconds for which others blocked the agent", "seconds", "", "measured", is_summed_up=False),
     _dollars(JUDGES_COST, "what all judges cost", heading="Judges' cost", spent_by="judges", is_summed_up=False),
     _dollars(COST, "what agent and judges cost", spent_by=None, is_summed_up=False),
 )

@@ -16,7 +16,6 @@ from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     ELAPSED_SEC,
     JUDGES_COST,
-    STALLED_SEC,
     TOTAL_TOKENS,
     metrics_of_records,
     registered_metrics,
@@ -107,8 +106,6 @@ def _note(metric: str, totals: Mapping[str, Any]) -> str | None:
     if unmeasured := totals.get("unmeasured_samples", {}).get(metric):
         samples = counted(unmeasured, "sample is", "samples are")
         notes.append(f"{samples} not measured in full, so the total is of the rest")
-    if metric == ELAPSED_SEC and STALLED_SEC in totals:
-        notes.append(f"{totals[STALLED_SEC]:,.1f} s of it the event loop stood still")
     return "; ".join(notes) or None
 
 
@@ -130,8 +127,7 @@ class Extremes:
         result = sample.result
         attempts = failed_attempts_of(result)
         seconds = [number(record.get(ELAPSED_SEC)) for record in (result, *attempts)]
-        stalled = sum(number(record.get(STALLED_SEC)) or 0.0 for record in (result, *attempts))
-        self._longest.add(sample, sum(filter(None, seconds)), {"failed_attempts": len(attempts), "stalled": stalled})
+        self._longest.add(sample, sum(filter(None, seconds)), {"failed_attempts": len(attempts)})
         self._dearest.add(sample, number(result.get(AGENT_COST)))
         self._most_tokens.add(sample, number(result.get(TOTAL_TOKENS)))
 

@@ -46,7 +46,7 @@ NAMES = {
         "retrieval_missing",
         "retrieval_text_missing",
     ],
-    "spent": ["input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "stalled_sec"],
+    "spent": ["input_tokens", "output_tokens", "total_tokens", "elapsed_sec"],
     "costs and totals": [
         "agent_cost",
         "judges_cost",

@@ -4,18 +4,16 @@
 them can be compared to the byte.
 """
 
-import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
 from zlib import crc32
 
-SECONDS = frozenset({"elapsed_sec", "stalled_sec", "first_token_sec"})
+SECONDS = frozenset({"elapsed_sec", "first_token_sec"})
 MOMENTS = frozenset({"execution_timestamp", "started_at", "started", "finished", "scored"})
 IDS = frozenset({"run_id", "thread_id"})
 # Of two repeats that ask for the same embedding at once it is chance which one pays.
 CHANCE_COSTS = "answer_relevance_cost"
-_STALL = re.compile(r"block(s|ed) the event loop|stood still|stalled")
 _VERSIONS = "versions"
 
 
@@ -38,7 +36,7 @@ def masked(value: Any, key: str = "") -> Any:
     if key == "attempt_id":
         return "/".join(["<run>", *value.split("/")[1:]])
     if isinstance(value, dict):
-        return {name: masked(item, name) for name, item in value.items() if not _is_chance(name)}
+        return {name: masked(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [masked(item) for item in value]
     return value
@@ -62,17 +60,7 @@ def _frozen(value: Any, ticks: Iterator[int], place: str, key: str) -> Any:
     if key == "attempt_id":
         return "/".join(["run", *value.split("/")[1:]])
     if isinstance(value, dict):
-        kept = {name: item for name, item in value.items() if not _is_chance(name)}
-        if "capture_warnings" in kept:
-            kept["capture_warnings"] = [each for each in kept["capture_warnings"] if not _STALL.search(str(each))]
-            if not kept["capture_warnings"]:
-                del kept["capture_warnings"]
-        return {name: _frozen(item, ticks, f"{place}/{name}", name) for name, item in kept.items()}
+        return {name: _frozen(item, ticks, f"{place}/{name}", name) for name, item in value.items()}
     if isinstance(value, list):
         return [_frozen(item, ticks, f"{place}/{number}", "") for number, item in enumerate(value)]
     return value
-
-
-def _is_chance(key: str) -> bool:
-    """Tell whether a key is there or not by how busy the machine was."""
-    return key == "stalled_sec"

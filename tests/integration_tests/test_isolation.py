@@ -207,7 +207,6 @@ def _without_times(value: Any) -> Any:
         "thread_id",
         "elapsed_sec",
         "started_at",
-        "stalled_sec",
         "run_id",
         "run_ids",
         "id",

@@ -38,7 +38,6 @@ from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import Observer
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
-from graphrag_eval_lc.event_loop.stalls import Span
 from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.retrying import ToldError
 from graphrag_eval_lc.texts import counted
@@ -210,9 +209,7 @@ class WorkerPool:
         """Take the responses that workers of lost sessions of the run have kept, each with its repeat."""
         return await self._transport.aleft_behind()
 
-    async def aattempt(
-        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None
-    ) -> Attempt:
+    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Have a worker ask a question once; see ``AgentCall.aattempt``.
 
         Raises:

@@ -17,7 +17,6 @@ from graphrag_eval_lc.benchmark.attempts import (
     Follow,
     QuestionTimeoutError,
     RunInterruptedError,
-    repeat_of,
     unheard_attempt,
 )
 from graphrag_eval_lc.benchmark.workers.messages import (
@@ -42,12 +41,11 @@ from graphrag_eval_lc.benchmark.workers.so_far import SoFarTeller
 from graphrag_eval_lc.benchmark.workers.spool import Spool
 from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.evaluation.events import RunEvent, RunStalls
-from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.records import Template
 from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, masked_error_text, retry_after_of
 
 Send = Callable[[FromWorker], None]
@@ -105,11 +103,11 @@ class Worker:
         except GraphRAGEvalError as problem:
             self._send(Unusable(masked_text(problem.what), problem.hint))
             return
-        stalls = RunStalls(lambda text: self._send(Told(warning=text)), self._tell, self._job.repeats)
+        watch = StallWatch(lambda text: self._send(Told(warning=text)))
         self._send(Ready())
         self._spool = self._opened_spool()
-        with stalls.watch if self._job.places > 1 else contextlib.nullcontext():
-            await self._awork(self._call_of(agent), stalls, some_came)
+        with watch if self._job.places > 1 else contextlib.nullcontext():
+            await self._awork(self._call_of(agent), some_came)
         if self._spool is not None:
             self._spool.close(is_confirmed=True)
         not_closed = await agent.aclose()
@@ -142,7 +140,7 @@ class Worker:
     def _tell(self, event: RunEvent) -> None:
         self._send(Told(event))
 
-    async def _awork(self, call: AgentCall, stalls: RunStalls, some_came: asyncio.Event) -> None:
+    async def _awork(self, call: AgentCall, some_came: asyncio.Event) -> None:
         while True:
             await some_came.wait()
             some_came.clear()
@@ -152,12 +150,12 @@ class Worker:
                     for task in self._asking.values():
                         task.cancel()
                     return
-                self._take(message, call, stalls)
+                self._take(message, call)
 
-    def _take(self, message: ToWorker, call: AgentCall, stalls: RunStalls) -> None:
+    def _take(self, message: ToWorker, call: AgentCall) -> None:
         if isinstance(message, Ask):
             self._abandoned[message.number] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(self._aask(message, call, stalls))
+            task = asyncio.create_task(self._aask(message, call))
             self._asking[message.number] = task
         elif isinstance(message, Abandon):
             abandoned = self._abandoned.get(message.number)
@@ -166,13 +164,11 @@ class Worker:
         elif isinstance(message, LongerAnswer):
             self._answers.note(message.model, message.tokens)
 
-    async def _aask(self, ask: Ask, call: AgentCall, stalls: RunStalls) -> None:
+    async def _aask(self, ask: Ask, call: AgentCall) -> None:
         try:
-            sample = Sample(0, Template(template_id=""), ask.question, repeat_of(ask.attempt_id))
-            with stalls.asking(sample) as span:
-                attempt = await call.aattempt(
-                    ask.question, ask.attempt_id, self._abandoned[ask.number], span, follow=self._follow(ask.number)
-                )
+            attempt = await call.aattempt(
+                ask.question, ask.attempt_id, self._abandoned[ask.number], follow=self._follow(ask.number)
+            )
             failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
             if failure is None:
                 self._keep(ask, attempt)

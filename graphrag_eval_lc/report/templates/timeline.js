@@ -84,9 +84,8 @@ function timelineSection(detail) {
     list.append(element("li", {}, button, body));
   }
   const total = isNumber(detail.total_sec) ? `, ${secondsText(detail.total_sec)} in all` : "";
-  const stalled = detail.stalled ? `, ${secondsText(detail.stalled)} of it while another question blocked the event loop` : "";
   const known = end === null ? "; when they ran was not recorded" : "";
-  const note = element("small", {}, `${counted(detail.timeline.length, "call")}${total}${stalled}${known}`);
+  const note = element("small", {}, `${counted(detail.timeline.length, "call")}${total}${known}`);
   return section(
     "Timeline",
     [note],

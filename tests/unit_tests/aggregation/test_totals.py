@@ -114,14 +114,3 @@ def test_sample_that_no_judge_was_asked_about_leaves_the_judges_cost() -> None:
 
 def test_run_without_costs_has_none() -> None:
     assert totals(sample(elapsed_sec=1.0)) == {"number_of_samples": 1, "elapsed_sec": 1.0}
-
-
-def test_total_of_stalls_is_there_where_there_were_any_and_makes_nothing_unmeasured() -> None:
-    attempts = [{"elapsed_sec": 1.0, "stalled_sec": 0.5}]
-    stalled = sample(elapsed_sec=3.0, stalled_sec=2.0, failed_attempts=attempts)
-    assert totals(stalled, sample(elapsed_sec=1.0)) == {
-        "number_of_samples": 2,
-        "number_of_failed_attempts": 1,
-        "elapsed_sec": 5.0,
-        "stalled_sec": 2.5,
-    }

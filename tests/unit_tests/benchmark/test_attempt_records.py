@@ -9,7 +9,6 @@ from graphrag_eval_lc.benchmark.attempt_records import (
     cost_spent,
     failed_attempt,
     seconds_spent,
-    seconds_stalled,
     tokens_spent,
 )
 
@@ -83,7 +82,3 @@ def test_seconds_are_those_of_all_attempts() -> None:
 )
 def test_cost_is_that_of_all_attempts_or_unknown(response: dict[str, Any], cost: float | None) -> None:
     assert cost_spent(response) == cost
-
-
-def test_stalls_are_those_of_all_attempts() -> None:
-    assert seconds_stalled({"stalled_sec": 2.0, "failed_attempts": [{"stalled_sec": 0.5}, {"error": "x"}]}) == 2.5

@@ -798,19 +798,3 @@ def events_of(judge: OpenAIStub, **options: Any) -> list[str]:
 
 def test_each_judged_result_is_told(judge: OpenAIStub) -> None:
     assert events_of(judge, questions=3).count("result_scored") == 3
-
-
-async def blocking_evaluator(question: Any, response: Any) -> float:
-    if question["id"] == "q0":
-        await asyncio.sleep(0.2)  # the judges are asked meanwhile
-        time.sleep(1.6)  # noqa: ASYNC251
-    return 1.0
-
-
-@pytest.mark.full
-def test_judges_have_their_time_beside_stalls_of_the_event_loop(judge: OpenAIStub) -> None:
-    judge.latency_sec = 0.6
-    config = {"judges": {**CORRECTNESS, "timeout": 1, "max_retries": 0}}
-    run = run_of(judge, config={**config_of(judge), **config}, evaluators=[blocking_evaluator])
-    assert [result.get("answer_correctness_error") for result in run.results] == [None, None]
-    assert [text[:19] for text in run.warnings] == ["judging question q0"]

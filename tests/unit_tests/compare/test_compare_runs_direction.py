@@ -206,7 +206,7 @@ def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent(
 
 @pytest.mark.parametrize(
     ("metric", "is_spent"),
-    [("retrieval_missing", False), ("stalled_sec", True), ("elapsed_sec", True), ("tone_cost", True)],
+    [("retrieval_missing", False), ("elapsed_sec", True), ("tone_cost", True)],
 )
 def test_less_is_better_of_what_is_missing_and_of_what_was_spent(metric: str, is_spent: bool) -> None:
     a, b = (

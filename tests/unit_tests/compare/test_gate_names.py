@@ -43,7 +43,6 @@ def checked(gate: Any, config: Any = None, *evaluators: Any) -> list[str]:
         ("elapsed_sec.p95=1", None),
         ("undecided=0", None),
         ("retrieval_missing=0", None),
-        ("stalled_sec=0", None),
         ("cost.sum=0", None),
         ("retrieval_ids_recall=1", None),
         ("retrieval_ids_ndcg@7=1", {"retrieval": {"measures": ["nDCG@7"]}}),

@@ -54,7 +54,7 @@ def test_all_keys_of_results_and_aggregates_are_reserved() -> None:
     steps = [{"name": "retrieval", "args": {}, "id": "1", "status": "success", "output": "[]"}]
     reference = {"name": "retrieval", "output": '[{"id": "d"}]'}
     question = {"id": "q", "question_text": "?", "reference_steps": [[reference]]}
-    response = {"question_id": "q", "actual_steps": steps, "stalled_sec": 1.0, "llm_calls": [], "total_tokens": 1}
+    response = {"question_id": "q", "actual_steps": steps, "elapsed_sec": 1.0, "llm_calls": [], "total_tokens": 1}
     dataset = [{"template_id": "t", "questions": [question]}]
     run = score_responses(dataset, [{**response, "repeat": repeat} for repeat in (1, 2)])
     aggregates = run.aggregates

@@ -327,7 +327,7 @@ def test_demo(graphrag_ask, agent):
     graphrag_ask(agent)
 """
 # What differs from run to run.
-TIMES = ("elapsed_sec", "started_at", "run_id", "run_ids", "metadata", "llm_calls", "actual_steps", "stalled_sec")
+TIMES = ("elapsed_sec", "started_at", "run_id", "run_ids", "metadata", "llm_calls", "actual_steps")
 
 
 def test_the_results_are_those_of_run_benchmark(tmp_path: Path) -> None:

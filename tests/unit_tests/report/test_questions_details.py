@@ -78,8 +78,3 @@ def test_attempts_that_failed_before_are_told() -> None:
     assert detail(result(failed_attempts=attempts))["failed_attempts"] == [
         {"error": "away", "seconds": 1.5, "tokens": 7, "calls": 1}
     ]
-
-
-def test_a_question_that_others_stalled_says_for_how_long() -> None:
-    assert detail(result(elapsed_sec=3.0, stalled_sec=2.5))["stalled"] == 2.5
-    assert "stalled" not in detail(result(elapsed_sec=3.0))

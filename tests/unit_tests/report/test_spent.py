@@ -53,11 +53,6 @@ def test_means_of_a_template_are_over_what_is_known() -> None:
     }
 
 
-def test_time_says_how_much_of_it_the_event_loop_stood_still() -> None:
-    (time,) = spent_by({"elapsed_sec": 3.0, "stalled_sec": 2.0}, {"elapsed_sec": 1.0}).records()
-    assert time["note"] == "2.0 s of it the event loop stood still"
-
-
 def test_what_users_measured_as_spent_is_shown_by_the_record_alone() -> None:
     told = {"title": "energy", "kind": "spent", "unit": "kWh", "lower_is_better": True, "range": [0, None]}
     with recorded_only_here():

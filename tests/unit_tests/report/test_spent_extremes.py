@@ -50,12 +50,6 @@ def test_the_dearest_are_by_the_agents_cost_and_without_prices_by_tokens() -> No
     assert extremes_of({}).slowest() == []
 
 
-def test_the_slowest_say_for_how_long_others_stalled_them() -> None:
-    attempts = [{"elapsed_sec": 2.0, "stalled_sec": 1.5}]
-    slowest = extremes_of({"elapsed_sec": 3.0, "stalled_sec": 2.0, "failed_attempts": attempts}, {"elapsed_sec": 1.0})
-    assert [row["stalled"] for row in slowest.slowest()] == [3.5, 0.0]
-
-
 def test_of_many_questions_the_ten_worst_are_those_of_all() -> None:
     seconds = [(at * 7919) % 2003 for at in range(2_000)]
     slowest = extremes_of(*({"elapsed_sec": each} for each in seconds)).slowest()

@@ -244,8 +244,8 @@ def test_unfinished_shard_is_scored_now_and_what_it_lacks_is_told(shards: Shards
     assert Path("night/responses.jsonl.torn").read_bytes() == lines[-1][:-9] + b"\n"
     assert journal.read_bytes().endswith(lines[-1][:-9])
     whole = {result["question_id"]: result for result in merge_runs(shards(1), output_dir="one").results}
-    for result in merged.results:  # whether the loop stalled depends on the machine
-        assert result.keys() - {"stalled_sec"} == whole[result["question_id"]].keys() - {"stalled_sec"}
+    for result in merged.results:
+        assert result.keys() == whole[result["question_id"]].keys()
 
 
 def test_lines_that_parts_set_aside_are_kept(shards: Shards) -> None:
@@ -288,7 +288,7 @@ def test_failed_attempts_and_costs_are_those_of_all_parts(shards: Shards, part: 
     merged = merge_runs(folders, output_dir="night")
     assert all(len(response["failed_attempts"]) == 1 for response in journal_of("night").values())
     totals = [record_of(str(folder))["totals"] for folder in folders]
-    assert merged.aggregates["totals"].keys() - {"stalled_sec"} == totals[0].keys() - {"stalled_sec"}
+    assert merged.aggregates["totals"].keys() == totals[0].keys()
 
 
 def test_files_are_for_their_owner_alone_unless_they_are_to_be_open(shards: Shards) -> None:

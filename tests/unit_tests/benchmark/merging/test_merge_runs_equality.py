@@ -11,7 +11,7 @@ from graphrag_eval_lc import BenchmarkRun, compare_runs, load_run, merge_runs
 
 # What no two runs share: times, and the ids of runs and of their attempts.
 _OF_RUN = {
-    "attempt_id", "elapsed_sec", "execution_timestamp", "run_id", "run_ids", "stalled_sec",
+    "attempt_id", "elapsed_sec", "execution_timestamp", "run_id", "run_ids",
     "started_at", "thread_id",
 }  # fmt: skip
 
