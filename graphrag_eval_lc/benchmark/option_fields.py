@@ -1,4 +1,4 @@
-"""What stands beside an option where it is declared: how the command line takes it, and where run.json keeps it.
+"""What is declared next to an option: how the command line accepts it, and where run.json keeps it.
 
 Nothing of pydantic is needed here, so that the command line can read it at once.
 """
@@ -53,11 +53,9 @@ class Cli:
         panel: The panel of ``--help``; None for the first.
         metavar: What stands for the value.
         type: By default made of the field's type.
-        default: Of the command line, where it has another one.
-        least: The least value; by default the field's ``ge``. None leaves it to the field alone to refuse less.
-        is_common: Whether most users need it, so that ``--help`` shows it; ``--help-all`` shows all.
-        brief: What ``--help`` says of it then; by default the first sentence of the help.
-        before: The field that it stands before in ``--help``, where that is not the order of the fields.
+        default: Of the command line, if it has another one.
+        is_common: Whether most users need it, so that ``--help`` shows the first sentence of its help; ``--help-all``
+            shows all options in full.
         converts: Makes the field's value of that of the command line.
     """
 
@@ -68,10 +66,7 @@ class Cli:
     metavar: str | None = None
     type: Any = OF_FIELD
     default: Any = OF_FIELD
-    least: float | None = OF_FIELD
     is_common: bool = False
-    brief: str | None = None
-    before: str | None = None
     converts: Callable[[Any], Any] | None = None
 
 
@@ -88,13 +83,6 @@ class Recorded:
     writes: Callable[[Any], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """What is said of a value that the type of an option does not allow."""
-
-    text: str
-
-
 QUIET = Cli(
     name="--quiet",
     short="-q",
@@ -103,7 +91,6 @@ QUIET = Cli(
     type=bool,
     default=False,
     is_common=True,
-    brief="Show no progress, only the result.",
     converts=lambda is_quiet: "off" if is_quiet else "auto",
 )
 
@@ -111,19 +98,18 @@ QUIET = Cli(
 def recorded(options: Any) -> dict[str, Any]:
     """Return what run.json keeps of options, by their names, in the order of their fields."""
     record: dict[str, Any] = {}
-    for name, field in type(options).model_fields.items():
-        for mark in _marks(field, Recorded):
-            value = getattr(options, name)
-            part = record if mark.part is None else record.setdefault(mark.part, {})
-            part[name] = value if value is None or mark.writes is None else mark.writes(value)
+    for name, mark in _marked(type(options), Recorded):
+        value = getattr(options, name)
+        part = record if mark.part is None else record.setdefault(mark.part, {})
+        part[name] = value if value is None or mark.writes is None else mark.writes(value)
     return record
 
 
 def cli_options(model: Any) -> Mapping[str, tuple[Any, Cli]]:
-    """Return the fields of a model that the command line takes, each with how it does."""
-    fields = model.__pydantic_fields__
-    return {name: (field, mark) for name, field in fields.items() for mark in _marks(field, Cli)}
+    """Return the fields of a model that the command line accepts, each with how it does."""
+    return {name: (model.model_fields[name], mark) for name, mark in _marked(model, Cli)}
 
 
-def _marks(field: Any, kind: type) -> list[Any]:
-    return [mark for mark in field.metadata if isinstance(mark, kind)]
+def _marked(model: Any, kind: type) -> list[tuple[str, Any]]:
+    fields = model.model_fields.items()
+    return [(name, mark) for name, field in fields for mark in field.metadata if isinstance(mark, kind)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from graphrag_eval_lc.benchmark.option_checks import Options
+from graphrag_eval_lc.benchmark.options import Options
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 
 P = ParamSpec("P")
@@ -57,9 +57,8 @@ def of_folder(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfF
     return _with_fields(options)
 
 
-def _with_fields(options: Any) -> Callable[[Callable[..., Any]], Any]:
+def _with_fields(model: Any) -> Callable[[Callable[..., Any]], Any]:
     """Show the fields of a model as the keywords of a function that takes ``**options``, and in its docstring."""
-    model = options.completed()
 
     def shown(function: Any) -> Any:
         signature = inspect.signature(function)

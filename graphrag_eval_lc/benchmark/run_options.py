@@ -1,7 +1,4 @@
-"""The options of a run: each is one field, from which Python, the command line and run.json take it.
-
-Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
-"""
+"""The options of a run: each is one field, from which Python, the command line and run.json derive."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,114 +8,88 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from graphrag_eval_lc.benchmark.option_checks import (
-    AS_GIVEN,
-    POSITIVE,
-    Checked,
-    Options,
-    checked_capture,
-    checked_failure_limit,
-    checked_function,
-    checked_mapping,
-    checked_path,
-    checked_seconds,
-    checked_shard,
-    checked_variable,
-    refuse_conflicts_of,
-)
 from graphrag_eval_lc.benchmark.option_fields import (
     ASKING,
     DISPLAY,
     ENDING,
     FOLDER,
     GATES,
+    QUIET,
     SELECTION,
     Cli,
-    Hint,
     ProgressMode,
     Recorded,
 )
-from graphrag_eval_lc.benchmark.score_options import (
-    Engine,
-    Progress,
-    QuestionIds,
-    RayAddress,
-    RayWorkers,
-    RunFolderOptions,
-    TemplateIds,
+from graphrag_eval_lc.benchmark.options import (
+    AS_GIVEN,
+    checked_by,
+    checked_capture,
+    checked_function,
+    checked_mapping,
+    checked_path,
+    checked_progress_mode,
+    checked_seconds,
+    completed_by,
 )
+from graphrag_eval_lc.benchmark.score_options import FolderOptions
+from graphrag_eval_lc.config import EvaluationConfig, GateConfig
+from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.evaluation.events import Observer
+from graphrag_eval_lc.evaluation.limits import FailureLimit
 from graphrag_eval_lc.evaluation.samples import MOST_REPEATS
+from graphrag_eval_lc.evaluation.shards import Shard
+from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # --help need not wait for LangChain
     from graphrag_eval_lc.capture.handler import CaptureKeywords
-    from graphrag_eval_lc.config import EvaluationConfig
-    from graphrag_eval_lc.dataset.selection import Selection
-    from graphrag_eval_lc.evaluation.events import Observer
-    from graphrag_eval_lc.evaluation.limits import FailureLimit
-    from graphrag_eval_lc.evaluation.shards import Shard
-    from graphrag_eval_lc.records import Question, Response
-    from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
+else:
+    CaptureKeywords = Mapping[str, Any]
 
 LIMITS = "limits"
 
 
-class QuestionOptions(Options):
-    """Which questions an agent is asked, and how: the first fields in ``help(run_benchmark)`` and in ``--help``."""
+class RunOptions(FolderOptions):
+    """The options of ``run_benchmark``."""
 
     limit: Annotated[
         int | None,
         Field(ge=1, description="Only the first N questions."),
         Cli(panel=SELECTION, metavar="N", is_common=True),
     ] = None
-    template_ids: TemplateIds = ()
-    question_ids: QuestionIds = ()
     sample: Annotated[
         int | None, Field(ge=1, description="Only N questions at random."), Cli(panel=SELECTION, metavar="N")
     ] = None
     seed: Annotated[
         int | None,
         Field(ge=0, description="Makes ``sample`` choose the same questions each time."),
-        Cli(help="Makes --sample choose the same questions each time.", panel=SELECTION, least=None),
+        Cli(panel=SELECTION),
     ] = None
     shard: Annotated[
-        "Shard | str | None",
-        Checked(checked_shard),
+        Shard | str | None,
+        checked_by(lambda value: None if value is None else Shard.read(value)),
         Field(
-            description="Ask a fixed part of the samples, such as 3/16 of sixteen (the first is 1/16), into a folder "
-            "of its own, with as much of ``requests_per_minute``, ``max_tokens``, ``max_cost`` and ``max_failures``; "
-            "``merge_runs`` puts the parts together."
+            description="Ask a fixed part of the samples, such as 3/16 (the third of sixteen), into a separate folder. "
+            "It has its part of ``requests_per_minute``, ``max_tokens``, ``max_cost`` and ``max_failures``; merge "
+            "(``merge_runs``) joins the parts."
         ),
-        Cli(
-            type=str,
-            help="Ask only this part of the questions, such as 3/16 of sixteen (the first is 1/16), into a folder of "
-            "its own, with its part of the limits (requests a minute, tokens, cost, failures); merge joins the parts.",
-            panel=SELECTION,
-            metavar="K/N",
-        ),
+        Cli(panel=SELECTION, metavar="K/N"),
     ] = None
     max_concurrency: Annotated[
         int,
         Field(
             ge=1,
-            description="How many questions are asked at the same time. At a rate limit it is halved, and grows back.",
+            description="How many questions are asked at the same time. A rate limit halves it for a while.",
         ),
-        Cli(
-            short="-j",
-            help="How many questions are asked at the same time; fewer for a while after a rate limit.",
-            panel=ASKING,
-            metavar="N",
-            is_common=True,
-            brief="How many questions are asked at once.",
-        ),
+        Cli(short="-j", panel=ASKING, metavar="N", is_common=True),
         Recorded(LIMITS),
     ] = 8
     requests_per_minute: Annotated[
         float | None,
         Field(gt=0, description="How many attempts may start in a minute, evenly spread."),
-        POSITIVE,
         Cli(panel=ASKING),
         Recorded(LIMITS),
     ] = None
@@ -126,16 +97,13 @@ class QuestionOptions(Options):
         float | None,
         Field(
             gt=0,
-            description="Seconds for each attempt; None for no limit. It is not tried again.",
+            description="Seconds for each attempt; None for no limit. A timeout is not retried.",
         ),
-        POSITIVE,
         Cli(
-            help="Seconds that the agent has for a question; 0 for no limit.",
+            help="Seconds for each question; 0 for no limit. A timeout is not retried.",
             panel=ASKING,
             metavar="SEC",
-            least=0,
             is_common=True,
-            brief="Seconds for a question; 0 for no limit.",
             converts=lambda seconds: seconds or None,
         ),
         Recorded(LIMITS),
@@ -144,90 +112,66 @@ class QuestionOptions(Options):
         int,
         Field(
             ge=0,
-            description="How often a failed question is asked again, with growing waits with jitter, or as long as "
-            "Retry-After says.",
+            description="How often a question is retried after a rate limit, a lost connection or a failing server. "
+            "The waits grow, with jitter, or are as long as Retry-After says.",
         ),
-        Cli(
-            help="How often a question is asked again after a rate limit, a lost connection or a failing server.",
-            panel=ASKING,
-        ),
+        Cli(panel=ASKING),
         Recorded(LIMITS),
     ] = 2
     retry_on: Annotated[
-        "RetryOn",
+        RetryOn,
         AS_GIVEN,
         Field(
-            description="What is worth asking again, as an exception class, a tuple of these or a function; by default "
-            "rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP "
-            "clients."
+            description="What is retried, as an exception class, a tuple of these or a function; by default rate "
+            "limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP clients."
         ),
     ] = None
     repeats: Annotated[
         int,
-        Field(ge=1, le=MOST_REPEATS, description="How often each question is asked; see aggregates' ``repeats``."),
-        Cli(
-            help="How often each question is asked, for pass@k.",
-            panel=ASKING,
-            metavar="N",
-            is_common=True,
-            brief="How often each is asked.",
+        Field(
+            ge=1,
+            le=MOST_REPEATS,
+            description="How often each question is asked, such as for pass@k; see ``repeats`` in the aggregates.",
         ),
+        Cli(help="How often each question is asked, such as for pass@k.", panel=ASKING, metavar="N", is_common=True),
         Recorded(writes=lambda number: number if number > 1 else None),
     ] = 1
     isolate: Annotated[
         bool,
         Field(
-            description="Ask each question in a process of its own on this machine, ``max_concurrency`` of them, so "
-            "that code that blocks, leaks or crashes costs one question, and a timeout really ends it."
+            description="Ask each question in a separate process of this machine, so that code that blocks, leaks or "
+            "crashes costs one question, and a timeout really ends it."
         ),
-        Cli(
-            help="Ask each question in a process of its own, so that code that blocks, leaks or crashes costs one "
-            "question, and a timeout really ends it.",
-            panel=ASKING,
-        ),
+        Cli(panel=ASKING),
         Recorded(writes=lambda is_isolated: is_isolated or None),
     ] = False
-    engine: Engine = None
-    ray_address: RayAddress = None
-    workers: RayWorkers = None
     input_fn: Annotated[
-        "Callable[[Question], Any] | str | None",
-        Checked(checked_function),
+        Callable[[Question], Any] | str | None,
+        checked_by(checked_function),
         Field(
-            description="Makes the agent's input from a question (a dict with all its keys), or the spec of such a "
-            "function. Default: a messages state; the question's text for functions and for Runnables whose input is a "
+            description="A function, or its spec, that makes the agent's input from a question (a dict with all its "
+            "keys). Default: a messages state; the question's text for functions and for Runnables whose input is a "
             "text."
         ),
-        Cli(
-            type=str,
-            help="A function that makes the agent's input from a question (a dict with all its keys).",
-            metavar="SPEC",
-            panel=ASKING,
-        ),
+        Cli(metavar="SPEC", panel=ASKING),
     ] = None
     answer_fn: Annotated[
         Callable[[Any], Any] | str | None,
-        Checked(checked_function),
+        checked_by(checked_function),
         Field(
-            description="Makes the answer from the agent's output, likewise. Default: the last model message, else "
-            "``structured_response``, ``answer`` or ``output``, else the text itself."
+            description="A function, or its spec, that makes the answer from the agent's output. Default: the last "
+            "model message, else ``structured_response``, ``answer`` or ``output``, else the text itself."
         ),
-        Cli(type=str, help="A function that makes the answer from the agent's output.", metavar="SPEC", panel=ASKING),
+        Cli(metavar="SPEC", panel=ASKING),
     ] = None
     agent_config: Annotated[
         Mapping[str, Any] | None,
-        Checked(checked_mapping),
-        Field(description='More of LangChain\'s config, such as ``{"recursion_limit": 50}``.'),
-        Cli(
-            type=str,
-            help='More of the config that the agent is invoked with, such as \'{"configurable": {"user": "eval"}}\'.',
-            metavar="JSON",
-            panel=ASKING,
-        ),
+        checked_by(checked_mapping),
+        Field(description='More of LangChain\'s config, such as ``{"recursion_limit": 50}``.', validate_default=True),
+        Cli(type=str, metavar="JSON", panel=ASKING),
     ] = None
     agent_key_env: Annotated[
         str | None,
-        Checked(checked_variable),
         Field(
             description="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. "
             "The key is never written down."
@@ -235,33 +179,51 @@ class QuestionOptions(Options):
         Cli(metavar="NAME", panel=ASKING),
     ] = None
     max_failures: Annotated[
-        int | str | None,
-        Checked(checked_failure_limit),
+        str | int | None,
+        checked_by(lambda value: None if value is None else FailureLimit.read(value)),
         Field(description="End the run when more questions failed than this number, or this share such as 5%."),
-        Cli(type=str, metavar="N|N%", panel=ENDING),
+        Cli(metavar="N|N%", panel=ENDING),
         Recorded(LIMITS, writes=str),
     ] = None
     max_tokens: Annotated[
         int | None,
         Field(
             ge=1,
-            description="End the run before a question that would take it beyond so many tokens, taken to be as dear "
-            "as the dearest so far.",
+            description="End the run before a question that could exceed so many tokens. A question is assumed to need "
+            "as many as the most expensive one so far.",
         ),
-        Cli(help="End the run before a question that would take it beyond so many tokens.", panel=ENDING),
+        Cli(panel=ENDING),
         Recorded(LIMITS),
     ] = None
     max_time: Annotated[
         float | timedelta | None,
-        Checked(checked_seconds),
-        Field(description="End the run before a question that would take it beyond so many seconds, or a timedelta."),
-        Cli(help="End the run before a question that would take it beyond so many seconds.", panel=ENDING),
+        checked_by(checked_seconds),
+        Field(description="End the run before a question that could exceed so many seconds, or a timedelta."),
+        Cli(panel=ENDING),
         Recorded(LIMITS),
     ] = None
+    max_cost: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="Spend no more USD, on agent and judges. A request of a judge, or of the agent's models with "
+            "``max_tokens``, is not sent if it could exceed that; a question is assumed to cost as much as the most "
+            "expensive one so far.",
+        ),
+        Cli(panel=ENDING, metavar="USD", is_common=True),
+        Recorded(LIMITS),
+    ] = None
+    grace: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="Seconds that questions in flight have to end after Ctrl-C; a second Ctrl-C ends the run at "
+            "once.",
+        ),
+        Cli(panel=ENDING),
+    ] = 30.0
     retry_errors: Annotated[
-        bool,
-        Field(description="Ask the failed questions of the run again."),
-        Cli(panel=FOLDER, is_common=True, brief="Ask the failed questions again."),
+        bool, Field(description="Retry the failed questions of the run."), Cli(panel=FOLDER, is_common=True)
     ] = False
     keep_answers: Annotated[
         bool,
@@ -275,55 +237,22 @@ class QuestionOptions(Options):
         bool,
         Field(
             description="Resume the folder's run although its questions, the agent's name or config, or what is "
-            "kept of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
+            "captured of it changed, or a plugin, a matcher, an evaluator or a model that scored it is missing."
         ),
         Cli(panel=FOLDER),
     ] = False
-
-
-class RunOptions(RunFolderOptions, QuestionOptions):
-    """The options of ``run_benchmark``."""
-
-    output_dir: Annotated[
-        str | PathLike[str] | None,
-        Checked(checked_path),
-        Field(
-            description="The run's folder, for run.json, responses.jsonl (a line as each response ends), "
-            "results.jsonl and aggregates.yaml. Where it holds this run already, the run goes on. None writes nothing."
-        ),
-    ] = None
-    max_cost: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            description="Spend no more than so many USD, on agent and judges. A request of a judge, or of the agent's "
-            "models with ``max_tokens``, is not sent where it could pass that; what a question will cost is taken from "
-            "the dearest so far.",
-        ),
-        POSITIVE,
-        Cli(panel=ENDING, metavar="USD", least=0, is_common=True, brief="Spend no more, on agent and judges."),
-        Recorded(LIMITS),
-    ] = None
-    grace: Annotated[
-        float,
-        Field(ge=0, description="Seconds that questions in flight have to end, once the run is interrupted."),
-        Hint("Give seconds, 0 or more."),
-        Cli(
-            help="Seconds that questions in flight have to end after Ctrl-C; a second Ctrl-C ends the run at once.",
-            panel=ENDING,
-        ),
-    ] = 30.0
     capture: Annotated[
-        "CaptureKeywords | None",
-        Checked(checked_capture, takes_fields=True),
+        CaptureKeywords | None,
+        completed_by(checked_capture),
         Field(
-            description='Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each goes '
-            "before that in the config's section ``capture``."
+            description='Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each overrides '
+            "that in the config's section ``capture``.",
+            validate_default=True,
         ),
     ] = None
     baseline: Annotated[
         str | PathLike[str] | None,
-        Checked(checked_path),
+        checked_by(checked_path),
         Field(description="The folder of a run; ``run.regression`` says whether this one is worse in the main metric."),
         Cli(
             help="The run for --fail-on-regression: its folder, or a folder of runs, of which the last counts.",
@@ -336,19 +265,17 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         Field(
             ge=0,
             le=1,
-            description="How much worse than ``baseline`` the main metric may be if the test is too weak to decide.",
+            description="How much worse than ``baseline`` the main metric may be, 0 to 1, if the test is too weak to "
+            "decide.",
         ),
-        Cli(
-            help="How much worse than --baseline the main metric may be, 0 to 1, if the test is too weak to decide.",
-            metavar="DROP",
-            panel=GATES,
-        ),
+        Cli(metavar="DROP", panel=GATES),
     ] = 0.05  # DEFAULT_MAX_DROP, without loading the comparison for --help
     confirm: Annotated[
         int,
         Field(
             ge=0,
-            description="Before ``regression`` fails, ask what changed since ``baseline`` so many more times.",
+            description="Before ``regression`` fails, ask the questions that changed since ``baseline`` so many more "
+            "times; the means over all answers then decide. 1 is enough.",
         ),
         Cli(
             help="Before --fail-on-regression fails, ask the questions that changed since --baseline N more times; the "
@@ -357,43 +284,50 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             panel=GATES,
         ),
     ] = 0
-    progress: Progress = "auto"
     log_file: Annotated[
         str | PathLike[str] | None,
-        Checked(checked_path),
+        checked_by(checked_path),
         Field(description="A file for what happens, one JSON object a line: attempts, retries, responses, scores."),
         Cli(metavar="FILE", panel=DISPLAY),
     ] = None
+    progress: Annotated[
+        ProgressMode | bool,
+        checked_by(checked_progress_mode),
+        Field(description='``"bar"``, ``"lines"``, ``"off"`` (or False); auto is a bar in a terminal or a notebook.'),
+        QUIET,
+    ] = "auto"
     on_response: Annotated[
-        "Callable[[Response], None] | None",
-        Checked(checked_function),
+        Callable[[Response], None] | None,
+        checked_by(checked_function),
         Field(description="Called with each response as it ends."),
     ] = None
     on_event: Annotated[
-        "Observer | None",
-        Checked(checked_function),
+        Observer | None,
+        checked_by(checked_function),
         Field(description="Called with each RunEvent, from several threads."),
     ] = None
 
-    @cached_property
-    def retry(self) -> "RetryPolicy":
-        """What is asked again, and how often."""
-        from graphrag_eval_lc.retrying import RetryPolicy
+    def model_post_init(self, context: object) -> None:
+        """Refuse values that other rooms refuse, and what means nothing for a part of a run or without a baseline.
 
+        Raises:
+            OptionError: There is such a value.
+        """
+        _ = self.retry, self.selection  # which check their values
+        if self.shard is not None and self.sample is not None and self.seed is None:
+            what = "shard with sample needs seed, so that all shards draw the same questions"
+            raise OptionError(what, hint="Give all of them the same seed, such as 1.")
+        if self.shard is not None and self.gates:
+            what = "shard and gates exclude each other: a part of the run cannot pass gates of the whole"
+            raise OptionError(what, hint="Give the gates to merge_runs.")
+        if self.baseline and self.output_dir and Path(self.baseline).resolve() == Path(self.output_dir).resolve():
+            what = "baseline and output_dir are the same folder, so the run would be compared with itself"
+            raise OptionError(what, key="baseline", hint="Write the run to another folder.")
+
+    @cached_property
+    def retry(self) -> RetryPolicy:
+        """What is retried, and how often."""
         return RetryPolicy(max_retries=self.max_retries, retry_on=self.retry_on)
-
-    @cached_property
-    def selection(self) -> "Selection":
-        """Which questions are asked; with a seed that was drawn, where a sample is and no seed was given."""
-        from graphrag_eval_lc.dataset.selection import Selection
-
-        return Selection(
-            limit=self.limit,
-            template_ids=tuple(self.template_ids),
-            question_ids=tuple(self.question_ids),
-            sample=self.sample,
-            seed=self.seed,
-        )
 
     @property
     def has_workers(self) -> bool:
@@ -401,12 +335,12 @@ class RunOptions(RunFolderOptions, QuestionOptions):
         return self.isolate or self.engine is not None
 
     @property
-    def failure_limit(self) -> "FailureLimit | None":
+    def failure_limit(self) -> FailureLimit | None:
         """How many questions may fail."""
         return cast("FailureLimit | None", self.max_failures)
 
-    def selection_in(self, earlier: Mapping[str, Any] | None) -> "Selection":
-        """Return the selection; where no seed was given, with that of an earlier session of the run, its run.json."""
+    def selection_in(self, earlier: Mapping[str, Any] | None) -> Selection:
+        """Return the selection; if no seed was given, with that of an earlier session of the run, its run.json."""
         drawn = (earlier or {}).get("selection") or {}
         is_seed_drawn = self.sample is not None and self.seed is None
         if is_seed_drawn and drawn.get("sample") == self.sample and "seed" in drawn:
@@ -434,48 +368,14 @@ class RunOptions(RunFolderOptions, QuestionOptions):
             max_failures=None if failures is None else failures.in_shard(shard),
         )
 
-    @classmethod
-    def _types(cls) -> dict[str, Any]:
-        from graphrag_eval_lc.capture.handler import CaptureKeywords
-        from graphrag_eval_lc.evaluation.events import Observer
-        from graphrag_eval_lc.evaluation.shards import Shard
-        from graphrag_eval_lc.records import Question, Response
-        from graphrag_eval_lc.retrying import RetryOn
-
-        types = {"CaptureKeywords": CaptureKeywords, "Observer": Observer, "RetryOn": RetryOn, "Callable": Callable}
-        return {**super()._types(), **types, "Question": Question, "Response": Response, "Shard": Shard}
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        refuse_conflicts_of(self)
-        _ = self.retry, self.selection  # which check their values
-        if self.shard is not None:
-            self._refuse_beside_shard()
-        if self.baseline and self.output_dir and Path(self.baseline).resolve() == Path(self.output_dir).resolve():
-            what = "baseline and output_dir are the same folder, so the run would be compared with itself"
-            raise OptionError(what, key="baseline", hint="Write the run to another folder.")
-        return self
-
-    def _refuse_beside_shard(self) -> None:
-        """Refuse what means nothing for a part of a run.
-
-        Raises:
-            OptionError: Each shard would draw a sample of its own, or a gate is given.
-        """
-        if self.sample is not None and self.seed is None:
-            what = "shard beside sample needs seed, so that all shards draw the same questions"
-            raise OptionError(what, hint="Give all of them the same seed, such as 1.")
-        if self.gates:
-            what = "shard and gates exclude each other: a part of the run is not held against the bounds of the whole"
-            raise OptionError(what, hint="Give the gates to merge_runs.")
-
 
 class CheckedOptions(RunOptions):
-    """The options of ``run_benchmark``, checked."""
+    """The options of ``run_benchmark``, checked: for type checkers what each field is then."""
 
     if TYPE_CHECKING:
         config: EvaluationConfig
         evaluators: tuple[Callable[..., Any], ...]
+        gates: tuple[GateConfig, ...]
         output_dir: Path | None
         baseline: Path | None
         tags: tuple[str, ...]
@@ -496,4 +396,4 @@ def checked_options(given: Mapping[str, Any]) -> CheckedOptions:
         OptionError: An option does not exist, or has a value that it cannot have.
         ConfigError: The config has a key or value that does not exist.
     """
-    return CheckedOptions.completed()(**given)
+    return CheckedOptions(**given)

@@ -80,7 +80,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
-    given = CheckedScoreOptions.completed()(**options)
+    given = CheckedScoreOptions(**options)
     new = _NewRun.of(dataset, responses, given)
     record = RunManifest.begin(
         dataset,
@@ -115,7 +115,7 @@ def plan_scoring(
     Raises:
         GraphRAGEvalError: What ``score_responses`` would raise before it asks.
     """
-    given = CheckedScoreOptions.completed()(**options)
+    given = CheckedScoreOptions(**options)
     new = _NewRun.of(dataset, responses, given)
     with RunOutput(None) as output:
         output.prepare(given)
@@ -180,7 +180,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             question that was selected.
         ConfigError: The config has a key or value that does not exist.
     """
-    given = CheckedScoreRunOptions.completed()(**options)
+    given = CheckedScoreRunOptions(**options)
     with (
         _run_to_score(run_dir, given, given.progress) as run,
         comparer_of(given, run.scoring.config, run.output) as comparer,
@@ -223,7 +223,7 @@ def plan_score_run(run_dir: str | PathLike[str], **options: Any) -> RequestPlan 
     Raises:
         GraphRAGEvalError: What ``score_run`` would raise before it asks.
     """
-    given = CheckedScoreRunOptions.completed()(**options)
+    given = CheckedScoreRunOptions(**options)
     with _run_to_score(run_dir, given) as run:
         return planned_judging(run.output, run.scoring, run.samples, lambda sample: run.output.response(sample.key))
 
@@ -287,18 +287,18 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
     """Return what scores a run again: with the config that is given, else with that in its run.json."""
     try:
         config = load_config(
-            config_again(earlier) if given.config is None else given.config,
+            config_again(earlier) if given.config_source is None else given.config_source,
             has_llm=given.llm is not None,
             has_embeddings=given.embeddings is not None,
         )
     except ConfigError as problem:
-        if given.config is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
+        if given.config_source is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
             refuse_missing(missing_functions(earlier, folder, given.evaluators), folder, _DROP, command)
-        if given.config is None and problem.key == "repeats.metric":
+        if given.config_source is None and problem.key == "repeats.metric":
             problem.path = folder / RUN_FILE
             problem.hint = "Give the plugin that registers it, or a configuration that names another."
         raise
-    return given.scored_by(config if given.measures is None else with_measures(config, given.measures))
+    return given.replaced(config=config if given.measures is None else with_measures(config, given.measures))
 
 
 def _of_those_answered(selection: Selection, selected: QuestionList, journal: Journal) -> QuestionList:

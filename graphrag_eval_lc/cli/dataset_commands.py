@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import COMMON
-from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
+from graphrag_eval_lc.cli.model_options import SELECTING, keywords, scoring_model, with_fields_of
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Plugins, load_named_plugins, say
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
 from graphrag_eval_lc.texts import counted
@@ -20,7 +20,7 @@ _MOST_UNANSWERED = 10
 _FIRST_UNANSWERED = 3
 
 
-@with_fields_of(selection_options)
+@with_fields_of(scoring_model, only=SELECTING)
 def validate(
     dataset: Dataset = None,
     responses: Annotated[
@@ -71,7 +71,7 @@ def validate(
 
     dataset = needed_dataset(config, dataset)
     load_named_plugins(plugins)
-    problems, note = validated(dataset, responses, config, Selection(**keywords(selection_options()[0], options)))
+    problems, note = validated(dataset, responses, config, Selection(**keywords(scoring_model()[0], options)))
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
         print_document(validation_document(problems, note))

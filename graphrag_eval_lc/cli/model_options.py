@@ -1,22 +1,25 @@
 """Commands that take the fields of a model of options: each field with a ``Cli`` is an option of the command line."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import OF_FIELD, PANELS, Cli, Common, cli_options
+from graphrag_eval_lc.benchmark.option_fields import COMMON, OF_FIELD, PANELS, Cli, cli_options
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
+    from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SCALARS = (bool, int, float, str)
+_NAME = re.compile(r"``([^`]+)``")
+SELECTING: Final = ("template_ids", "question_ids", "answered_only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,12 @@ class After:
     name: str
 
 
-def selection_options() -> "tuple[type[SelectionOptions]]":
-    """Return the model of the options that select questions, for ``with_fields_of``."""
+def scoring_model() -> "tuple[type[ScoreRunOptions]]":
+    """Return a model with the options that select questions, for ``with_fields_of`` with ``only=SELECTING``."""
     # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
+    from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
 
-    return (SelectionOptions,)
+    return (ScoreRunOptions,)
 
 
 def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] | None = None) -> Callable[[F], F]:
@@ -55,12 +58,8 @@ def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] |
             update_wrapper(command, function)
             found = {name: each for model in load() for name, each in cli_options(model).items()}
             left = found.keys() - {each.name for each in own} if only is None else set(only)
-            fields: list[inspect.Parameter] = []
-            for name, (field, cli) in found.items():
-                if name in left:
-                    names = [each.name for each in fields]
-                    place = names.index(cli.before) if cli.before in names else len(fields)
-                    fields.insert(place, _parameter(name, field, cli))
+            names = {name: option_name(name, cli) for name, (_, cli) in found.items()}
+            fields = [_parameter(name, *found[name], names) for name in found if name in left]
             vars(command)["__signature__"] = inspect.Signature(_in_order(own, fields))
             return command
 
@@ -91,16 +90,18 @@ def option(cli: Cli, name: str = "", *, help_text: str | None = None, least: flo
     return typer.Option(*names, help=text, metavar=cli.metavar, min=least, rich_help_panel=cli.panel)
 
 
-def _parameter(name: str, field: Any, cli: Cli) -> inspect.Parameter:
+def _parameter(name: str, field: Any, cli: Cli, names: Mapping[str, str]) -> inspect.Parameter:
+    # The description calls other options by their names in Python.
+    text = _NAME.sub(lambda found: names.get(found[1], found[1]), field.description)
     kind, default = _type_of(field, cli), field.default if cli.default is OF_FIELD else cli.default
     if default == ():
         default = None
     if isinstance(default, float) and default.is_integer():
         default = int(default)  # as --help shows it
     ge = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
-    info = option(cli, name, help_text=field.description, least=ge if cli.least is OF_FIELD else cli.least)
+    info = option(cli, name, help_text=text, least=ge)
     kind = kind if default is not None else kind | None
-    annotation: Any = Annotated[kind, info, Common(cli.brief)] if cli.is_common else Annotated[kind, info]
+    annotation: Any = Annotated[kind, info, COMMON] if cli.is_common else Annotated[kind, info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -112,7 +113,7 @@ def _type_of(field: Any, cli: Cli) -> Any:
         return list[str]
     if any(get_origin(kind) is PathLike for kind in kinds):
         return Path
-    return next(kind for kind in kinds if kind in _SCALARS)
+    return next((kind for kind in kinds if kind in _SCALARS), str)  # a literal is a text
 
 
 def _in_order(own: Sequence[inspect.Parameter], fields: Sequence[inspect.Parameter]) -> list[inspect.Parameter]:

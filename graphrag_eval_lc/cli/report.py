@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import COMMON
-from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
+from graphrag_eval_lc.cli.model_options import SELECTING, keywords, scoring_model, with_fields_of
 from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
 
-@with_fields_of(selection_options)
+@with_fields_of(scoring_model, only=SELECTING)
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
     output: Annotated[
@@ -39,7 +39,7 @@ def report(
     `graphrag-eval-lc report runs/monday --template longest_lines --output lines.html`
     """
     recovered(run)
-    if selected := {name: value for name, value in keywords(selection_options()[0], options).items() if value}:
+    if selected := {name: value for name, value in keywords(scoring_model()[0], options).items() if value}:
         # Imported here so that --help does not wait for it.
         from graphrag_eval_lc.report.run_report import write_report
 

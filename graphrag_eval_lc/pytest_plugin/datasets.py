@@ -154,7 +154,7 @@ def _marked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> MarkedDataset:
     folder = metafunc.definition.path.parent
     source = _config_source(given.get("config"), folder, metafunc.config) or settings.config
     scoring = {name: given[name] for name in _SCORING if name in given} | {"config": source}
-    config = CheckedScoreOptions.completed()(**scoring).config
+    config = CheckedScoreOptions(**scoring).config
     path, templates = _templates(marker.args[0], folder, metafunc.config, config, source)
     selection = Selection(
         limit=given.get("limit"),
@@ -228,6 +228,6 @@ def _check_gates(scoring: Mapping[str, Any], settings: Settings, templates: Sequ
     """
     ids = {str(template["template_id"]) for template in templates}
     here = [gate for gate in gates_given(settings) if gate.template is None or gate.template in ids]
-    options = CheckedScoreOptions.completed()(**scoring, gates=here)
+    options = CheckedScoreOptions(**scoring, gates=here)
     if settings.is_given:
         check_gates_of(options, templates, scoring["config"])

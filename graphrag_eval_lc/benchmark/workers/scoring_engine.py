@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from graphrag_eval_lc.benchmark.run_output import RunOutput
-from graphrag_eval_lc.benchmark.score_options import RAY, EngineOptions
+from graphrag_eval_lc.benchmark.score_options import RAY, ScoringOptions
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.comparing import Comparer
 
@@ -19,7 +19,7 @@ def tell_of_start(output: RunOutput, address: str | None) -> None:
 
 
 @contextmanager
-def comparer_of(given: EngineOptions, config: EvaluationConfig, output: RunOutput) -> Iterator[Comparer | None]:
+def comparer_of(given: ScoringOptions, config: EvaluationConfig, output: RunOutput) -> Iterator[Comparer | None]:
     """Give what compares responses elsewhere, until the end of the context; None where this process does.
 
     Args:

@@ -265,7 +265,7 @@ IN_CONFIG = {"llm": {"generation": {"model": "a"}, "embedding": {"model": "b"}}}
 
 def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **given: Any) -> list[str]:
     earlier = {"judges": judges, "config": before, "matchers": [], "evaluators": []}
-    options = CheckedScoreOptions.completed()(config=load_config(now, has_llm=True), **given)
+    options = CheckedScoreOptions(config=load_config(now, has_llm=True), **given)
     return [each.what for each in missing_scorers(earlier, Path(), options)]
 
 

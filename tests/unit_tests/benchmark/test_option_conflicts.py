@@ -47,7 +47,7 @@ def test_scoring_refuses_options_of_an_engine_without_one(options: Any, tmp_path
     [{"overwrite": False, "force": True}, {"limit": None, "sample": 1, "seed": 0}, {"overwrite": True, "limit": 1}],
 )
 def test_what_is_left_out_excludes_nothing(options: Any) -> None:
-    RunOptions.completed()(**options)
+    RunOptions(**options)
 
 
 def test_a_need_of_one_command_is_none_of_another() -> None:

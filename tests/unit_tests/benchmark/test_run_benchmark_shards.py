@@ -115,7 +115,7 @@ def test_shard_goes_on_and_is_scored_again_alone(tmp_path: Path) -> None:
 
 
 def test_sample_needs_a_seed_that_all_shards_share() -> None:
-    with pytest.raises(OptionError, match="shard beside sample needs seed"):
+    with pytest.raises(OptionError, match="shard with sample needs seed"):
         checked_options({"shard": "1/2", "sample": 3})
     parts = [asked(shard=f"{number}/2", sample=5, seed=1) for number in (1, 2)]
     assert sorted(chain(*parts)) == sorted(asked(sample=5, seed=1))

@@ -113,7 +113,7 @@ def test_selection_of_nothing_is_one_error_and_writes_nothing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"answered_only": "yes"}, "answered_only cannot be 'yes'. Give True or False."),
+        ({"answered_only": "yes"}, "answered_only cannot be 'yes'. It must be a valid boolean."),
         ({"template_ids": 3}, "template_ids cannot be 3. Give a list of ids."),
     ],
 )

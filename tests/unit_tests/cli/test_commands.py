@@ -1,6 +1,7 @@
 """What all commands share: a short help, `--help-all`, and options that exclude each other."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,7 +39,7 @@ def option_lines(text: str) -> list[str]:
 
 
 def options_in(lines: list[str]) -> list[str]:
-    return [line for line in lines if line.lstrip("│ *").startswith("--")]
+    return [line for line in lines if re.match("│ [* ]{0,3}--", line)]
 
 
 @pytest.mark.parametrize(("command", "most"), LONG.items(), ids=LONG)

@@ -72,11 +72,11 @@ def test_new_field_is_a_keyword_in_python_and_stands_in_the_docstring() -> None:
 
 
 def test_new_field_stands_in_the_runs_record_and_is_checked() -> None:
-    assert recorded(WithOneMore.completed()(think_time=7))["limits"]["think_time"] == 7
-    with pytest.raises(OptionError, match=r"think_time is at least 1, not 0\. Give a whole number from 1\."):
-        WithOneMore.completed()(think_time=0)
+    assert recorded(WithOneMore(think_time=7))["limits"]["think_time"] == 7
+    with pytest.raises(OptionError, match=r"think_time cannot be 0\. It must be greater than or equal to 1\."):
+        WithOneMore(think_time=0)
     with pytest.raises(OptionError, match=r"no option think_times\. The options are .*think_time"):
-        WithOneMore.completed()(think_times=7)
+        WithOneMore(think_times=7)
 
 
 def test_every_option_of_the_command_line_says_what_it_is() -> None:
