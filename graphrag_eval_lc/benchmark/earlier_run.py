@@ -24,7 +24,7 @@ from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
 from graphrag_eval_lc.texts import counted, listed, plural
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.benchmark.run_options import ScoredBy
 
 Run = Mapping[str, Any]
 """What run.json holds; that of an older version, or one changed by hand, may lack any key or have other types."""

@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.records import Template
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.benchmark.run_options import ScoredBy
 
 
 def check_gates_of(options: "ScoredBy", templates: Sequence[Template], source: object) -> list[str]:

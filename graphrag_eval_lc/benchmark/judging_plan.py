@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput
-from graphrag_eval_lc.benchmark.score_options import ScoredBy
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.event_loop.loop import run_sync

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, cast
 
 from pydantic import Field
 
@@ -33,7 +33,7 @@ from graphrag_eval_lc.benchmark.options import (
     checked_seconds,
     completed_by,
 )
-from graphrag_eval_lc.benchmark.score_options import FolderOptions
+from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions, CheckedScoreRunOptions, FolderOptions
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
@@ -387,6 +387,10 @@ class CheckedOptions(RunOptions):
         capture: CaptureKeywords
         progress: ProgressMode
         log_file: Path | None
+
+
+# The checked options of every call that scores.
+ScoredBy: TypeAlias = CheckedOptions | CheckedScoreOptions | CheckedScoreRunOptions
 
 
 def checked_options(given: Mapping[str, Any]) -> CheckedOptions:

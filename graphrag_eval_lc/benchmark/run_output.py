@@ -45,8 +45,7 @@ from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.agent_source import AgentSource
-    from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-    from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.benchmark.run_options import CheckedOptions, ScoredBy
     from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
     from graphrag_eval_lc.judges.request_plan import RequestPlan

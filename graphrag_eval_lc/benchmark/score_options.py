@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -26,12 +26,7 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.dataset.selection import Selection
 
-if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.run_options import CheckedOptions
-
 RAY: Final = "ray"
-# The checked options of every call that scores.
-ScoredBy: TypeAlias = "CheckedOptions | CheckedScoreOptions | CheckedScoreRunOptions"
 
 
 class ScoringOptions(Options):

@@ -23,11 +23,11 @@ from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
+from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
     CheckedScoreOptions,
     CheckedScoreRunOptions,
-    ScoredBy,
     ScoreOptions,
     ScoreRunOptions,
 )
