@@ -10,9 +10,8 @@ from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, message_outcome, to_plain
+from graphrag_eval_lc.capture.outputs import Outcome, message_outcome, to_plain
 from graphrag_eval_lc.capture.record import ModelRun, Record, id_of
-from graphrag_eval_lc.capture.redaction import KeptOutcome
 from graphrag_eval_lc.records import ModelCall
 
 # A place in the order of a run, as pairs of a rank and a place in it: of each branch around it, then its own.
@@ -36,12 +35,12 @@ class Step:
     # open while it runs, pending while the run is paused inside it
     status: Literal["open", "pending", "success", "error"] = "open"
     text: str = ""  # the output, or the error
-    artifact: Any = NO_ARTIFACT
+    artifact: Any = None
     attempts: int = 1
     started_at: float = 0.0
     elapsed_sec: float | None = None
     full_length: int | None = None  # the characters of the text, where it was cut
-    own: KeptOutcome | None = None  # the tool's own outcome, where the model saw another one
+    own: Outcome | None = None  # the tool's own outcome, where the model saw another one
     is_from_message: bool = False  # whether no callback told of it, only a message
     is_from_cache: bool = False  # whether it is from langgraph's cache of nodes
     is_forced: bool = False  # whether it had not ended when its run did
@@ -51,7 +50,7 @@ class Step:
         """The id of the tool call, else that of the run."""
         return self.call_id or str(self.run_id)
 
-    def end(self, kept: KeptOutcome) -> None:
+    def end(self, kept: Outcome) -> None:
         """Take the outcome."""
         self.status, self.text, self.artifact = kept.status, kept.text, kept.artifact
         self.full_length = kept.full_length
@@ -245,11 +244,11 @@ class AskedCalls:
         newest = self._newest(here, scope)
         if not newest:
             made = (call for call in calls[end : end + 64] if not call.is_reported and not call.executions)
-            return next((call for call in made if call.name == record.name and call.args == tool.asked_args), None)
+            return next((call for call in made if call.name == record.name and call.args == tool.args), None)
         if len(newest) == 1:
             return newest[0]
         sent = [call for call in record.node.loose_calls if call["id"] == tool.call_id] if record.node else []
-        name, args = (sent[0]["name"], sent[0]["args"]) if len(sent) == 1 else (record.name, tool.asked_args)
+        name, args = (sent[0]["name"], sent[0]["args"]) if len(sent) == 1 else (record.name, tool.args)
         same = [call for call in newest if call.name == name and call.args == args]
         taken = [call for call in same if len(sent) == 1 and any(e.last.node is record.node for e in call.executions)]
         free = [call for call in same or newest if not call.executions]
@@ -265,7 +264,7 @@ class AskedCalls:
         if not self._by_args:
             for call in self.all:
                 self._by_args.setdefault(_args_key(call.name, call.args), []).append(call)
-        alike = self._by_args.get(_args_key(record.name or "", record.tool.asked_args), [])
+        alike = self._by_args.get(_args_key(record.name or "", record.tool.args), [])
         before = [call for call in alike if call.asked < event and not call.is_settled]
         before = [call for call in before if call.scope is record.scope] or before
         for call in before:

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text
+from graphrag_eval_lc.capture.record import Record
 from graphrag_eval_lc.json_values import json_text
 
 _MAX_BREADTH = 32
@@ -19,17 +20,13 @@ _SEVERAL = re.compile(r"Error: Model incorrectly returned multiple structured re
 _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
-def is_model_node(metadata: Mapping[str, Any] | None) -> bool:
-    """Return whether a run is a node named ``model``, as that of ``create_agent`` which asks the model."""
-    return metadata is not None and metadata.get("langgraph_node") == "model"
-
-
-def is_from_agent(output: Any) -> bool:
-    """Return whether a node's output is a list of Commands, as that of ``create_agent``, in whose node no tool runs.
+def is_from_agent(record: Record) -> bool:
+    """Return whether a record is the node of ``create_agent`` that asks the model and returns a list of Commands.
 
     Hardly anybody else writes such a node. The agent's metadata do not tell with every version of langgraph.
     """
-    return isinstance(output, list) and bool(output) and is_command(output[0])
+    output = record.output
+    return record.is_model_node and isinstance(output, list) and bool(output) and is_command(output[0])
 
 
 def is_class_name(name: str) -> bool:

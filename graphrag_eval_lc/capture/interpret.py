@@ -13,12 +13,13 @@ from langchain_core.outputs import LLMResult
 from graphrag_eval_lc.capture.calls import AskedCall, CountedCall, Step
 from graphrag_eval_lc.capture.calls_without_tools import is_class_name
 from graphrag_eval_lc.capture.kept_messages import KeptMessages
-from graphrag_eval_lc.capture.llm_calls import generated_message
+from graphrag_eval_lc.capture.llm_calls import answer_problems, generated_message, model_call
 from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.reading import ReadMessages
-from graphrag_eval_lc.capture.record import Tree, WaitingCall, model_call
-from graphrag_eval_lc.capture.redaction import KeptOutcome, kept_text
+from graphrag_eval_lc.capture.record import Tree, WaitingCall
+from graphrag_eval_lc.capture.redaction import kept_text
 from graphrag_eval_lc.capture.steps import Steps
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import error_text, listed
 
 
@@ -52,6 +53,9 @@ class Part:
     ends: list[str] = field(default_factory=list)  # the ids of the last messages of its outputs
 
 
+UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
+
+
 def unfinished_text(error: str | None) -> str:
     """Return the error of a step or model call that had not ended when its run did."""
     return error or "Unfinished: the run ended before this call did"
@@ -72,14 +76,15 @@ class _Interpretation:
     """The passes over one tree: messages, executions, answers, provider's tools, model calls, what is left."""
 
     def __init__(self, tree: Tree, reported_ids: set[str], ends: set[str]) -> None:
-        kept = tree.kept if tree.has_ended or tree.kept is None else tree.kept.snapshot()
         elapsed = perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec
         self._tree = tree
+        self._warnings: list[str] = []  # of redact
+        error = None if tree.error is None else self._kept_error(tree.error)
         self._part = Part(
             tree.question_id, tree.question, list(tree.run_ids), tree.tags, tree.metadata, tree.started_at, elapsed,
-            tree.is_paused, tree.has_ended, tree.error, kept, dict(tree.warnings),
+            tree.is_paused, tree.has_ended, error, tree.kept, dict(tree.warnings),
         )  # fmt: skip
-        self._read = ReadMessages(tree, reported_ids, ends, kept)
+        self._read = ReadMessages(tree, reported_ids, ends, tree.kept)
         self._steps = Steps(tree, self._read)
 
     def part(self) -> Part:
@@ -96,8 +101,12 @@ class _Interpretation:
         read, part = self._read, self._part
         part.answer, part.draft, part.standing, part.ends = read.answer, read.draft, read.standing, read.ends
         part.cached_models, part.unparsed = read.cached_models, self._steps.unparsed
-        part.warnings.update(dict.fromkeys([*read.warnings, *self._steps.warnings]))
+        of_kept = () if part.kept is None else part.kept.warnings
+        part.warnings.update(dict.fromkeys([*of_kept, *read.warnings, *self._steps.warnings, *self._warnings]))
         return part
+
+    def _kept_error(self, error: str) -> str:
+        return kept_text(error, self._tree.options, "error", self._warnings) or UNKNOWN_ERROR
 
     def _warn_of(self, error: Exception) -> None:
         text = kept_text(error_text(error), self._tree.options, "error", list[str]())
@@ -136,8 +145,15 @@ class _Interpretation:
             run = model.model
             if run is None or (run.call is None and not tree.has_ended):
                 continue
-            call = run.call or model_call(None, run, error=unfinished_text(tree.error))
-            counted = CountedCall(call, run, run.problems, None, run.is_cache_hit)
+            call = model_call(None, run.asked_name) if run.call is None else run.call.copy()
+            if run.call is None:
+                call[ELAPSED_SEC] = tree.started + self._part.elapsed_sec - run.started
+                call["error"] = unfinished_text(self._part.error)
+            counted = CountedCall(call, run, is_cache_hit=run.is_cache_hit)
+            if run.error is not None:
+                call["error"] = self._kept_error(run.error)
+            elif run.result is not None:
+                counted.problems = answer_problems(run.result, call.get("finish_reason"), tree.options, self._warnings)
             counted.output_message = run.output_message
             self._read.outer_of.append((counted, model.outer))
             self._part.model_calls.append(counted)
@@ -152,8 +168,11 @@ class _Interpretation:
             ended = self._tree.started + self._part.elapsed_sec
             for record, step in step_of.items():
                 if step.status == "open" and record.tool is not None:
-                    step.end(KeptOutcome("error", unfinished_text(self._tree.error)))
+                    step.end(Outcome("error", unfinished_text(self._part.error)))
                     step.elapsed_sec, step.is_forced = ended - record.tool.started, True
+            root = step_of.get(self._tree.events[0][0]) if self._tree.events else None
+            if root is not None and self._part.error is not None:
+                self._part.error = root.text or UNKNOWN_ERROR  # cut as that of a step
         self._part.steps = in_order(self._steps.all)
 
     def _find_what_is_left(self) -> None:

@@ -83,6 +83,20 @@ def is_cache_hit(message: AIMessage | None) -> bool:
     return cost is not None and cost == 0
 
 
+def model_call(result: LLMResult | None, asked_name: str | None = None, *, has_ended: bool = True) -> ModelCall:
+    """Return what a model's result says of its call: model, tokens, and if it has ended why.
+
+    ``asked_name`` is the model's name as it was asked for.
+    """
+    name = (None if result is None else result_model_name(result)) or asked_name
+    call: ModelCall = {"model": name} if name else {}
+    if result is not None:
+        call.update(model_usage(result))
+        if has_ended and (reason := finish_reason(result)) is not None:
+            call["finish_reason"] = reason
+    return call
+
+
 def model_usage(result: LLMResult) -> ModelCall:
     """Return the tokens of one model call; counts that the provider did not report are absent.
 

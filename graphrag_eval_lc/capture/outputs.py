@@ -103,6 +103,13 @@ def document_value(document: Document) -> dict[str, Any]:
     return text if identifier is None else {"id": to_plain(identifier), **text}
 
 
+def documents_in(artifact: Any) -> list[dict[str, Any]] | None:
+    """Return the documents of an artifact that is a list of some; None for any other artifact."""
+    if isinstance(artifact, list) and artifact and all(isinstance(item, Document) for item in artifact):
+        return [document_value(document) for document in artifact]
+    return None
+
+
 def message_text(message: BaseMessage) -> str:
     """Return a message's content as one string: text blocks joined, JSON where there are other blocks."""
     content: Any = message.content
@@ -312,31 +319,30 @@ def _parsed(text: str) -> Any:
         return _NOT_JSON
 
 
-class _NoArtifact:
-    """Stands for no artifact, also in a copy of a handler."""
-
-    def __reduce__(self) -> str:
-        return "NO_ARTIFACT"
-
-
-NO_ARTIFACT: Any = _NoArtifact()
-
-
 class Outcome(NamedTuple):
-    """How a call ended: its status, its output or error, and the tool's artifact."""
+    """How a call ended.
+
+    Attributes:
+        status: ``pending`` if the run is paused in the tool.
+        text: The output, or the error.
+        artifact: The tool's artifact; None without one.
+        full_length: The characters of the text, if the handler's options cut it.
+        k: The number of documents that the tool's retriever was asked for, if it is known.
+    """
 
     status: Literal["pending", "success", "error"]
     text: str
-    artifact: Any = NO_ARTIFACT
+    artifact: Any = None
+    full_length: int | None = None
+    k: int | None = None
 
 
 def message_outcome(message: ToolMessage) -> Outcome:
     """Return the outcome that a tool message tells."""
-    artifact = NO_ARTIFACT if message.artifact is None else message.artifact
     if message.status == "error":
-        return Outcome("error", message_text(message).strip() or "error without a message", artifact)
+        return Outcome("error", message_text(message).strip() or "error without a message", message.artifact)
     text = mcp_text(message.content, message.artifact)
-    return Outcome("success", message_text(message) if text is None else text, artifact)
+    return Outcome("success", message_text(message) if text is None else text, message.artifact)
 
 
 def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:

@@ -12,17 +12,18 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, CountedCall, Order, key_of
-from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, schema_names
+from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
 from graphrag_eval_lc.capture.history import CountedMessages, History, NewMessage, Reading
 from graphrag_eval_lc.capture.kept_messages import KeptMessages
 from graphrag_eval_lc.capture.llm_calls import (
     answer_problems,
-    finish_reason,
     generated_message,
     is_generated,
     message_result,
-)
+    model_call,
+)  # fmt: skip
 from graphrag_eval_lc.capture.messages import (
+    answer_fields,
     answer_in,
     answer_text,
     is_handoff_message,
@@ -30,7 +31,7 @@ from graphrag_eval_lc.capture.messages import (
     unanswered_calls,
     whole_answer,
 )
-from graphrag_eval_lc.capture.record import Facts, ModelRun, Record, Tree, id_of, model_call
+from graphrag_eval_lc.capture.record import ModelRun, Record, Tree, id_of
 
 
 class Withdrawn(NamedTuple):
@@ -137,7 +138,7 @@ class ReadMessages:
         if record.model is not None:
             self._model_started(record, record.model)
         if record.tool is not None and record.tool.call_id is not None:
-            self._tool_started(record, record.tool.call_id, record.tool.asked_args)
+            self._tool_started(record, record.tool.call_id, record.tool.args)
         if record.parsed is not None:
             for call in self._seen_calls(record.parsed, record):
                 call.is_expected = False
@@ -182,7 +183,7 @@ class ReadMessages:
         if message is None:
             return
         told = self._reported_by.setdefault(message.id, []) if message.id is not None else []
-        if model.is_known and not model.is_cache_hit:
+        if told and not model.is_cache_hit:
             begin = self.begins[record]
             if any(self.begins[other] > begin for other in told):
                 self.models.remove(record)  # it hands on the message of another model, as a router does
@@ -204,7 +205,7 @@ class ReadMessages:
         self._is_state = record.is_node
         scope = record.scope
         if record.is_top:
-            self._top, record.continues_thread = record, record.continues_thread or record.inputs is None
+            self._top, record.continues_thread = record, record.continues_thread or not record.has_input
         if record.is_top and not self._history.has_own:
             nameless, given = self._tree.nameless, [item for each in record.input_messages for item in each.items]
             may_replace = bool(self._tree.thread_ids) and any(
@@ -239,15 +240,17 @@ class ReadMessages:
     def _node_ended(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        facts = record.facts or Facts()
-        self._given_fields |= facts.fields
+        scope = record.scope
+        if record.is_node and scope is not None and scope.is_root and (scope.continues_thread or scope.is_block):
+            self._given_fields.update(answer_fields(record.output))
         readings = [self._history.read(messages) for messages in record.output_messages]
         is_unparsed = False
         if any(len(reading.new) > 1 for reading in readings):
-            is_unparsed = facts.is_from_agent and facts.response is None
+            is_of_agent, response = is_from_agent(record), structured_response(record.output)
+            is_unparsed = is_of_agent and response is None
             for reading in readings:
                 new = [each.message for each in reading.new]
-                self.schemas |= set(schema_names(new, facts.response, is_of_model_node=facts.is_from_agent))
+                self.schemas |= set(schema_names(new, response, is_of_model_node=is_of_agent))
         self._take_in(readings, record, is_unparsed=is_unparsed)
 
     def _top_ended(self, record: Record) -> None:
@@ -450,20 +453,17 @@ class ReadMessages:
 
         In a resumed run it may also be from before the pause.
         """
-        return self._is_state and self._top is not None and self._top.inputs is not None
+        return self._is_state and self._top is not None and self._top.has_input
 
     def _add_unheard_call(self, message: AIMessage, record: Record) -> None:
         """Note a model call of which only its message tells."""
         result = message_result(message)
-        reason = finish_reason(result)
-        warnings: list[str] = []
-        counted = CountedCall(
-            model_call(result, reason=reason), problems=answer_problems(result, reason, self._tree.options, warnings)
-        )
+        call = model_call(result)
+        problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self.warnings)
+        counted = CountedCall(call, problems=problems)
         counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
         if self._kept is not None:
-            (counted.output_message,) = self._kept.indices([message], warnings)
-        self.warnings += warnings
+            counted.output_message = self._kept.index(message)
         self.outer_of.append((counted, record.outer))
         self.models.append(counted)
 

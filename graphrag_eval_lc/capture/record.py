@@ -15,13 +15,14 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, Ranges
-from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import generated_message, is_cache_hit, model_call
 from graphrag_eval_lc.capture.messages import message_lists, role_and_content
-from graphrag_eval_lc.capture.outputs import is_command
-from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retrieval
+from graphrag_eval_lc.capture.outputs import Outcome, to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
+AGENTS_MODEL_NODE = "model"  # the name of the node of create_agent that asks the model
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, if its thread is new
 _SECOND_STEP = "graph:step:2"  # the first one that callbacks report if the node before it was cached
 _MOST_ASKING = 4  # models' messages with calls that are read from the end of a prompt
@@ -70,11 +71,11 @@ class Record:
     is_retriever: bool = False  # whether it is a retriever or works for one
     path: Any = None  # langgraph's path of the task that begins with it
     graph_step: Any = None  # langgraph's number of the step of that task
-    inputs: Any = None  # the input of a chain while it runs; that of a parser, as long as the tree
+    inputs: Any = None  # the input of a chain that is no node, while it runs
+    has_input: bool = True  # whether its input is one of its own, and not None or a Command, which resume a thread
     input_messages: Sequence[MessageList] = ()  # the lists of messages in its input
     output_messages: Sequence[MessageList] = ()  # the lists of messages in its output
-    facts: "Facts | None" = None  # what else is in a node's output
-    output: Any = None  # the output of a root, or of a run that a block calls
+    output: Any = None  # the output of a root, of a run that a block calls, or of a node
     is_graph: bool = False  # whether it is a graph
     continues_thread: bool = False  # whether it is a graph that resumes or continues a thread
     has_nodes: bool | None = None  # whether it is a graph with a state; None while none of its nodes has started
@@ -91,7 +92,7 @@ class Record:
         """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
         self.is_graph = True
         is_new = step in _FIRST_STEPS or (step == _SECOND_STEP and self.is_top and not self.tree.thread_ids)
-        self.continues_thread = not is_new or self.inputs is None or is_command(self.inputs)
+        self.continues_thread = not is_new or not self.has_input
 
     def graph_name(self) -> str | None:
         """Return the name of the nested graph around a run, often an agent's, if it is not LangGraph's default."""
@@ -103,22 +104,32 @@ class Record:
 class ToolRun:
     """What is recorded of a tool's or retriever's run."""
 
-    args: dict[str, Any]  # the arguments as they are kept
-    asked_args: dict[str, Any]  # the arguments by which the model's call is found
+    args: dict[str, Any]
     call_id: str | None = None
     is_retry: bool = False  # whether with_retry runs it again
+    k: int | None = None  # how many documents a retriever is asked for
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
-    kept: KeptOutcome | None = None
+    outcome: Outcome | None = None
     ended: float | None = None
     answer_id: str | None = None  # the call id of the message in its output
-    retrieval: Retrieval | None = None  # the documents of a retriever inside a tool
-    retrievals: Sequence[Retrieval] = ()  # those of the retrievers inside this tool
+    documents: list[dict[str, Any]] | None = None  # those of a retriever, or of a tool's artifact
+    retrievers: "list[ToolRun]" = field(default_factory=list)  # those that this tool runs
 
-    def end(self, kept: KeptOutcome, answer_id: str | None) -> None:
+    def end(self, outcome: Outcome, answer_id: str | None, documents: list[dict[str, Any]] | None) -> None:
         """Set the outcome."""
-        self.kept, self.answer_id, self.retrievals = kept, answer_id, ()
-        self.ended = perf_counter() if kept.ended is None else kept.ended
+        self.outcome, self.answer_id, self.documents, self.ended = outcome, answer_id, documents, perf_counter()
+
+    def retrieved(self) -> tuple[list[dict[str, Any]] | None, int | None]:
+        """Return the documents that a tool retrieved, and the number asked for if one retriever ran.
+
+        A tool that asks a vector store itself has no retriever, but often its documents as the artifact.
+        """
+        found = [each for each in self.retrievers if each.documents is not None]
+        if not found:
+            return self.documents, None
+        documents = [document for each in found for document in each.documents or ()]
+        return documents, found[0].k if len(found) == 1 else None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -131,12 +142,12 @@ class ModelRun:
     prompt: tuple[BaseMessage, ...] = ()  # the end of its prompt
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)
+    result: LLMResult | None = None
+    error: str | None = None
+    call: ModelCall | None = None  # what the response says of it; None while it runs
+    is_cache_hit: bool = False  # whether LangChain's cache answered
     message: AIMessage | None = None  # its message, and calls the tool calls in it, copied
     calls: Sequence[ToolCall] = ()
-    call: ModelCall | None = None  # what the response says of it; None while it runs
-    problems: Sequence[str] = ()  # what is wrong with its answer
-    is_cache_hit: bool = False  # whether LangChain's cache answered
-    is_known: bool = False  # whether the callback of another model has reported its message
     first_token: float | None = None  # the perf_counter at the first token of a stream
     node: str | None = None
     namespace: str | None = None  # the checkpoint_ns of its node's graph
@@ -145,30 +156,15 @@ class ModelRun:
     output_message: int | None = None  # index of a kept message
     tools: Ranges | None = None  # indices of kept tools
 
-
-def model_call(
-    result: LLMResult | None, run: ModelRun | None = None, *, reason: str | None = None, error: str | None = None
-) -> ModelCall:
-    """Return what a response says of a model call by its result, and by what was recorded of it."""
-    name = (None if result is None else result_model_name(result)) or (None if run is None else run.asked_name)
-    call: ModelCall = {"model": name} if name else {}
-    if result is not None:
-        call.update(model_usage(result))
-    if reason is not None:
-        call["finish_reason"] = reason
-    if run is not None:
-        call[ELAPSED_SEC] = perf_counter() - run.started
-    if error is not None:
-        call["error"] = error
-    return call
-
-
-class Facts(NamedTuple):
-    """What a node's output has besides its messages."""
-
-    fields: frozenset[str] = frozenset()  # the names of the answer fields that it sets
-    response: Any = None  # the structured_response in it
-    is_from_agent: bool = False  # whether the node of create_agent that asks the model made it
+    def end(self, result: LLMResult | None, error: str | None) -> None:
+        """Set the result, or the error, with what was generated until then."""
+        self.result, self.error = result, error
+        self.message = None if result is None or error is not None else generated_message(result)
+        self.is_cache_hit = is_cache_hit(self.message)
+        self.call = model_call(result, self.asked_name, has_ended=error is None)
+        self.call[ELAPSED_SEC] = perf_counter() - self.started
+        if self.message is not None and self.message.tool_calls:
+            self.calls = [{**call, "args": to_plain(call["args"])} for call in self.message.tool_calls]
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -302,7 +298,6 @@ class Tree:
     def ended_now(self, error: str) -> "Tree":
         """Return the tree as if it ended now, with this error."""
         ended = copy(self)
-        ended.kept = None if self.kept is None else self.kept.snapshot()
         ended.close(error)
         return ended
 
@@ -319,6 +314,7 @@ class Tree:
             record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
             if record.model is not None:
                 record.model.prompt, record.model.message, record.model.calls = (), None, ()
+                record.model.result = None
         self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
         if self.kept is not None:
             self.kept.close()

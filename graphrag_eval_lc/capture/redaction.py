@@ -1,14 +1,11 @@
 """What a handler keeps of arguments, outcomes, errors, tags and metadata: redacted and cut as its options say."""
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from time import perf_counter
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
-from langchain_core.documents import Document
-
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, to_plain
+from graphrag_eval_lc.capture.outputs import Outcome, output_text, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_secrets, masked_values
@@ -65,38 +62,6 @@ SECRETS: Final = "secrets"
 REDACTION_FAILED = "[redaction failed]"
 
 
-class KeptOutcome(NamedTuple):
-    """What is kept of an outcome.
-
-    Attributes:
-        status: ``pending`` where the run is paused in the tool.
-        text: The output, or the error.
-        artifact: A plain JSON value, or ``NO_ARTIFACT``.
-        full_length: The characters of the text, where it was cut.
-        text_hash: The hash of the text before any option was applied, which finds the message that holds it.
-        k: The number of documents that a retriever was asked for, where it is known.
-        warnings: Warnings about the options.
-        ended: The ``perf_counter`` at the end, before any option was applied; None for now.
-    """
-
-    status: Literal["pending", "success", "error"]
-    text: str
-    artifact: Any = NO_ARTIFACT
-    full_length: int | None = None
-    text_hash: int | None = None
-    k: int | None = None
-    warnings: Sequence[str] = ()
-    ended: float | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Retrieval:
-    """A retriever's run inside a tool: the number of documents asked for, and the documents, once it has ended."""
-
-    k: int | None
-    documents: list[dict[str, Any]] | None = None
-
-
 def redacted(value: Any, options: CaptureOptions, what: str, warnings: list[str]) -> Any:
     """Return what ``redact`` makes of a plain JSON value, as one; a fixed text where it raises.
 
@@ -125,40 +90,28 @@ def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, war
 
 
 def kept_outcome(
-    outcome: Outcome, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
-) -> KeptOutcome:
-    """Return what is kept of an outcome; ``retrievals`` are the runs of retrievers inside the tool."""
-    ended = perf_counter()
-    status, text, artifact = outcome
+    outcome: Outcome,
+    options: CaptureOptions,
+    tool_name: str,
+    warnings: list[str],
+    retrieved: tuple[list[dict[str, Any]] | None, int | None] = (None, None),
+) -> Outcome:
+    """Return what is kept of an outcome; ``retrieved`` are the tool's documents, and how many were asked for."""
+    status, text, artifact = outcome[:3]
     if status == "pending":
-        return KeptOutcome(status, text, ended=ended)
-    text_hash, k, full_length = hash(text), None, None
-    name, warnings = options.step_name(tool_name), list[str]()
+        return outcome
+    name, full_length, k = options.step_name(tool_name), None, None
     if status == "success" and options.wants_documents(tool_name):
-        documents, k = _retrieved(list(retrievals), artifact)
+        documents, k = retrieved
         text = text if documents is None else json_text(documents)
     text = kept_text(text, options, f"{'output' if status == 'success' else 'error'} of {name}", warnings)
     if options.max_output_chars is not None and len(text) > options.max_output_chars:
         text, full_length = text[: options.max_output_chars], len(text)
     if not options.keep_artifacts:
-        artifact = NO_ARTIFACT
-    elif artifact is not NO_ARTIFACT:
+        artifact = None
+    elif artifact is not None:
         artifact = redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
-    return KeptOutcome(status, text, artifact, full_length, text_hash, k, warnings, ended)
-
-
-def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:
-    """Return the documents that a tool retrieved, and the number asked for where one retriever ran.
-
-    A tool that asks a vector store itself has no retriever, but often its documents as the artifact.
-    """
-    ended = [retrieval for retrieval in retrievals if retrieval.documents is not None]
-    if ended:
-        documents = [document for retrieval in ended for document in retrieval.documents or ()]
-        return documents, ended[0].k if len(ended) == 1 else None
-    if isinstance(artifact, list) and artifact and all(isinstance(item, Document) for item in artifact):
-        return [document_value(document) for document in artifact], None
-    return None, None
+    return Outcome(status, text, artifact, full_length, k)
 
 
 def asked_k(metadata: Mapping[str, Any] | None) -> int | None:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 from graphrag_eval_lc.capture.calls import CountedCall, Step
 from graphrag_eval_lc.capture.interpret import Part, unfinished_text
-from graphrag_eval_lc.capture.kept_messages import JoinedTable
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
+from graphrag_eval_lc.capture.kept_messages import KeptMessages, Ranges
+from graphrag_eval_lc.capture.outputs import to_plain
 from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
 from graphrag_eval_lc.errors import CaptureError
@@ -213,31 +213,37 @@ def _add_trace(response: Response, parts: Sequence[Part]) -> None:
 def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
     """Add the model calls with their times, nodes, prompts and outputs."""
     calls = response["llm_calls"] = list[ModelCall]()
-    kept = [part.kept for part in parts if part.kept is not None]  # of all or of none
-    tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
-    for place, part in enumerate(parts):
+    messages, tools = list[dict[str, Any]](), list[dict[str, Any]]()
+    starts: dict[KeptMessages | None, tuple[int, int]] = {}  # a resumed run has the table of the paused one
+    for part in parts:
+        first_message, first_tool = starts.setdefault(part.kept, (len(messages), len(tools)))
         for call in _counted_calls(part):
             placed = call.call.copy()
             _add_place(placed, call)
-            if tables is not None:
-                _add_messages(placed, call, place, *tables)
+            _add_messages(placed, call, first_message, first_tool)
             calls.append(placed)
-    if tables is not None:
-        messages, tools = tables
-        response["llm_messages"] = cast("list[KeptMessage]", messages.entries())
-        if definitions := tools.entries():
-            response["llm_tools"] = definitions
+        if part.kept is not None and (len(messages), len(tools)) == starts[part.kept]:
+            messages += part.kept.messages.entries
+            tools += part.kept.tools.entries
+    if any(part.kept is not None for part in parts):
+        response["llm_messages"] = cast("list[KeptMessage]", to_plain(messages))
+    if tools:
+        response["llm_tools"] = to_plain(tools)
 
 
-def _add_messages(placed: ModelCall, call: CountedCall, place: int, messages: JoinedTable, tools: JoinedTable) -> None:
-    """Add the indices of a call's messages and tools; ``place`` is the index of its run."""
+def _add_messages(placed: ModelCall, call: CountedCall, first_message: int, first_tool: int) -> None:
+    """Add the indices of a call's messages and tools, whose tables begin at these places of the response's."""
     run = call.run
     if run is not None and run.input_messages is not None:
-        placed["input_messages"] = messages.ranges(place, run.input_messages)
+        placed["input_messages"] = _moved(run.input_messages, first_message)
     if call.output_message is not None:
-        placed["output_message"] = messages.index(place, call.output_message)
+        placed["output_message"] = call.output_message + first_message
     if run is not None and run.tools:
-        placed["tools"] = tools.ranges(place, run.tools)
+        placed["tools"] = _moved(run.tools, first_tool)
+
+
+def _moved(ranges: Ranges, first: int) -> Ranges:
+    return [[start + first, stop + first] for start, stop in ranges]
 
 
 def _add_place(placed: ModelCall, call: CountedCall) -> None:
@@ -384,7 +390,7 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
         actual["tool_output"] = step.own.text
     elif step.own is not None:
         actual["tool_error"] = step.own.text
-    if step.artifact is not NO_ARTIFACT and step.artifact is not None:
+    if step.artifact is not None:
         actual["artifact"] = to_plain(step.artifact)
     return actual
 

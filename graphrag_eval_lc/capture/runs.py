@@ -198,6 +198,8 @@ class Records:
         paused = None if tree.resumes is not None else self._paused_run_of(tree, by_question=is_sure)
         if paused is not None:
             tree.resumes = paused
+            if tree.kept is not None and paused.kept is not None and not tree.kept.messages.entries:
+                tree.kept = paused.kept  # the messages of both, each once
             self._forget_paused(paused)
 
     def _paused_run_of(self, tree: Tree, *, by_question: bool) -> Tree | None:

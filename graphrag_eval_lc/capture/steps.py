@@ -6,7 +6,7 @@ from typing import Any
 
 from graphrag_eval_lc.capture.calls import Answer, AskedCall, Execution, Order, Step, answers_in
 from graphrag_eval_lc.capture.calls_without_tools import says_unparsed
-from graphrag_eval_lc.capture.outputs import Outcome, to_plain
+from graphrag_eval_lc.capture.outputs import Outcome, documents_in, to_plain
 from graphrag_eval_lc.capture.reading import ReadMessages
 from graphrag_eval_lc.capture.record import Record, ToolRun, Tree
 from graphrag_eval_lc.capture.redaction import kept_args, kept_outcome
@@ -28,7 +28,7 @@ class Steps:
         self._tree = tree
         self._options = tree.options
         self._read = read
-        self._loose: dict[int, list[Execution]] = {}
+        self._loose: dict[str, list[Execution]] = {}
 
     # --- the pass over executions ---
 
@@ -70,7 +70,8 @@ class Steps:
         order: Order = (*self._read.branches[record], (begin, 0), 0)
         if call is not None:
             order = (*call.order, len(call.executions)) if call.executions else call.order
-        step = Step(record.name or "", dict(tool.args), record.run_id, None, order, tool.call_id)
+        args = self.kept(record.name or "", tool.args)
+        step = Step(record.name or "", args, record.run_id, None, order, tool.call_id)
         step.started_at = tool.started_at
         if call is not None:
             _link(step, call, len(call.executions))
@@ -80,7 +81,7 @@ class Steps:
         self.step_of[record] = step
         self.all.append(step)
         self.outer_of.append((step, record.outer))
-        _take_outcome(execution)
+        self._take_outcome(execution, tool)
         return execution
 
     def _try_again(self, execution: Execution, record: Record, tool: ToolRun) -> None:
@@ -88,18 +89,23 @@ class Steps:
         step = execution.step
         step.attempts += step.status != "pending"
         execution.records.append(record)
-        step.run_id, step.args, step.status = record.run_id, dict(tool.args), "open"
+        step.run_id, step.args, step.status = record.run_id, self.kept(step.name, tool.args), "open"
         self.step_of[record] = step
-        _take_outcome(execution)
+        self._take_outcome(execution, tool)
+
+    def _take_outcome(self, execution: Execution, tool: ToolRun) -> None:
+        if tool.outcome is not None and tool.ended is not None:
+            self.settle(execution.step, tool.outcome, tool)
+            execution.step.elapsed_sec = tool.ended - _first_tool(execution).started
 
     # --- the pass over answers ---
 
     def find_answers(self) -> None:
         """Make steps of the calls that only messages answer, and compare the answers of others."""
         for record, step in self.step_of.items():
-            kept = None if record.tool is None or record.kind != "tool" else record.tool.kept
-            if kept is not None and kept.text_hash is not None and step.call_id is None and not step.has_call:
-                self._loose.setdefault(kept.text_hash, []).append(Execution(step, [record]))
+            own = None if record.tool is None or record.kind != "tool" else record.tool.outcome
+            if own is not None and own.status != "pending" and step.call_id is None and not step.has_call:
+                self._loose.setdefault(own.text, []).append(Execution(step, [record]))
         _part_by_place([each for each in self._read.log if isinstance(each, Answer) and len(each.calls) > 1])
         for each in self._read.log:
             if isinstance(each, AskedCall):
@@ -121,8 +127,7 @@ class Steps:
 
     def _answer(self, answer: Answer) -> None:
         outcome = answer.outcome()
-        text_hash = hash(outcome.text)
-        call = _answered_call(answer, text_hash)
+        call = _answered_call(answer, outcome.text)
         if call is None:
             return
         call.answers.append(answer)
@@ -139,7 +144,7 @@ class Steps:
         if call.step is not None:
             self.settle(call.step, outcome)  # of several that answer a call the last counts
             return
-        execution = self._loose_execution(answer, text_hash)
+        execution = self._loose_execution(answer, outcome.text)
         self.waiting.pop(call, None)
         if execution is not None:
             _link(execution.step, call, 0)
@@ -163,15 +168,14 @@ class Steps:
         """Return what is kept of a tool's arguments."""
         return kept_args(to_plain(args), self._options, name, self.warnings)
 
-    def settle(self, step: Step, outcome: Outcome) -> None:
-        """End a step with what is kept of an outcome."""
-        kept = kept_outcome(outcome, self._options, step.name)
-        step.end(kept)
-        self.warnings += kept.warnings
+    def settle(self, step: Step, outcome: Outcome, tool: ToolRun | None = None) -> None:
+        """End a step with what is kept of an outcome; ``tool`` is the run that has it."""
+        retrieved = (documents_in(outcome.artifact), None) if tool is None else tool.retrieved()
+        step.end(kept_outcome(outcome, self._options, step.name, self.warnings, retrieved))
 
-    def _loose_execution(self, answer: Answer, text_hash: int) -> Execution | None:
+    def _loose_execution(self, answer: Answer, text: str) -> Execution | None:
         """Return the run of a tool by hand, with other arguments than the model asked for."""
-        found = self._loose.get(text_hash, [])
+        found = self._loose.get(text, [])
         for execution in reversed(found):
             record = execution.last
             is_before = self._read.begins[record] < answer.event
@@ -184,17 +188,18 @@ class Steps:
         """Where the model saw another outcome than the tool's own, the step has what it saw, and the own one too."""
         tool = execution.last.tool
         step = execution.step
-        if tool is None or tool.kept is None or tool.call_id is None or step.status in ("open", "pending"):
+        if tool is None or tool.outcome is None or tool.call_id is None or step.status in ("open", "pending"):
             return
-        own = tool.kept
-        outcome = answer.outcome()
-        is_same = own.text_hash == hash(outcome.text) or (tool.answer_id is None and own.status == "success")
+        own, outcome = tool.outcome, answer.outcome()
+        is_same = own.text == outcome.text or (tool.answer_id is None and own.status == "success")
         if own.status == outcome.status and (is_same or own.status == "error"):
             return
         if outcome.text.startswith(_EDIT_NOTE):
             return
+        step.own = Outcome(own.status, step.text)
+        artifact = step.artifact
         self.settle(step, outcome)
-        step.own, step.artifact = own, own.artifact
+        step.artifact = artifact
 
 
 def _first_tool(execution: Execution) -> ToolRun:
@@ -213,7 +218,7 @@ def _attempted(executions: Sequence[Execution], tool: ToolRun) -> Execution | No
 
 def _is_of(execution: Execution, tool: ToolRun) -> bool:
     """Return whether a run has the arguments of an execution."""
-    return _first_tool(execution).asked_args == tool.asked_args
+    return _first_tool(execution).args == tool.args
 
 
 def _link(step: Step, call: AskedCall, number: int) -> None:
@@ -223,15 +228,6 @@ def _link(step: Step, call: AskedCall, number: int) -> None:
     step.message_id = call.message_id
     if call.message_id is not None:
         step.key = (call.message_id, call.call_id, call.place, number)
-
-
-def _take_outcome(execution: Execution) -> None:
-    tool = execution.last.tool
-    if tool is None or tool.kept is None:
-        return
-    execution.step.end(tool.kept)
-    if tool.ended is not None:
-        execution.step.elapsed_sec = tool.ended - _first_tool(execution).started
 
 
 def _part_by_place(answers: Sequence[Answer]) -> None:
@@ -248,21 +244,21 @@ def _part_by_place(answers: Sequence[Answer]) -> None:
                 answer.calls = [calls[places[answer.key]]]
 
 
-def _answered_call(answer: Answer, text_hash: int) -> AskedCall | None:
+def _answered_call(answer: Answer, text: str) -> AskedCall | None:
     """Return the call that a tool message answers; of several with one id the one whose text it has."""
     if len(answer.calls) == 1:
         return answer.calls[0]
     calls = [call for call in answer.calls if call.name == answer.message.name] or list(answer.calls)
     calls = [call for call in calls if not call.answers or call.answers[-1].event != answer.event] or calls
-    same = next((call for call in calls if text_hash in _texts_of(call)), None)
+    same = next((call for call in calls if text in _texts_of(call)), None)
     if same is not None or any(call.executions for call in answer.calls):
         return same
     return next((call for call in calls if not call.answers), None)
 
 
-def _texts_of(call: AskedCall) -> Iterator[int | None]:
-    """Yield the hashes of the texts that a call's tools and messages gave."""
+def _texts_of(call: AskedCall) -> Iterator[str | None]:
+    """Yield the texts that a call's tools and messages returned."""
     for execution in call.executions:
         tool = execution.last.tool
-        yield None if tool is None or tool.kept is None else tool.kept.text_hash
-    yield from (hash(answer.outcome().text) for answer in call.answers[-1:])
+        yield None if tool is None or tool.outcome is None else tool.outcome.text
+    yield from (answer.outcome().text for answer in call.answers[-1:])

@@ -59,10 +59,10 @@ def given_and_gave(response: Any) -> list[tuple[list[Any], Any]]:
 
 def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
     """Give what a table holds after messages were noted one after the other."""
-    table, warnings = KeptMessages(CaptureOptions(**options)), list[str]()
+    table = KeptMessages(CaptureOptions(**options))
     for message in messages:
-        table.indices([message], warnings)
-    assert warnings == []
+        table.index(message)
+    assert table.warnings == []
     return table.messages.entries
 
 
@@ -138,14 +138,6 @@ def test_agents_inside_agents_have_their_own_messages(chat_model, ai, search, ke
 def test_what_two_agents_say_alike_stands_twice() -> None:
     same = [AIMessage("I do not know.", name=name) for name in ("a", "b", "a")]
     assert [entry["name"] for entry in kept(*same)] == ["a", "b"]
-    assert len(kept(AIMessage("I do not know."), same[0])) == 1
-
-
-def test_a_prompt_in_which_two_agents_say_the_same_keeps_both_names() -> None:
-    table = KeptMessages(CaptureOptions())
-    prompt = [AIMessage("I do not know.", name=name) for name in ("a", "b")]
-    first = table.indices(prompt, [])
-    assert [table.messages.entries[place]["name"] for place in first] == ["a", "b"]
 
 
 def test_two_agents_that_say_the_same_in_parallel_are_shown_as_the_next_model_saw_them(chat_model, ai, keeper) -> None:

@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome
+from graphrag_eval_lc.capture.outputs import Outcome
+from graphrag_eval_lc.capture.record import ToolRun
 from graphrag_eval_lc.capture.redaction import (
     REDACTION_FAILED,
     CaptureOptions,
-    Retrieval,
     kept_args,
     kept_metadata,
     kept_outcome,
@@ -30,15 +29,16 @@ ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lis
 
 @given(st.text(), st.integers(0, 20))
 def test_a_kept_text_is_the_beginning_of_the_whole(text: str, limit: int) -> None:
-    kept = kept_outcome(Outcome("success", text), CaptureOptions(max_output_chars=limit), "search")
+    kept = kept_outcome(Outcome("success", text), CaptureOptions(max_output_chars=limit), "search", [])
     assert kept.text == text[:limit]
     assert kept.full_length == (len(text) if len(text) > limit else None)
 
 
 @given(st.text(), st.sampled_from(["success", "error"]))
 def test_without_options_all_is_kept(text: str, status: Any) -> None:
-    kept = kept_outcome(Outcome(status, text, (1, 2)), CaptureOptions(), "search")
-    assert (kept.status, kept.text, kept.artifact, kept.warnings) == (status, text, [1, 2], [])
+    warnings: list[str] = []
+    kept = kept_outcome(Outcome(status, text, (1, 2)), CaptureOptions(), "search", warnings)
+    assert (kept.status, kept.text, kept.artifact, warnings) == (status, text, [1, 2], [])
 
 
 @given(ARGS)
@@ -58,28 +58,32 @@ def test_nothing_is_left_of_arguments_that_cannot_be_redacted(args: dict[str, An
 
 def test_redaction_comes_before_the_cut() -> None:
     options = CaptureOptions(redact=lambda text: text.replace("secret", "*"), max_output_chars=4)
-    kept = kept_outcome(Outcome("success", "a secret b"), options, "search")
+    kept = kept_outcome(Outcome("success", "a secret b"), options, "search", [])
     assert (kept.text, kept.full_length) == ("a * ", 5)
 
 
+def found(k: int | None, documents: list[dict[str, Any]] | None = None) -> ToolRun:
+    return ToolRun({}, k=k, documents=documents)
+
+
 @pytest.mark.parametrize(
-    ("retrievals", "artifact", "text", "k"),
+    ("retrievers", "of_artifact", "text", "k"),
     [
-        ([Retrieval(3, [{"id": "a"}])], NO_ARTIFACT, '[{"id": "a"}]', 3),
-        ([Retrieval(3, [{"id": "a"}]), Retrieval(3, [])], NO_ARTIFACT, '[{"id": "a"}]', None),
-        ([Retrieval(3, [{"id": "a"}]), Retrieval(3)], NO_ARTIFACT, '[{"id": "a"}]', 3),
-        ([Retrieval(3, [])], [Document("t")], "[]", 3),
-        ([], [Document("t", id="a")], '[{"id": "a", "text": "t"}]', None),
-        ([], [Document("t"), "t"], "as it was", None),
-        ([], [], "as it was", None),
-        ([Retrieval(3)], NO_ARTIFACT, "as it was", None),
+        ([found(3, [{"id": "a"}])], None, '[{"id": "a"}]', 3),
+        ([found(3, [{"id": "a"}]), found(3, [])], None, '[{"id": "a"}]', None),
+        ([found(3, [{"id": "a"}]), found(3)], None, '[{"id": "a"}]', 3),
+        ([found(3, [])], [{"text": "t"}], "[]", 3),
+        ([], [{"id": "a", "text": "t"}], '[{"id": "a", "text": "t"}]', None),
+        ([], None, "as it was", None),
+        ([found(3)], None, "as it was", None),
     ],
 )
-def test_documents_come_from_retrievers_or_else_the_artifact(retrievals, artifact, text, k) -> None:
+def test_documents_come_from_retrievers_or_else_the_artifact(retrievers, of_artifact, text, k) -> None:
     options = CaptureOptions(retrieval_documents=True)
-    kept = kept_outcome(Outcome("success", "as it was", artifact), options, "lookup", retrievals)
+    tool = ToolRun({}, retrievers=retrievers, documents=of_artifact)
+    kept = kept_outcome(Outcome("success", "as it was"), options, "lookup", [], tool.retrieved())
     assert (kept.text, kept.k) == (text, k)
-    failed = kept_outcome(Outcome("error", "as it was", artifact), options, "lookup", retrievals)
+    failed = kept_outcome(Outcome("error", "as it was"), options, "lookup", [], tool.retrieved())
     assert (failed.text, failed.k) == ("as it was", None)
 
 
