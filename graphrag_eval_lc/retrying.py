@@ -13,11 +13,12 @@ from datetime import UTC, timedelta
 from random import random as random_number
 from typing import Any
 
+from graphrag_eval_lc.error_bodies import body_of, words_of
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError
 from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.texts import error_text, text_of, visible
+from graphrag_eval_lc.texts import error_text, visible
 
 _log = logging.getLogger(__name__)
 
@@ -48,8 +49,9 @@ def is_rate_limit(error: BaseException) -> bool:
 def retry_after_of(error: BaseException) -> float | None:
     """Return the seconds that a server asks to wait, the longest of an exception and those behind it.
 
-    They stand in the attribute ``retry_after`` (a number, a timedelta or text) or the response's headers
-    ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3).
+    They stand in the attribute ``retry_after`` (a number, a timedelta or text), the response's headers
+    ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3), or as Google's
+    ``retryDelay`` in the body of a 429.
 
     Returns:
         Seconds, at least 0; None where no readable wait is found.
@@ -108,7 +110,7 @@ def is_too_long(error: BaseException) -> bool:
         return True
     if status not in {400, 422}:
         return False
-    return not _TOO_LONG_CODES.isdisjoint(_codes_of(error)) or _TOO_LONG.search(text_of(error)) is not None
+    return not _TOO_LONG_CODES.isdisjoint(_codes_of(error)) or _TOO_LONG.search(words_of(error)) is not None
 
 
 def was_never_sent(error: BaseException) -> bool:
@@ -326,9 +328,11 @@ _PART_OF_REQUEST = re.compile(
 _TOO_LONG_CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
 _TOO_LONG = re.compile(
     r"maximum context length|context_length|context (?:window|size)|too long|reduce the length|too many tokens"
-    r"|exceeds? the (?:maximum|model's|limit)|input tokens? (?:count )?exceed",
+    r"|exceeds? (?:the (?:maximum|model's|limit)|context limit)|input tokens? (?:count )?exceed|tokens`? must be <="
+    r"|context length of only",
     re.IGNORECASE,
 )
+_GOOGLES_WAIT = re.compile(r'"retryDelay":\s*"([0-9.]{1,12})s"')
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror"})
 
 
@@ -386,16 +390,14 @@ def _says_rate_limit(error: BaseException) -> bool:
 
 
 def _says_quota_used_up(error: BaseException) -> bool:
-    body = _found(error, "body")
-    texts = (*_codes_of(error), text_of(error)[:_LONGEST_TEXT], text_of(body)[:_LONGEST_TEXT])
-    return any(_QUOTA_USED_UP.search(text) for text in (*texts, _response_text(error)))
+    return any(map(_QUOTA_USED_UP.search, (*_codes_of(error), words_of(error))))
 
 
 def _says_unknown(error: BaseException) -> bool:
     """Return whether a refused request names a model or a key that the server does not know."""
     if not _UNKNOWN_CODES.isdisjoint(_codes_of(error)):
         return True
-    text = text_of(error)[:_LONGEST_TEXT]
+    text = words_of(error)
     return _UNKNOWN_TO_SERVER.search(text) is not None and _PART_OF_REQUEST.search(text) is None
 
 
@@ -441,12 +443,6 @@ def _codes_of(error: BaseException) -> list[str]:
     return [code for place in _CODE_PLACES if isinstance(code := _found(error, *place), str)]
 
 
-def _response_text(error: BaseException) -> str:
-    """Return the response's body, where httpx or requests have read it already: this must not wait for it."""
-    content = _found(error, "response", "_content")
-    return content[:_LONGEST_TEXT].decode("utf-8", "replace") if isinstance(content, bytes) else ""
-
-
 def _retry_after(error: BaseException) -> float | None:
     own = _seconds(_found(error, "retry_after"))
     if own is not None:
@@ -461,7 +457,8 @@ def _retry_after(error: BaseException) -> float | None:
         wait = _wait_in(headers) if milliseconds is None else milliseconds / 1000
         if wait is not None:
             return wait
-    return None
+    asked = _GOOGLES_WAIT.search(body_of(error)) if status_of(error) == 429 else None
+    return None if asked is None else float(asked[1])
 
 
 def _wait_in(headers: Mapping[str, Any]) -> float | None:

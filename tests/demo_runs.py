@@ -16,7 +16,9 @@ class AnswerJudge:
 
     name = "judge of the tests"
 
-    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+    async def aask(
+        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
+    ) -> Asked[Answer]:
         """Give an answer of the form that is asked for."""
         is_right = sum(user.encode()) % 3 > 0
         claims = ["The first claim.", "The second claim."]

@@ -83,7 +83,9 @@ class HostileJudge:
 
     name = hostile("judge")
 
-    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+    async def aask(
+        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
+    ) -> Asked[Answer]:
         """Give answers of the form that is asked for."""
         return Asked((schema.model_validate(_judgement(schema)),) * n, 0.001)
 

@@ -85,7 +85,7 @@ class Fault:
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    body: Json | str | None = None
+    body: Json | list[Any] | str | None = None
     change: Callable[[Json], None] | None = None
     delay_sec: float = 0.0
     is_reset: bool = False
@@ -178,6 +178,7 @@ class OpenAIStub:
         embed: Gives the vector of a text; by default 8 numbers that the text determines.
         chat_faults: What goes wrong with the next chat requests, one for each; None: nothing.
         embedding_faults: The same for the embeddings requests.
+        fault_of: What goes wrong with a chat request, where ``chat_faults`` is empty; by default nothing.
         lacks: What the endpoint refuses with a 400: ``json_schema``, ``tools``, ``json_object``, ``n``,
             ``temperature``, ``max_tokens``, ``base64``. Or ignores: ``all_choices`` (one choice whatever ``n`` is),
             ``usage``, ``base64_silently`` (floats whatever was asked).
@@ -194,6 +195,7 @@ class OpenAIStub:
         self.embed: Callable[[str], list[float]] = _vector_of
         self.chat_faults: deque[Fault | None] = deque()
         self.embedding_faults: deque[Fault | None] = deque()
+        self.fault_of: Callable[[StubRequest], Fault | None] = lambda request: None
         self.lacks: set[str] = set()
         self.usage: Json = {
             "prompt_tokens": 1000,
@@ -270,7 +272,7 @@ class OpenAIStub:
         request = await _request_from(reader)
         self.requests.append(request)
         faults = self.chat_faults if request.is_chat else self.embedding_faults
-        fault = (faults.popleft() if faults else None) or Fault()
+        fault = (faults.popleft() if faults else self.fault_of(request) if request.is_chat else None) or Fault()
         self._in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
         try:
@@ -394,7 +396,7 @@ async def _request_from(reader: asyncio.StreamReader) -> StubRequest:
     return StubRequest(lines[0].split(" ")[1].partition("?")[0], headers, json.loads(content or b"{}"))
 
 
-async def _send(writer: asyncio.StreamWriter, fault: Fault, answer: Json | str) -> bool:
+async def _send(writer: asyncio.StreamWriter, fault: Fault, answer: Json | list[Any] | str) -> bool:
     content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
     headers = {"content-type": "application/json", "content-length": str(len(content)), **fault.headers}
     lines = [f"HTTP/1.1 {fault.status} Stub", *(f"{name}: {value}" for name, value in headers.items()), "", ""]

@@ -27,7 +27,9 @@ class ScriptedJudge:
         self._cost = cost
         self.asked: list[Question] = []
 
-    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+    async def aask(
+        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
+    ) -> Asked[Answer]:
         self.asked.append(Question(system, user, schema, n))
         values = []
         for _, answer in zip(range(n), self._answers, strict=False):

@@ -132,4 +132,6 @@ def _sorted_claims(reference: str, answer: str) -> dict[str, Any]:
     wrong = [claim for claim in _claims(answer) if claim not in right]
     missing = [claim for claim in _claims(reference) if not _states(answer, claim)]
     reason = f"{len(right)} claims agree, {len(wrong)} do not, {len(missing)} are missing."
-    return {"reason": reason, "true_positives": right, "false_positives": wrong, "false_negatives": missing}
+    covered = [claim for claim in _claims(reference) if claim not in missing]
+    lists = {"true_positives": right, "false_positives": wrong, "covered_claims": covered, "false_negatives": missing}
+    return {"reason": reason, **lists}

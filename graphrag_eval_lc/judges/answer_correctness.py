@@ -1,12 +1,15 @@
 """Answer correctness: the claims of an answer against those of the reference answer."""
 
-from typing import Annotated, Any, Self
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
+from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model
-from graphrag_eval_lc.judges.prompts import EARLIER, Prompt, given_text, load_prompt, own_prompt
+from graphrag_eval_lc.judges.claim_check import ClaimTexts
+from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model, paid_error, total_cost
+from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
@@ -44,36 +47,18 @@ class ClaimLists(ClosedAnswer):
     covered_claims: Claims = Field(default_factory=list)  # some models leave it out
     false_negatives: Claims
 
-    @model_validator(mode="after")
-    def _each_is_sorted_once(self) -> Self:
-        if not (self.true_positives or self.false_positives or self.covered_claims or self.false_negatives):
-            raise ValueError("the lists hold no claim at all")
-        for one, other in (("true_positives", "false_positives"), ("covered_claims", "false_negatives")):
-            both = {*map(_same, getattr(self, one))} & {*map(_same, getattr(self, other))}
-            if both:
-                raise ValueError(f"{min(both)!r} stands in {one} and in {other}")
-        return self
-
-
-class EarlierClaimLists(ClosedAnswer):
-    """The claims of both answers, sorted: what a model answers."""
-
-    reason: str
-    true_positives: list[Claim]
-    false_positives: list[Claim]
-    false_negatives: list[Claim]
-
-
-EarlierClaimLists.__name__ = "ClaimLists"  # under which answers are kept
-
 
 class AnswerCorrectness:
-    """The F1 of the claims of an answer against those of the reference answer, in one request.
+    """The F1 of the claims of an answer against those of the reference answer, mostly in one request.
 
     Precision is the share of the answer's claims that the reference supports, and recall the share of the reference's
     claims that the answer makes: each counts the claims of one side, so that an answer that says one thing in many
     claims raises neither. A claim that is repeated counts once. Where a model does not list the reference's claims that
-    the answer makes, as those of older versions and of graphrag-eval do not, the supported claims stand for them.
+    the answer makes, the supported claims stand for them.
+
+    Claims are compared with the texts. Numbers, codes and names of a true positive must be in both answers, those of a
+    covered claim too, those of a false negative in the reference. If they are not, the model is asked once more; then
+    such a true positive counts as a false positive, such a covered claim as none, and the reason says so.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -87,9 +72,6 @@ class AnswerCorrectness:
 
     def __init__(self, llm: Any, prompt: str | None = None) -> None:
         self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else correctness_prompt(prompt)
-        own = "" if prompt is None else "_own"
-        earlier = load_prompt(f"{ANSWER_CORRECTNESS}{own}{EARLIER}")
-        self._earlier_prompt = earlier if prompt is None else Prompt(earlier.system, self._prompt.user)
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
@@ -106,8 +88,7 @@ class AnswerCorrectness:
             makes no claim), ``recall`` (None where the reference makes none) and ``f1``.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no usable answer: one without any
-                claim is none.
+            JudgeError: The question or the reference is blank, or the model gives no usable answer.
         """
         question, expected = given_text("user_input", user_input), given_text("reference", reference)
         if isinstance(response, str) and not response.strip():
@@ -118,19 +99,20 @@ class AnswerCorrectness:
         message = self._prompt.message(
             question=question, reference_answer=expected, actual_answer=given_text("response", response)
         )
-        if (earlier := self._earlier(question, expected, response)) is not None:
-            return earlier
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
-        return _score(asked.values[0], asked.cost)
-
-    def _earlier(self, question: str, reference: str, response: str) -> JudgeScore | None:
-        """Return the score by what an earlier version asked and paid for; None where the cache has nothing of it."""
-        known = getattr(self._llm, "known", None)
-        if known is None:
-            return None
-        message = self._earlier_prompt.message(question=question, reference_answer=reference, actual_answer=response)
-        asked = known(self._earlier_prompt.system, message, EarlierClaimLists)
-        return None if asked is None else _score(asked.values[0], asked.cost)
+        if asked.is_planned:
+            return _score(asked.values[0], asked.cost)
+        texts = ClaimTexts(question, expected, response)
+        lists, problems = checked(asked.values[0], texts)
+        if not problems:
+            return _score(lists, asked.cost)
+        message += _complaint(asked.values[0], problems)
+        try:
+            again = await self._llm.aask(self._prompt.system, message, ClaimLists)
+        except JudgeError as problem:
+            raise paid_error(problem, [asked.cost]) from problem
+        lists, problems = checked(again.values[0], texts)
+        return _score(lists, total_cost([asked.cost, again.cost]), problems)
 
     def score(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -152,23 +134,127 @@ def correctness_prompt(template: str) -> Prompt:
     )
 
 
-def _score(claims: ClaimLists | EarlierClaimLists, cost: float | None) -> JudgeScore:
-    """Return the scores of sorted claims; F1 is 0 where an answer or a reference has no claim."""
-    supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
+def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]]:
+    """Return claims sorted as the texts allow it, and a sentence on each that was not.
+
+    A true positive that the texts do not support becomes a false positive. A covered claim that is not the reference's
+    is left out, and one that the answer does not make becomes a false negative. Lists of full marks are completed by
+    the sentences in which answer and reference differ by a number, a code or a name.
+    """
+    problems: list[str] = []
+    right, wrong = list[str](), _claims(given.false_positives)
+    for claim in _claims(given.true_positives):
+        problem = _problem_of_supported(claim, texts)
+        if _same(claim) in map(_same, wrong):
+            problems.append(f"{claim!r} is in true_positives and in false_positives")
+        elif problem:
+            problems.append(f"{claim!r} is no true positive: {problem}")
+            wrong.append(claim)
+        else:
+            right.append(claim)
+    missing, covered = list[str](), list[str]()
+    for claim in _claims(given.false_negatives):
+        lacks = texts.not_of_reference(claim)
+        if lacks:
+            problems.append(f"{claim!r} is no false negative: the reference answer does not have {', '.join(lacks)}")
+        else:
+            missing.append(claim)
+    for claim in _claims(given.covered_claims):
+        lacks = texts.not_of_answer(claim)
+        problem = _problem_of_covered(claim, texts)
+        if _same(claim) in map(_same, missing):
+            problems.append(f"{claim!r} is in covered_claims and in false_negatives")
+        elif problem:
+            problems.append(f"{claim!r} is not covered: {problem}")
+        elif lacks:
+            problems.append(f"{claim!r} is not covered: the actual answer does not have {', '.join(lacks)}")
+            missing.append(claim)
+        else:
+            covered.append(claim)
+    if not (wrong or missing or problems):
+        for sentence, lacks in texts.left_out().items():
+            problems.append(f"the actual answer does not have {', '.join(lacks)}, as the reference does: {sentence!r}")
+            missing.append(sentence)
+        for sentence, more in texts.added().items():
+            problems.append(f"the reference answer does not have {', '.join(more)}, as the answer does: {sentence!r}")
+            wrong.append(sentence)
+    if not (covered or missing) and (_has_covered(given) or not right):
+        problems.append("covered_claims and false_negatives do not list the claims of the reference answer")
+    if not (right or wrong or covered or missing):
+        missing = [texts.reference]
+    lists = {"true_positives": right, "false_positives": wrong, "false_negatives": missing}
+    if _has_covered(given):
+        lists["covered_claims"] = covered
+    return ClaimLists.model_validate({"reason": given.reason, **lists}), problems
+
+
+def _problem_of_supported(claim: str, texts: ClaimTexts) -> str | None:
+    if lacks := texts.not_of_reference(claim):
+        return f"the reference answer does not have {', '.join(lacks)}"
+    if lacks := texts.not_of_answer(claim):
+        return f"the actual answer does not have {', '.join(lacks)}"
+    return None if texts.has_words_of_answer(claim) else "it is not made of the words of the actual answer"
+
+
+def _problem_of_covered(claim: str, texts: ClaimTexts) -> str | None:
+    if lacks := texts.not_of_reference(claim):
+        return f"the reference answer does not have {', '.join(lacks)}"
+    return None if texts.has_words_of_reference(claim) else "it is not made of the words of the reference answer"
+
+
+_NO_CLAIMS = frozenset({*ClaimLists.model_fields, "none", "n/a", "null", "-", "[]", "no claims", "claim", "claims"})
+
+
+def _claims(texts: Iterable[str]) -> list[str]:
+    """Return claims without the names of fields and words for an empty list, which some models write."""
+    return [text for text in texts if _same(text).strip(" :\"'`") not in _NO_CLAIMS]
+
+
+def _complaint(given: ClaimLists, problems: Sequence[str]) -> str:
+    """Return what follows the message, to have claims sorted again. Claims are material here too, so it is fenced."""
+    lists, found = fences({"first_attempt": given.model_dump_json(), "problems": "\n".join(problems)})
+    return f"""
+
+This is a first attempt:
+
+{lists}
+
+A program compared it with the texts word by word and found these problems:
+
+{found}
+
+Sort all claims again, without these problems. Copy names, numbers and codes as the answer has them that a claim \
+comes from."""
+
+
+def _has_covered(lists: ClaimLists) -> bool:
+    return "covered_claims" in lists.model_fields_set
+
+
+def _score(claims: ClaimLists, cost: float | None, problems: Sequence[str] = ()) -> JudgeScore:
+    """Return the scores of sorted claims; F1 is 0 where an answer or a reference has no claim.
+
+    Where one side lists none of the claims that agree, those of the other side stand for them.
+    """
     lists = {
         "true_positives": claims.true_positives,
         "false_positives": claims.false_positives,
         "false_negatives": claims.false_negatives,
     }
-    precision, f1 = _share(supported, supported + wrong), _share(2 * supported, 2 * supported + wrong + missing)
-    if isinstance(claims, ClaimLists) and "covered_claims" in claims.model_fields_set:
+    supported, wrong, missing = map(len, lists.values())
+    covered = supported
+    if _has_covered(claims):
         lists["covered_claims"] = claims.covered_claims
-        covered = len(claims.covered_claims)
-        recall = _share(covered, covered + missing)
-        f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
-    else:
-        recall = _share(supported, supported + missing)
-    return JudgeScore(f1, claims.reason, cost, {**lists, "precision": precision, "recall": recall, "f1": f1})
+        if claims.covered_claims or missing:
+            covered = len(claims.covered_claims)
+    if not supported and not wrong:
+        supported = covered
+    precision, recall = _share(supported, supported + wrong), _share(covered, covered + missing)
+    f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+    reason = claims.reason
+    if problems:
+        reason += "\nCorrected by comparing the claims with the texts: " + "; ".join(problems) + "."
+    return JudgeScore(f1, reason, cost, {**lists, "precision": precision, "recall": recall, "f1": f1})
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -20,6 +20,7 @@ from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE
 
 _NUMBER_OF_QUESTIONS = 3
+_TEMPERATURE = 0.3  # so that the questions differ
 
 
 class GeneratedQuestion(ClosedAnswer):
@@ -64,7 +65,9 @@ class AnswerRelevance:
             return JudgeScore(0.0, "The answer is blank.", 0.0)
         prompt = load_prompt(ANSWER_RELEVANCE)
         message = prompt.message(answer=given_text("response", response))
-        asked = await self._llm.aask(prompt.system, message, GeneratedQuestion, n=_NUMBER_OF_QUESTIONS)
+        asked = await self._llm.aask(
+            prompt.system, message, GeneratedQuestion, n=_NUMBER_OF_QUESTIONS, temperature=_TEMPERATURE
+        )
         if len(asked.values) != _NUMBER_OF_QUESTIONS:
             short = JudgeError(f"the model wrote {len(asked.values)} questions instead of {_NUMBER_OF_QUESTIONS}")
             raise paid_error(short, [asked.cost])

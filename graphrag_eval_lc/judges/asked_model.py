@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
-from graphrag_eval_lc.judges.model_calls import HINTS, ModelCalls, RequestCosts, RequestSize
+from graphrag_eval_lc.judges.model_calls import HINTS, ModelCalls, RequestCosts, RequestSize, refusal_text
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     CallPool,
@@ -30,7 +30,7 @@ from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import COST, INPUT_TOKENS, OUTPUT_TOKENS
-from graphrag_eval_lc.retrying import is_too_long, masked_error_text, status_of
+from graphrag_eval_lc.retrying import is_too_long, status_of
 from graphrag_eval_lc.texts import visible
 
 Outcome = TypeVar("Outcome")
@@ -210,12 +210,12 @@ class AskedModel:
         except Exception as problem:
             if is_too_long(problem):
                 raise TooLongError(
-                    f"the texts are too long for {self.name}: {masked_error_text(problem)}",
+                    f"the texts are too long for {self.name}: {refusal_text(problem)}",
                     hint="Judge with a model that takes longer texts, or leave the metric out (judges: metrics).",
                     cost=self._paid(paid),
                     usages=paid,
                 ) from problem
-            text = ", ".join((masked_error_text(problem), *getattr(problem, "__notes__", ())))
+            text = ", ".join((refusal_text(problem), *getattr(problem, "__notes__", ())))
             raise UnusableAnswerError(
                 f"{self.name} could not be asked: {text}",
                 hint=HINTS.get(status_of(problem) or 0),

@@ -21,6 +21,7 @@ from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.ragas_import import ragas_module
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
+from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
@@ -440,7 +441,10 @@ def _actual_answer(result: Record) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json_text(value)
+    """Return a text, that of content blocks, or the JSON of any other value."""
+    if value is None or isinstance(value, str):
+        return value
+    return (content_text(value) if isinstance(value, list) else "") or json_text(value)
 
 
 def _remove(record: Record, keys: Iterable[str]) -> None:

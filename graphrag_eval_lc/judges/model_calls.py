@@ -10,10 +10,13 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
+from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.judges.endpoint import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, GivenUpError, NotAskedError, Usage
 from graphrag_eval_lc.judges.scores import note_settled_cost
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.retrying import (
     RetryPolicy,
@@ -240,7 +243,7 @@ class ModelCalls:
         if self._refusals >= _MOST_REFUSALS and self.given_up is None:
             self.given_up = (
                 f"{self._costs.name} refused {self._refusals} requests in a row and is asked nothing more: "
-                f"{masked_error_text(problem)}{self._hint(problem)}"
+                f"{refusal_text(problem)}{self._hint(problem)}"
             )
 
     @staticmethod
@@ -299,4 +302,12 @@ def _is_billed_perhaps(error: Exception) -> bool:
 
 
 def _is_worth_a_retry(error: BaseException) -> bool:
-    return isinstance(error, BrokenAnswerError) or is_worth_a_retry(error)
+    if isinstance(error, BrokenAnswerError) and error.status_code is None:
+        return True
+    return is_failed_generation(error) or (is_worth_a_retry(error) and not refuses_part(error))
+
+
+def refusal_text(error: BaseException) -> str:
+    """Return what a failed request says, with what only the body of the response says; secrets are masked."""
+    unsaid = masked_text(unsaid_body(error))
+    return f"{masked_error_text(error)}: {unsaid}" if unsaid else masked_error_text(error)

@@ -87,8 +87,17 @@ class JudgeModel(Protocol):
 
     name: str
 
-    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+    async def aask(
+        self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
+    ) -> Asked[Answer]:
         """Ask for ``n`` answers of the form ``schema``.
+
+        Args:
+            system: The system message.
+            user: The user's message.
+            schema: The form.
+            n: How many answers.
+            temperature: At least this one, so that several answers differ; None: that of the model's settings.
 
         Raises:
             JudgeError: There is no usable answer.
@@ -115,7 +124,17 @@ class EmbeddingModel(Protocol):
 
 
 class BrokenAnswerError(Exception):
-    """A server's response is no answer; a retry may help."""
+    """A server's response is no answer; a retry may help.
+
+    Attributes:
+        status_code: The HTTP status that an error in a response with status 200 stands for; None if it names none.
+        body: That error.
+    """
+
+    def __init__(self, what: str, *, status_code: int | None = None, body: Any = None) -> None:
+        super().__init__(what)
+        self.status_code = status_code
+        self.body = body
 
 
 class UnusableAnswerError(JudgeError):

@@ -15,8 +15,10 @@ from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
+from graphrag_eval_lc.error_bodies import words_of
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import bounded_http
+from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name
 from graphrag_eval_lc.judges.asked_model import (
     LITELLM_OPTIONS,
     AskingOptions,
@@ -27,22 +29,18 @@ from graphrag_eval_lc.judges.asked_model import (
     usage_in,
     usage_of,
 )
-from graphrag_eval_lc.judges.chat_model import (
+from graphrag_eval_lc.judges.chat_model import Messages, StructuredJudgeModel, check_finish_reason, refused
+from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
+from graphrag_eval_lc.judges.endpoint import (
     AnswerBound,
-    Messages,
     RequestBound,
-    StructuredJudgeModel,
-    check_finish_reason,
-    closed_schema,
-    form_name,
     leaves_no_room,
     messages_with_form,
-    refused,
     refuses_part,
 )
-from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
 from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, EmbeddingModel, JudgeModel, Usage
+from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import masked_error_text
 
@@ -174,7 +172,7 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
 
 _Mode = Literal["structured", "function_calling", "prompt"]
 _NEXT_MODE: dict[_Mode, _Mode] = {"structured": "function_calling", "function_calling": "prompt"}
-_REFUSED_FORM = re.compile(r"response.?format|json.?schema|structured.?output|tool|function", re.IGNORECASE)
+_REFUSED_FORM = re.compile(r"response.?format|schema|structured|grammar|json|tool|function", re.IGNORECASE)
 # Raised by LangChain's models on a body that is no answer.
 _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 
@@ -210,16 +208,20 @@ class LangChainJudgeModel(StructuredJudgeModel):
     def _takes_n(self) -> bool:
         return False
 
-    async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+    async def _complete(
+        self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage], temperature: float | None
+    ) -> list[str]:
         bound = RequestBound(self._bound)
         while True:
             base, mode = self._chat_model, self._mode
             model = _with_answer_bound(base, bound.tokens) if self._is_bounded else base
-            runnable = _runnable(model, mode, form)
+            runnable = _runnable(_with_temperature(model, temperature), mode, form)
             if runnable is None:
                 self._leave(mode)
                 continue
-            told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
+            told = (
+                messages_with_form(messages, closed_schema(form)) if self._tells_form or mode == "prompt" else messages
+            )
             size = partial(self._size, told, form, bound.tokens)
             try:
                 message = await self._calls.outcome_of(partial(self._answered, runnable, told), paid, size)
@@ -248,15 +250,16 @@ class LangChainJudgeModel(StructuredJudgeModel):
             return True
         if not refuses_part(error):
             return False
-        if "temperature" in str(error) and getattr(model, "temperature", None) is not None:
+        text = words_of(error)
+        if "temperature" in text and getattr(model, "temperature", None) is not None:
             if self._chat_model is model:
                 self._chat_model = model.model_copy(update={"temperature": None})
             return True
-        if self._bound.is_open and self._is_bounded and re.search("max_(?:completion_)?tokens", str(error)):
+        if self._bound.is_open and self._is_bounded and re.search("max_(?:completion_)?tokens", text):
             self._is_bounded = False
             self._chat_model = _with_answer_bound(self._chat_model, None)
             return True
-        if mode not in _NEXT_MODE or not _REFUSED_FORM.search(str(error)):
+        if mode not in _NEXT_MODE or not _REFUSED_FORM.search(text):
             return False
         self._leave(mode)
         return True
@@ -346,6 +349,14 @@ def _with_answer_bound(model: BaseChatModel, tokens: int | None) -> BaseChatMode
     return model if field is None or getattr(model, field) == tokens else model.model_copy(update={field: tokens})
 
 
+def _with_temperature(model: BaseChatModel, least: float | None) -> BaseChatModel:
+    """Return a chat model with at least a temperature: a copy, or itself where it has that, or sends none."""
+    own = getattr(model, "temperature", None)
+    if least is None or not isinstance(own, int | float) or own >= least:
+        return model
+    return model.model_copy(update={"temperature": least})
+
+
 def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
     """Return what is asked; None where the model has no structured output of this kind."""
     if mode == "prompt":
@@ -378,7 +389,7 @@ def _answer_text(message: AIMessage) -> str:
         return json.dumps(message.tool_calls[0]["args"])
     if message.invalid_tool_calls:
         return message.invalid_tool_calls[0]["args"] or ""
-    return str(message.text)
+    return str(message.text) or content_text(message.additional_kwargs.get("reasoning_content"))
 
 
 class LangChainEmbeddingModel(CachedEmbeddingModel):

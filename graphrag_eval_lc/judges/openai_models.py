@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
+from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name
 from graphrag_eval_lc.judges.asked_model import (
     LITELLM_OPTIONS,
     AskingOptions,
@@ -25,23 +26,19 @@ from graphrag_eval_lc.judges.asked_model import (
     model_name_of,
     usage_in,
 )
-from graphrag_eval_lc.judges.chat_model import (
+from graphrag_eval_lc.judges.chat_model import Messages, StructuredJudgeModel, check_finish_reason, refused
+from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
+from graphrag_eval_lc.judges.endpoint import (
     AnswerBound,
     EndpointAbilities,
-    Messages,
     RequestBound,
-    StructuredJudgeModel,
-    check_finish_reason,
-    closed_schema,
-    form_name,
     form_parameters,
     leaves_no_room,
     messages_with_form,
-    refused,
 )
-from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
 from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CutAnswerError, Usage
+from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
 
@@ -74,11 +71,13 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         """Close its connections; the end of the loop does so too."""
         await self._clients.aclose()
 
-    async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+    async def _complete(
+        self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage], temperature: float | None
+    ) -> list[str]:
         bound = RequestBound(self._bound)
         while True:
             abilities = self._abilities
-            request = self._request(abilities, messages, form, n, bound.tokens)
+            request = self._request(abilities, messages, form, n, bound.tokens, temperature)
             try:
                 texts = await self._calls.outcome_of(
                     partial(self._answered, request), paid, partial(self._size, request)
@@ -87,8 +86,8 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 if not bound.has_grown():
                     raise (bound.no_room or cut) from None
                 continue
-            except APIStatusError as refusal:
-                check_finish_reason(self.name, refusal.code)
+            except (APIStatusError, BrokenAnswerError) as refusal:
+                check_finish_reason(self.name, getattr(refusal, "code", None))
                 if leaves_no_room(refusal) and bound.has_shrunk(refusal):
                     continue
                 learned = abilities.learned_from(refusal, request)
@@ -112,17 +111,23 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         return size_of(body, most_answer_tokens(body))
 
     def _request(
-        self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], n: int, bound: int
+        self,
+        abilities: EndpointAbilities,
+        messages: Messages,
+        form: type[BaseModel],
+        n: int,
+        bound: int,
+        temperature: float | None = None,
     ) -> dict[str, Any]:
         schema = closed_schema(form)
-        if abilities.mode == "json_object":
+        if self._tells_form or abilities.mode in {"json_object", "text"}:
             messages = messages_with_form(messages, schema)
         request: dict[str, Any] = {"model": self._model, "messages": messages}
         request |= form_parameters(abilities.mode, form_name(form), schema)
         if n > 1 and abilities.takes_n:
             request["n"] = n
         if self._temperature is not None and abilities.takes_temperature:
-            request["temperature"] = self._temperature
+            request["temperature"] = max(self._temperature, temperature or 0.0)
         return {**request, abilities.tokens_key: bound}
 
     async def _answered(self, request: dict[str, Any], paid: list[Usage]) -> list[str]:
@@ -206,23 +211,20 @@ def _answer_text(choice: Any, name: str) -> str:
         raise BrokenAnswerError("the endpoint answered with a choice without a message")
     if message.get("refusal"):
         raise refused(name, str(message["refusal"]))
+    if choice.get("error"):
+        raise _error_with_200(choice["error"])
     check_finish_reason(name, choice.get("finish_reason"))
     calls = message.get("tool_calls")
     if isinstance(calls, list) and calls:
         return _arguments_text(calls[0])
-    return _content_text(message.get("content"))
+    texts = (content_text(message.get(key)) for key in ("content", "reasoning_content", "reasoning"))
+    return next((text for text in texts if text.strip()), "")
 
 
 def _arguments_text(call: Any) -> str:
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
-
-
-def _content_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
 
 
 Thing = TypeVar("Thing")
@@ -393,7 +395,18 @@ def _json_object(text: str) -> Mapping[str, Any]:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = None
-    if not isinstance(body, dict) or body.get("error"):
-        what = "an error with the status 200" if isinstance(body, dict) else "no JSON object"
-        raise BrokenAnswerError(f"the endpoint answered with {what}: {masked_text(text)[:_SHOWN_CHARACTERS]!r}")
+    if not isinstance(body, dict):
+        raise BrokenAnswerError(f"the endpoint answered with no JSON object: {masked_text(text)[:_SHOWN_CHARACTERS]!r}")
+    if body.get("error"):
+        raise _error_with_200(body["error"])
     return body
+
+
+def _error_with_200(error: Any) -> BrokenAnswerError:
+    """Return the exception for an error in a response with the status 200, which may name the status it stands for."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    shown = masked_text(json.dumps(error, ensure_ascii=False))[:_SHOWN_CHARACTERS]
+    return BrokenAnswerError(
+        f"the endpoint answered with an error and the status 200: {shown}", status_code=status, body=error
+    )

@@ -10,9 +10,6 @@ from string import Formatter
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError
 
-EARLIER = "_earlier"
-"""The end of the name of a prompt that earlier versions asked with."""
-
 _USER_PART = "\n[user]\n"
 _SYSTEM_PART = "[system]\n"
 
@@ -112,8 +109,6 @@ def material_rule() -> str:
 def digests() -> dict[str, str]:
     """Return the SHA-256 of each prompt file in hex, by name: a run's record of its prompts.
 
-    Those that are asked no longer, and only find earlier answers, are left out.
-
     Example:
         >>> len(digests()["context_precision"])
         64
@@ -124,7 +119,7 @@ def digests() -> dict[str, str]:
 def _prompt_names() -> list[str]:
     folder = files("graphrag_eval_lc.judges").joinpath("prompts")
     names = (file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
-    return sorted(name for name in names if not name.endswith(EARLIER))
+    return sorted(names)
 
 
 @cache

@@ -20,8 +20,8 @@ from graphrag_eval_lc.judges.asked_model import (
     model_name_of,
     usage_in,
 )
-from graphrag_eval_lc.judges.chat_model import AnswerBound
 from graphrag_eval_lc.judges.context_metrics import given_contexts
+from graphrag_eval_lc.judges.endpoint import AnswerBound
 from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
 from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings

@@ -1,4 +1,6 @@
-"""Texts in parts, where they are too long for a model."""
+"""Texts in parts: content blocks as one text, and halves of a text that is too long for a model."""
+
+from typing import Any
 
 _LEAST_PART = 200  # characters; what is shorter does not get a request below a model's bound
 _BREAKS = ("\n\n", "\n", ". ", " ")
@@ -26,3 +28,23 @@ def halves_of(text: str) -> list[str]:
             cut = min(found, key=lambda place: abs(place - middle)) + len(separator)
             return [text[:cut], text[cut:]]
     return [text[:middle], text[middle:]]
+
+
+_TEXT_BLOCKS = frozenset({None, "text", "output_text"})
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a message's content, which may be a list of blocks; thoughts and pictures have none.
+
+    Example:
+        >>> content_text([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Oslo"}, " it is."])
+        'Oslo it is.'
+    """
+    if isinstance(content, list):
+        return "".join(map(_block_text, content))
+    return content if isinstance(content, str) else ""
+
+
+def _block_text(block: Any) -> str:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") in _TEXT_BLOCKS else block
+    return text if isinstance(text, str) else ""

@@ -15,12 +15,24 @@ from graphrag_eval_lc.judges.prompts import load_prompt
 GIVEN = {"user_input": "What is on it?", "reference": "Tomato and ham.", "response": "Tomato and basil."}
 
 
+# Neither has a name or a number, and each has all words of the claims below.
+TEXTS = {
+    "user_input": "What is on it?",
+    "reference": "It is right, covered or missing.",
+    "response": "It is right, wrong or covered.",
+}
+
+
+def claims_of(word: str, count: int) -> list[str]:
+    return [f"it is {word} {chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(count)]
+
+
 def lists(supported: int, wrong: int, missing: int) -> dict[str, Any]:
     return {
         "reason": "Counted.",
-        "true_positives": [f"supported {number}" for number in range(supported)],
-        "false_positives": [f"wrong {number}" for number in range(wrong)],
-        "false_negatives": [f"missing {number}" for number in range(missing)],
+        "true_positives": claims_of("right", supported),
+        "false_positives": claims_of("wrong", wrong),
+        "false_negatives": claims_of("missing", missing),
     }
 
 
@@ -56,12 +68,12 @@ async def test_pizza_with_two_claims_right_one_wrong_and_one_missing_scores_two_
 
 async def test_one_request_is_sent_with_the_three_texts_fenced() -> None:
     judge = ScriptedJudge([lists(1, 0, 0)])
-    await AnswerCorrectness(judge).ascore(**GIVEN)
+    await AnswerCorrectness(judge).ascore(**TEXTS)
     (asked,) = judge.asked
     assert asked.n == 1
     assert asked.schema is ClaimLists
     assert asked.system == load_prompt("answer_correctness").system
-    for name, text in zip(("question", "reference_answer", "actual_answer"), GIVEN.values(), strict=True):
+    for name, text in zip(("question", "reference_answer", "actual_answer"), TEXTS.values(), strict=True):
         assert re.search(rf"<({name}-\w+)>\n{re.escape(text)}\n</\1>", asked.user)
 
 
@@ -77,7 +89,7 @@ async def test_one_request_is_sent_with_the_three_texts_fenced() -> None:
 async def test_share_of_nothing_is_not_measured(
     counts: tuple[int, int, int], precision: float | None, recall: float | None, f1: float | None
 ) -> None:
-    score = await AnswerCorrectness(ScriptedJudge([lists(*counts)])).ascore(**GIVEN)
+    score = await AnswerCorrectness(ScriptedJudge([lists(*counts)] * 2)).ascore(**TEXTS)
     assert (score.details["precision"], score.details["recall"], score.value) == (precision, recall, f1)
 
 
@@ -86,47 +98,34 @@ def sorted_claims(**changed: list[str]) -> dict[str, Any]:
 
 
 async def test_answer_that_says_one_thing_in_many_claims_raises_no_recall() -> None:
-    many = [f"The tower is in district {number} of Paris." for number in range(6)]
     claims = sorted_claims(
-        true_positives=many, covered_claims=["It is in Paris."], false_negatives=["It is of iron.", "It is high."]
+        true_positives=claims_of("right", 6),
+        covered_claims=claims_of("covered", 1),
+        false_negatives=claims_of("missing", 2),
     )
-    score = await AnswerCorrectness(ScriptedJudge([claims])).ascore(**GIVEN)
+    score = await AnswerCorrectness(ScriptedJudge([claims])).ascore(**TEXTS)
     assert (score.details["precision"], score.details["recall"]) == (1.0, pytest.approx(1 / 3))
     assert score.value == pytest.approx(0.5)
 
 
 async def test_claim_that_is_repeated_counts_once() -> None:
     claims = sorted_claims(
-        true_positives=["It is in Paris.", "it is  in Paris", "It is of iron."],
-        covered_claims=["In Paris.", "In Paris"],
+        true_positives=["It is right.", "it is  right", "It is covered."],
+        covered_claims=["It is covered.", "It is covered"],
     )
-    score = await AnswerCorrectness(ScriptedJudge([claims])).ascore(**GIVEN)
-    assert score.details["true_positives"] == ["It is in Paris.", "It is of iron."]
-    assert score.details["covered_claims"] == ["In Paris."]
+    score = await AnswerCorrectness(ScriptedJudge([claims])).ascore(**TEXTS)
+    assert score.details["true_positives"] == ["It is right.", "It is covered."]
+    assert score.details["covered_claims"] == ["It is covered."]
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
-    [
-        (sorted_claims(), "the lists hold no claim at all"),
-        (sorted_claims(true_positives=["Yes."], false_positives=["yes"]), "stands in true_positives and in false"),
-        (sorted_claims(covered_claims=["A b"], false_negatives=["a B."]), "stands in covered_claims and in false"),
-    ],
-)
-def test_lists_without_a_claim_or_with_one_on_both_sides_are_no_answer(broken: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValidationError, match=complaint):
-        ClaimLists.model_validate(broken)
-
-
-@given(st.tuples(*[st.integers(0, 30)] * 4).filter(any))
+@given(st.tuples(*[st.integers(0, 30)] * 4).filter(lambda counts: any(counts[:2]) and any(counts[2:])))
 def test_precision_counts_claims_of_the_answer_and_recall_those_of_the_reference(
     counts: tuple[int, int, int, int],
 ) -> None:
     supported, wrong, covered, missing = counts
-    claims = {**lists(supported, wrong, missing), "covered_claims": [f"covered {number}" for number in range(covered)]}
-    score = AnswerCorrectness(ScriptedJudge([claims])).score(**GIVEN)
-    precision = supported / (supported + wrong) if supported + wrong else None
-    recall = covered / (covered + missing) if covered + missing else None
+    claims = {**lists(supported, wrong, missing), "covered_claims": claims_of("covered", covered)}
+    score = AnswerCorrectness(ScriptedJudge([claims])).score(**TEXTS)
+    precision, recall = supported / (supported + wrong), covered / (covered + missing)
     assert (score.details["precision"], score.details["recall"]) == (precision, recall)
     assert score.value == pytest.approx(2 * precision * recall / (precision + recall) if precision and recall else 0.0)
 
@@ -134,8 +133,10 @@ def test_precision_counts_claims_of_the_answer_and_recall_those_of_the_reference
 @given(st.tuples(*[st.integers(0, 30)] * 3).filter(any))
 def test_f1_is_the_harmonic_mean_and_does_not_change_when_the_answers_are_swapped(counts: tuple[int, int, int]) -> None:
     supported, wrong, missing = counts
-    score = AnswerCorrectness(ScriptedJudge([lists(*counts)])).score(**GIVEN)
-    swapped = AnswerCorrectness(ScriptedJudge([lists(supported, missing, wrong)])).score(**GIVEN)
+    score = AnswerCorrectness(ScriptedJudge([lists(*counts)] * 2)).score(**TEXTS)
+    swapped = AnswerCorrectness(ScriptedJudge([lists(supported, missing, wrong)] * 2)).score(
+        **{**TEXTS, "reference": "It is right, covered, wrong or missing."}
+    )
     assert score.value == swapped.value
     assert score.value is not None
     assert 0.0 <= score.value <= 1.0
@@ -145,6 +146,86 @@ def test_f1_is_the_harmonic_mean_and_does_not_change_when_the_answers_are_swappe
         assert score.value == pytest.approx(2 * precision * recall / (precision + recall))
     else:
         assert score.value == 0.0
+
+
+# --- claims are compared with the texts ------------------------------------------------------------------------------
+
+ZONE = {
+    "user_input": "Which substations are in NO5?",
+    "reference": "NO5 has 2 substations: AURLAND and BERGEN.",
+    "response": "AURLAND and OSLO are in NO5.",
+}
+RIGHT = {
+    "reason": "One of two.",
+    "true_positives": ["AURLAND is in NO5."],
+    "false_positives": ["OSLO is in NO5."],
+    "covered_claims": ["AURLAND is in NO5."],
+    "false_negatives": ["BERGEN is in NO5."],
+}
+ALL_RIGHT = {
+    **RIGHT,
+    "true_positives": ["AURLAND is in NO5.", "OSLO is in NO5."],
+    "false_positives": [],
+    "covered_claims": ["AURLAND is in NO5.", "OSLO is in NO5."],
+    "false_negatives": [],
+}
+
+
+async def test_claims_that_the_texts_do_not_have_are_asked_for_once_more() -> None:
+    judge = ScriptedJudge([ALL_RIGHT, RIGHT])
+    score = await AnswerCorrectness(judge).ascore(**ZONE)
+    assert (score.value, score.cost, score.reason) == (0.5, 0.02, "One of two.")
+    first, second = judge.asked
+    assert second.user.startswith(first.user)
+    assert "'OSLO is in NO5.' is no true positive: the reference answer does not have OSLO" in second.user
+    assert "'OSLO is in NO5.' is not covered: the reference answer does not have OSLO" in second.user
+
+
+async def test_claims_that_the_texts_do_not_have_twice_are_corrected_and_the_reason_says_so() -> None:
+    score = await AnswerCorrectness(ScriptedJudge([ALL_RIGHT, ALL_RIGHT])).ascore(**ZONE)
+    assert score.details["true_positives"] == score.details["covered_claims"] == ["AURLAND is in NO5."]
+    assert score.details["false_positives"] == ["OSLO is in NO5."]
+    assert score.value == pytest.approx(2 / 3)
+    assert score.reason is not None
+    assert score.reason.startswith("One of two.\nCorrected by comparing the claims with the texts: 'OSLO is in NO5.'")
+
+
+@pytest.mark.parametrize(
+    ("changed", "corrected"),
+    [
+        ({"true_positives": [], "covered_claims": []}, {"false_negatives": ["BERGEN is in NO5."]}),
+        ({"covered_claims": ["BERGEN is in NO5."], "false_negatives": []}, {"false_negatives": ["BERGEN is in NO5."]}),
+        ({"false_negatives": ["OSLO is in NO5."]}, {"false_negatives": []}),
+        ({"true_positives": ["AURLAND is in NO5.", "OSLO is in NO5."]}, {"true_positives": ["AURLAND is in NO5."]}),
+        ({"covered_claims": ["A transformer belongs here."]}, {"covered_claims": []}),
+        ({"true_positives": ["reason", "True_Positives", "none"]}, {"true_positives": []}),
+    ],
+)
+async def test_each_list_is_corrected(changed: dict[str, Any], corrected: dict[str, Any]) -> None:
+    score = await AnswerCorrectness(ScriptedJudge([{**RIGHT, **changed}] * 2)).ascore(**ZONE)
+    assert corrected.items() <= score.details.items()
+
+
+@pytest.mark.parametrize("answer", ["AURLAND is in NO5.", "AURLAND, BERGEN and OSLO are in NO5."])
+async def test_no_full_marks_if_a_name_is_left_out_or_added(answer: str) -> None:
+    claims = {**RIGHT, "false_positives": [], "false_negatives": []}
+    score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**{**ZONE, "response": answer})
+    assert score.value is not None
+    assert 0 < score.value < 1
+
+
+async def test_right_answer_with_an_empty_list_of_covered_claims_scores_1() -> None:
+    claims = {**RIGHT, "true_positives": ["AURLAND and BERGEN are in NO5."], "false_positives": []}
+    claims = {**claims, "covered_claims": [], "false_negatives": []}
+    answer = {**ZONE, "response": "AURLAND and BERGEN are in NO5."}
+    assert (await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**answer)).value == 1.0
+
+
+async def test_answer_without_a_claim_has_recall_0() -> None:
+    nothing = {**RIGHT, "true_positives": [], "false_positives": [], "covered_claims": [], "false_negatives": []}
+    for claims in ({**nothing, "false_negatives": ["AURLAND is in NO5."]}, nothing):
+        score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**{**ZONE, "response": "I do not know."})
+        assert (score.value, score.details["recall"], score.details["precision"]) == (0.0, 0.0, None)
 
 
 async def test_blank_answer_scores_zero_and_is_not_asked_about() -> None:
@@ -175,11 +256,11 @@ async def test_error_of_the_model_is_handed_on() -> None:
 
 
 async def test_cost_that_is_not_known_is_none() -> None:
-    assert (await AnswerCorrectness(ScriptedJudge([lists(1, 0, 0)], cost=None)).ascore(**GIVEN)).cost is None
+    assert (await AnswerCorrectness(ScriptedJudge([lists(1, 0, 0)], cost=None)).ascore(**TEXTS)).cost is None
 
 
 async def test_score_works_where_a_loop_runs_as_in_a_notebook() -> None:
-    assert AnswerCorrectness(ScriptedJudge([lists(1, 0, 0)])).score(**GIVEN).value == 1.0
+    assert AnswerCorrectness(ScriptedJudge([lists(1, 0, 0)])).score(**TEXTS).value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -200,18 +281,18 @@ def test_schema_is_closed(broken: dict[str, Any]) -> None:
 def test_own_prompt_is_sent_in_place_of_the_packages() -> None:
     judge = ScriptedJudge([lists(1, 0, 0)])
     template = "Compare!\n# Query\n{question}\n# Reference\n{reference_answer}\n# Candidate\n{actual_answer}\n{{}}"
-    AnswerCorrectness(judge, prompt=template).score(**GIVEN)
+    AnswerCorrectness(judge, prompt=template).score(**TEXTS)
     assert judge.asked[0].system == load_prompt("answer_correctness_own").system
     assert judge.asked[0].schema is ClaimLists
     plain = re.sub(r"</?(question|reference_answer|actual_answer)-\w{16}>\n?", "", judge.asked[0].user)
     assert [line for line in plain.splitlines() if line] == [
         "Compare!",
         "# Query",
-        "What is on it?",
+        TEXTS["user_input"],
         "# Reference",
-        "Tomato and ham.",
+        TEXTS["reference"],
         "# Candidate",
-        "Tomato and basil.",
+        TEXTS["response"],
         "{}",
     ]
 

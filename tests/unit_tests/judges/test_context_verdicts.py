@@ -29,7 +29,7 @@ class ReadingJudge:
         self._forgets = forgets
         self._most = most
 
-    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
         if self._longest is not None and len(user) > self._longest:
             self.refused += 1
             raise TooLongError("the texts are too long for reading:judge", cost=0.0)
@@ -88,7 +88,7 @@ def test_batch_of_one_asks_as_without_batches() -> None:
 )
 def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[dict[str, Any]]) -> None:
     class Confused(ReadingJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
             if schema is NumberedVerdicts:
                 return Asked((schema.model_validate({"verdicts": verdicts}),), 0.01)
             return await super().aask(system, user, schema, n=n)
@@ -139,7 +139,7 @@ async def test_first_goes_alone_where_the_beginning_is_long_enough_to_be_cached(
     order: list[str] = []
 
     class Ordered(ReadingJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
             order.append("asked")
             answer = await super().aask(system, user, schema, n=n)
             order.append("answered")
@@ -165,7 +165,7 @@ class RecallingJudge:
         self.requests = 0
         self._longest = longest
 
-    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
         if len(user) > self._longest:
             raise TooLongError("the texts are too long for recalling:judge", cost=0.0)
         self.requests += 1
@@ -190,7 +190,7 @@ def test_recall_in_parts_is_that_of_the_whole(longest: int) -> None:
 
 def test_costs_of_parts_are_on_the_error() -> None:
     class Failing(ReadingJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Asked[Any]:
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
             if len(self.messages) == 2:
                 raise UnusableAnswerError("no", cost=0.5)
             return await super().aask(system, user, schema, n=n)

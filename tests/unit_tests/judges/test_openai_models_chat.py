@@ -138,11 +138,29 @@ async def test_json_mode_has_the_schema_in_the_prompt(openai_stub: OpenAIStub) -
     assert openai_stub.requests[-1].user.startswith("Is it so?\n\nAnswer with nothing but one JSON object")
 
 
-async def test_an_endpoint_that_takes_no_form_at_all_is_an_error(openai_stub: OpenAIStub) -> None:
+async def test_an_endpoint_that_accepts_no_form_is_asked_in_words(openai_stub: OpenAIStub) -> None:
     openai_stub.lacks = {"json_schema", "tools", "json_object"}
-    with pytest.raises(JudgeError, match="response_format"):
-        await ask(model_of(openai_stub))
-    assert len(openai_stub.requests) == 3
+    openai_stub.answer = lambda _: GOOD
+    model = model_of(openai_stub)
+    await ask(model)
+    await ask(model)
+    assert [request.mode for request in openai_stub.requests] == ["json_schema", "tools", "json_object", "text", "text"]
+    assert "Answer with nothing but one JSON object" in openai_stub.requests[-1].system
+
+
+async def test_an_endpoint_that_ignores_the_schema_is_noticed_after_the_first_answer(openai_stub: OpenAIStub) -> None:
+    openai_stub.answer = lambda request: GOOD if "JSON schema" in request.user else "Yes, it is so."
+    model = model_of(openai_stub)
+    for _ in range(3):
+        assert (await ask(model)).values == (Verdict(**GOOD),)
+    assert len(openai_stub.requests) == 4
+
+
+async def test_a_temperature_is_at_least_the_one_requested(openai_stub: OpenAIStub) -> None:
+    for own in (0.0, 0.7, None):
+        model = model_of(openai_stub, {"temperature": own})
+        await model.aask("You judge.", "Is it so?", Verdict, n=2, temperature=0.3)
+    assert [request.body.get("temperature") for request in openai_stub.requests] == [0.3, 0.7, None]
 
 
 @pytest.mark.parametrize(("lack", "first"), [("n", [3, 1, 1, 1]), ("all_choices", [3, 1, 1])])

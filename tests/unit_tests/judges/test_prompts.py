@@ -106,7 +106,7 @@ def test_parts_of_a_prompt_file_are_told_apart(name: str) -> None:
     prompt = load_prompt(name)
     assert prompt.system.startswith("You ")
     assert "[user]" not in prompt.system + prompt.user
-    assert "{" not in prompt.system
+    assert re.search(r"\{\w+\}", prompt.system) is None
     assert prompt.user.startswith("{")
 
 
@@ -131,7 +131,6 @@ def test_digests_are_those_of_the_files() -> None:
     assert digests() == {
         file.stem: hashlib.sha256(file.read_text(encoding="utf-8").encode()).hexdigest()
         for file in FOLDER.glob("*.txt")
-        if not file.stem.endswith("_earlier")
     }
     assert digests().keys() >= {*METRICS, "material", "answer_correctness_own"}
 

@@ -1,9 +1,15 @@
+import json
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from graphrag_eval_lc.judges.chat_model import closed_schema, form_name
+from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_name
+
+
+class Judged(BaseModel):
+    reason: str
+    verdict: Literal[0, 1]
 
 
 class Verdict(BaseModel):
@@ -61,3 +67,33 @@ def test_a_form_that_contains_itself_is_refused() -> None:
 
 def test_names_are_those_that_endpoints_take() -> None:
     assert form_name(type("Größe 1" + "x" * 100, (BaseModel,), {})) == "Gr__e_1" + "x" * 57
+
+
+ONE, ZERO = '{"reason": "yes", "verdict": 1}', '{"reason": "no", "verdict": 0}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<thinking>{ZERO}</thinking>{ONE}",
+        f"[THINK]{ZERO}[/THINK]{ONE}",
+        f"<|channel|>analysis<|message|>{ZERO}<|end|><|start|>assistant<|channel|>final<|message|>{ONE}<|return|>",
+        f"[{ZERO}, {ONE}]",
+        f'He said "it is {{so}}" and 5" then {ONE}',
+        f'{{ open, "quoted {ONE}',
+        json.dumps({"answers": [{"deep": ONE}]}),
+        f"<tool_call>{ONE}</tool_call> and {ONE[:20]}",
+        '{"reason": "two\nlines", "verdict": 1} }',
+    ],
+)
+def test_the_last_complete_object_of_the_form_is_read(text: str) -> None:
+    assert answer_in(text, Judged).verdict == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"<think>{ONE}</think>I cannot.", f"<think>{ONE} hm", f"<|channel|>analysis<|message|>{ONE}", "[" * 10_000, ""],
+)
+def test_thoughts_alone_are_no_answer(text: str) -> None:
+    with pytest.raises(WrongFormError):
+        answer_in(text, Judged)

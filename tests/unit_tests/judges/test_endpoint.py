@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.judges.chat_model import EndpointAbilities
+from graphrag_eval_lc.judges.endpoint import EndpointAbilities
 
 KNOWN = EndpointAbilities()
 REQUEST = {"n": 3, "temperature": 0.0, "max_tokens": 9}
@@ -36,7 +36,8 @@ def test_a_refusal_tells_what_to_leave_out(text: str, learned: dict[str, Any]) -
     "error",
     [
         RefusalError("This model's maximum context length is 128000 tokens"),
-        RefusalError("response_format is not supported", status=500),
+        RefusalError("the tools are not ready", status=500),
+        RefusalError("json_validate_failed: adjust the json_schema"),
         RefusalError(json.dumps({"message": "broken\nrequest"})),
         ValueError("response_format"),
     ],
@@ -49,8 +50,10 @@ def test_what_was_not_sent_is_not_to_blame() -> None:
     assert KNOWN.learned_from(RefusalError("'n' and temperature are wrong"), {}) is None
 
 
-def test_after_tools_there_is_json_mode_and_then_nothing() -> None:
+def test_after_tools_there_is_json_mode_then_text_and_then_nothing() -> None:
     tools = EndpointAbilities(mode="tools")
-    in_words = tools.learned_from(RefusalError("This model does not support tools"), {})
-    assert in_words == EndpointAbilities(mode="json_object")
-    assert in_words.learned_from(RefusalError("response_format is not supported"), {}) is None
+    json_mode = tools.learned_from(RefusalError("This model does not support tools"), {})
+    assert json_mode == EndpointAbilities(mode="json_object")
+    text = json_mode.learned_from(RefusalError("response_format is not supported"), {})
+    assert text == EndpointAbilities(mode="text")
+    assert text.learned_from(RefusalError("response_format is not supported"), {}) is None

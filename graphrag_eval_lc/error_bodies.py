@@ -1,0 +1,80 @@
+"""What a server says in the body of an error, whatever the shape of the body."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_LONGEST = 10_000  # characters of a body that are read
+_SHOWN = 500
+# What repeats the request or the answer: its words are not the server's.
+_ECHOES = frozenset({"input", "ctx", "messages", "failed_generation"})
+_LEAST_MESSAGE = 4  # characters
+
+
+def body_of(error: BaseException) -> str:
+    """Return the text of the response that an exception carries; empty if there is none.
+
+    httpx and requests have read it already: this must not wait for it. Other clients keep the read body.
+    """
+    try:
+        content = getattr(getattr(error, "response", None), "_content", None)
+        body = getattr(error, "body", None)
+        if isinstance(content, bytes):
+            return content[:_LONGEST].decode("utf-8", "replace").strip()
+        return body[:_LONGEST] if isinstance(body, str) else json.dumps(body, default=str) if body else ""
+    except Exception:  # of a property of any client
+        return ""
+
+
+def words_of(error: BaseException) -> str:
+    """Return the message of an exception, with all texts in the body of its response.
+
+    Example:
+        >>> error = ValueError("Error code: 422")
+        >>> error.body = {"detail": [{"loc": ["body", "tools"], "msg": "Extra inputs"}]}
+        >>> words_of(error)
+        'Error code: 422 body tools Extra inputs'
+    """
+    return " ".join([_message_of(error), *_body_texts(error)])
+
+
+def unsaid_body(error: BaseException) -> str:
+    """Return what the body of a response says and the exception's message does not; empty if there is nothing.
+
+    Example:
+        >>> error = ValueError("Error code: 401")
+        >>> error.body = {"detail": "Invalid token"}
+        >>> unsaid_body(error)
+        'Invalid token'
+    """
+    message, texts = _message_of(error), _body_texts(error)
+    if any(text in message for text in texts if len(text) >= _LEAST_MESSAGE):
+        return ""
+    return " ".join(texts)[:_SHOWN]
+
+
+def _message_of(error: BaseException) -> str:
+    try:
+        return str(error)[:_LONGEST]
+    except Exception:
+        return ""
+
+
+def _body_texts(error: BaseException) -> list[str]:
+    text = body_of(error)
+    try:
+        return list(_texts_in(json.loads(text)))
+    except (ValueError, RecursionError):
+        return [text] if text else []
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in _ECHOES:
+                yield from _texts_in(item)

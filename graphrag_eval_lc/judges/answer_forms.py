@@ -1,0 +1,184 @@
+"""The form of an answer: its JSON schema for endpoints, and how the answer is read from what a model writes."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from graphrag_eval_lc.judges.model_interface import Answer
+
+_Schema = dict[str, Any]
+
+
+@lru_cache(maxsize=64)
+def closed_schema(form: type[BaseModel]) -> _Schema:
+    """Return the JSON schema of a form without references, in which each object has all its keys and no others.
+
+    It has no titles and no defaults, as models must give all keys. It is cached: do not change it.
+
+    Raises:
+        ValueError: The form contains itself.
+
+    Example:
+        >>> class Verdict(BaseModel):
+        ...     useful: bool = False
+        >>> schema = closed_schema(Verdict)
+        >>> schema["required"], schema["additionalProperties"]
+        (['useful'], False)
+    """
+    schema = form.model_json_schema()
+    return _closed(schema, schema.get("$defs", {}), ())
+
+
+def form_name(form: type[BaseModel]) -> str:
+    """Return a form's name as endpoints take it: up to 64 letters, digits, underscores and hyphens."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
+
+
+def form_in_words(schema: _Schema) -> str:
+    """Return the sentence that asks for the form of an answer.
+
+    Example:
+        >>> form_in_words({"type": "object"})
+        'Answer with nothing but one JSON object of this JSON schema: {"type": "object"}'
+    """
+    return f"Answer with nothing but one JSON object of this JSON schema: {json.dumps(schema, ensure_ascii=False)}"
+
+
+def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str, ...]) -> _Schema:
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        if name in inside:
+            raise ValueError(f"an answer's form cannot contain itself, as {name} does")
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_closed(definitions[name], definitions, (*inside, name)), **_closed(beside, definitions, inside)}
+    closed: _Schema = {}
+    for key, value in schema.items():
+        if key in {"type", "description", "enum", "minItems", "maxItems"}:
+            closed[key] = value
+        elif key == "const":
+            closed["enum"] = [value]
+        elif key == "properties":
+            closed[key] = {name: _closed(part, definitions, inside) for name, part in value.items()}
+        elif key in {"items", "additionalProperties"} and isinstance(value, dict):
+            closed[key] = _closed(value, definitions, inside)
+        elif key in {"anyOf", "oneOf"}:
+            closed["anyOf"] = [_closed(part, definitions, inside) for part in value]
+    if "properties" in closed or schema.get("type") == "object":
+        closed.setdefault("properties", {})
+        closed["required"] = list(closed["properties"])
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+class WrongFormError(Exception):
+    """An answer does not have the form requested; the text says what is wrong.
+
+    Attributes:
+        breaks_schema: Whether it breaks the schema, so that the endpoint does not enforce it; otherwise only a rule
+            that the schema cannot state.
+    """
+
+    def __init__(self, problem: str, *, breaks_schema: bool) -> None:
+        super().__init__(problem)
+        self.breaks_schema = breaks_schema
+
+
+def answer_in(text: str, form: type[Answer]) -> Answer:
+    """Return the answer in what a model wrote: the last complete JSON object that has the form.
+
+    Thoughts (``<think>…</think>``, harmony's analysis channel) do not count. Prose, Markdown fences, a list or an
+    object around the answer, and JSON inside a JSON text are read past.
+
+    Raises:
+        WrongFormError: The text has no such object.
+
+    Example:
+        >>> class Verdict(BaseModel):
+        ...     verdict: int
+        >>> answer_in('<think>{"verdict": 0}?</think>Here it is: {"verdict": 1}', Verdict)
+        Verdict(verdict=1)
+    """
+    try:
+        return form.model_validate_json(text)
+    except ValidationError as problem:
+        nearest = problem
+    try:
+        candidates = [each for found in reversed(_values_in(_without_thoughts(text))) for each in _objects_in(found)]
+    except RecursionError:
+        candidates = []
+    for candidate in candidates:
+        try:
+            return form.model_validate_json(json.dumps(candidate))
+        except ValidationError as problem:
+            # The last object that has a key of the form says best what is wrong.
+            if nearest.errors()[0]["type"] == "json_invalid" and candidate.keys() & form.model_fields.keys():
+                nearest = problem
+    raise WrongFormError(_problems(nearest), breaks_schema=_breaks_schema(nearest)) from None
+
+
+_CHANNEL = "<|channel|>"
+_THOUGHTS_END = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
+_THOUGHTS_BEGIN = re.compile(r"<think(?:ing)?>|\[THINK\]", re.IGNORECASE)
+
+
+def _without_thoughts(text: str) -> str:
+    """Return what a model answers after its thoughts; nothing if they never end."""
+    if _CHANNEL in text:
+        channels = [channel for channel in text.split(_CHANNEL)[1:] if not channel.lstrip().startswith("analysis")]
+        text = channels[-1].partition("<|message|>")[2] if channels else ""
+    return _THOUGHTS_BEGIN.split(_THOUGHTS_END.split(text)[-1])[0]
+
+
+_DECODER = json.JSONDecoder(strict=False)  # which accepts line breaks within texts
+_STARTS = re.compile(r'[{\["]')
+
+
+def _values_in(text: str) -> list[Any]:
+    """Return the complete JSON objects and lists in a text that are inside no other, and texts that hold some."""
+    found: list[Any] = []
+    position = 0
+    while start := _STARTS.search(text, position):
+        position = start.end()
+        try:
+            value, end = _DECODER.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            continue
+        # A quotation mark in prose begins no JSON.
+        if not isinstance(value, str) or ("{" in value and any(isinstance(each, dict) for each in _values_in(value))):
+            found.append(value)
+            position = end
+    return found
+
+
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield an object and those inside it, the outer ones first and the last ones first among those inside."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in reversed(value):
+            yield from _objects_in(item)
+    elif isinstance(value, str) and "{" in value:
+        for item in reversed(_values_in(value)):
+            yield from _objects_in(item)
+
+
+_MOST_PROBLEMS = 5
+_LONGEST_PROBLEM = 200
+
+
+def _problems(problem: ValidationError) -> str:
+    errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    texts = []
+    for error in errors[:_MOST_PROBLEMS]:
+        place = ".".join(map(str, error["loc"]))
+        texts.append(f"{place}: {error['msg']}"[:_LONGEST_PROBLEM] if place else error["msg"][:_LONGEST_PROBLEM])
+    return "; ".join(texts)
+
+
+def _breaks_schema(problem: ValidationError) -> bool:
+    return any(error["type"] != "value_error" for error in problem.errors())
