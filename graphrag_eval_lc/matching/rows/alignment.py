@@ -17,7 +17,6 @@ is 2 + 1, as Bergen shows which row is meant; recall is 3 ÷ 4, precision 3 ÷ 9
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, product
 from math import prod
@@ -25,10 +24,10 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.assignment import best_assignment, order_share
-from graphrag_eval_lc.matching.rows.columns import Row, bare_name, namesakes
+from graphrag_eval_lc.matching.rows.columns import Budget, Row, SearchBoundError, bare_name, find_columns, namesakes
 from graphrag_eval_lc.matching.rows.numbers_and_times import number_from
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.rows.terms import Keys, RowsAs
+from graphrag_eval_lc.matching.rows.terms import Keys
 
 _Way: TypeAlias = tuple[str | None, ...]
 """For each required column the actual one that is chosen, if any."""
@@ -45,6 +44,9 @@ _SAME_NAME: Final = 2.0
 """A name weighs more than all the values of a column, which weigh 1."""
 
 _NEGLIGIBLE: Final = 1e-6
+_NEARLY: Final = 1 - 1e-6
+"""What differs in the order of rows or in blank nodes only is no match."""
+
 _SAMPLED: Final = 100
 
 
@@ -57,7 +59,6 @@ class Pair(NamedTuple):
     share: float
 
 
-@dataclass(eq=False)
 class Alignment:
     """Which rows of two results belong together under some columns, and what that is worth.
 
@@ -71,25 +72,24 @@ class Alignment:
         unequal, actual_unequal: How often each row is left on its side alone.
     """
 
-    reference: SparqlResults
-    actual: SparqlResults
-    keys: Keys
-    rows_as: RowsAs
-    columns: Mapping[str, str | None]
-
-    def __post_init__(self) -> None:
-        actual, keys, names = self.actual, self.keys, self.columns.values()
-        self.found = {name: found for name, found in self.columns.items() if found is not None}
-        self.terms = [self.reference.columns[name] for name in self.columns]
-        self.actual_terms = [None if name is None else actual.columns[name] for name in names]
-        absent = [-1] * actual.row_count
-        self.rows: list[Row] = list(zip(*(keys.reference[name].keys for name in self.columns), strict=True))
-        found = (absent if name is None else keys.actual(name).keys for name in names)
+    def __init__(self, keys: Keys, columns: Mapping[str, str | None]) -> None:
+        self.reference, self.actual, self.columns, self._rows_as = (
+            keys.reference,
+            keys.actual,
+            columns,
+            keys.rules.rows_as,
+        )
+        self.found = {name: found for name, found in columns.items() if found is not None}
+        self.terms = [self.reference.columns[name] for name in columns]
+        self.actual_terms = [None if name is None else self.actual.columns[name] for name in columns.values()]
+        absent = [-1] * self.actual.row_count
+        self.rows: list[Row] = list(zip(*(keys.required[name].keys for name in columns), strict=True))
+        found = (absent if name is None else keys.column(name).keys for name in columns.values())
         self.actual_rows: list[Row] = list(zip(*found, strict=True))
         sides = self.rows, self.actual_rows
-        counts, actual_counts = (dict.fromkeys(rows, 1) if self.rows_as == "set" else Counter(rows) for rows in sides)
+        counts, actual_counts = (dict.fromkeys(rows, 1) if self._rows_as == "set" else Counter(rows) for rows in sides)
         self.total, self.actual_total = sum(counts.values()), sum(actual_counts.values())
-        self.equal = {row: min(times, actual_counts[row]) for row, times in counts.items() if row in actual_counts}
+        self.equal = {row: min(counts[row], actual_counts[row]) for row in counts.keys() & actual_counts.keys()}
         self._distinct = counts.keys()
         self.unequal = _without(counts, self.equal)
         self.actual_unequal = _without(actual_counts, self.equal)
@@ -107,7 +107,7 @@ class Alignment:
     @property
     def are_equal(self) -> bool:
         """Whether all rows are on both sides, in the same order if it counts."""
-        is_other_order = self.rows_as == "list" and self.rows != self.actual_rows
+        is_other_order = self._rows_as == "list" and self.rows != self.actual_rows
         return not self.unequal and not self.actual_unequal and not is_other_order
 
     @cached_property
@@ -134,7 +134,7 @@ class Alignment:
 
         Rows fit if they are equal, or share cells that show which row is meant. Duplicates are paired in their order.
         """
-        if self.rows_as != "list":
+        if self._rows_as != "list":
             return 1.0
         places, actual_places = defaultdict[Row, deque[int]](deque), defaultdict[Row, deque[int]](deque)
         for places_of, rows in ((places, self.rows), (actual_places, self.actual_rows)):
@@ -230,101 +230,111 @@ def surplus_columns(reference: SparqlResults, actual: SparqlResults, columns: Ma
     return left[len(optional) - len(same) :]
 
 
-def nearest_alignment(
-    reference: SparqlResults,
-    actual: SparqlResults,
-    keys: Keys,
-    rows_as: RowsAs,
-    required: Sequence[str],
-    *,
-    by_name_only: bool,
-) -> Alignment:
-    """Return the rows of results that do not match under the columns that come nearest.
+class Search:
+    """The search for the columns under which two results are compared: those that match, else those that come nearest.
 
-    The nearest columns are those under which the rows are worth most, of all ways to choose among columns with common
-    values; if these are many, those that have most values in common. Then what is left is assigned by names, and by the
-    kind of its values.
+    Attributes:
+        columns: For each required column the actual one that matches it; None if the rows do not match.
+        cut_off: Why the search ended before that was known; empty if it did not.
+        steps: How many steps it took.
     """
-    overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
-    weights = _weights(required, overlaps)
 
-    def aligned(way: Sequence[str | None]) -> Alignment:
-        return Alignment(reference, actual, keys, rows_as, dict(zip(required, way, strict=True)))
+    def __init__(self, keys: Keys) -> None:
+        self.keys, self.cut_off, budget = keys, "", Budget()
+        try:
+            self.columns = find_columns(keys, budget)
+        except SearchBoundError as problem:
+            self.cut_off = str(problem)
+            is_match = self._nearest.are_equal and not any(column.blanks for column in keys.required.values())
+            self.columns = self._nearest.found if is_match else None
+        self.steps = budget.spent
 
-    def worth(best: Alignment) -> tuple[float, float]:
-        chosen = zip(weights, best.columns.values(), strict=True)
-        return round(best.grade, 9), sum(found[name] for found, name in chosen if name is not None)
+    @cached_property
+    def alignment(self) -> Alignment:
+        """The rows under these columns."""
+        return self._nearest if self.columns is None else Alignment(self.keys, self.columns)
 
-    cells = reference.row_count * len(required) + actual.row_count * len(actual.columns)
-    ways = [_likely_way(list(actual.columns), weights)]
-    if prod(len(found) + 1 for found in overlaps) <= min(_MOST_WAYS, _MOST_CELLS_TRIED // cells):
-        ways = _all_ways(overlaps)
-    best = max(map(aligned, ways), key=worth) if len(ways) > 1 else aligned(ways[0])
-    columns = dict(best.columns)
-    absent = [name for name, found in columns.items() if found is None]
-    columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
-    for name in absent if not by_name_only else ():
-        if columns[name] is None:
-            free = (other for other in actual.columns if other not in columns.values())
-            kinds = _kinds(reference.columns[name])
-            columns[name] = next((other for other in free if kinds & _kinds(actual.columns[other])), None)
-    return best if columns == best.columns else aligned(list(columns.values()))
+    @property
+    def common_share(self) -> float:
+        """How much results that do not match have in common under the likely columns; from 0 to below 1.
 
+        It is the mean of the share of equal rows, and of the shares of cells of equal values in each required column,
+        in whatever rows.
+        """
+        rows, columns = self._likely, self._likely.columns.values()
+        shares = [found[name] for found, name in zip(self._overlaps, columns, strict=True) if name is not None]
+        of_rows = 2 * sum(rows.equal.values()) / (rows.total + rows.actual_total)
+        return (sum(shares) + of_rows) / (len(columns) + 1) * _NEARLY
 
-def common_share(
-    reference: SparqlResults,
-    actual: SparqlResults,
-    keys: Keys,
-    rows_as: RowsAs,
-    required: Sequence[str],
-    *,
-    by_name_only: bool,
-) -> float:
-    """Return how much results that do not match have in common under the likely columns; from 0 to below 1.
+    @cached_property
+    def _likely(self) -> Alignment:
+        """The rows under the columns that are assigned by their names and by what they have in common."""
+        names, weights = list(self.keys.actual.columns), self._weights
+        most = max(1, _MOST_WEIGHTS // len(weights))
+        likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
+        scores = [
+            {names.index(name): found[name] for name in some} for found, some in zip(weights, likely, strict=True)
+        ]
+        way = (None if at is None else names[at] for at in best_assignment(scores))
+        return Alignment(self.keys, dict(zip(self.keys.names, way, strict=True)))
 
-    It is the mean share of equal rows, and of cells of equal values in each required column, in whatever rows.
-    """
-    overlaps = _overlaps(reference, actual, keys, required, by_name_only=by_name_only)
-    likely = _likely_way(list(actual.columns), _weights(required, overlaps))
-    aligned = Alignment(reference, actual, keys, rows_as, dict(zip(required, likely, strict=True)))
-    equal = (len(required) + 1) * sum(aligned.equal.values())
-    for at in range(len(required)):
-        left, actual_left = Counter[int](), Counter[int]()
-        for cells, rows in ((left, aligned.unequal), (actual_left, aligned.actual_unequal)):
-            for row, times in rows.items():
-                cells[row[at]] += times
-        equal += (left & actual_left).total()
-    every = (len(required) + 1) * (aligned.total + aligned.actual_total)
-    return 2 * equal / (every + 1)  # one more, for what is in another order or has other blank nodes
+    @cached_property
+    def _nearest(self) -> Alignment:
+        """The rows under the columns that come nearest.
 
+        These are the columns under which the rows are worth most, of all ways to choose among columns with common
+        values; if these are many, those that have most values in common. Then what is left is assigned by names, and
+        by the kind of its values.
+        """
+        keys, best = self.keys, self._likely
+        reference, actual = keys.reference, keys.actual
+        cells = reference.row_count * len(keys.names) + actual.row_count * len(actual.columns)
+        if prod(len(found) + 1 for found in self._overlaps) <= min(_MOST_WAYS, _MOST_CELLS_TRIED // cells):
+            ways = _all_ways(self._overlaps)
+            if len(ways) > 1:  # else it is the likely one
+                aligned = (Alignment(keys, dict(zip(keys.names, way, strict=True))) for way in ways)
+                best = max(aligned, key=self._worth)
+        columns = dict(best.columns)
+        absent = [name for name, found in columns.items() if found is None]
+        columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
+        for name in absent if not keys.are_graphs else ():
+            if columns[name] is None:
+                free = (other for other in actual.columns if other not in columns.values())
+                kinds = _kinds(reference.columns[name])
+                columns[name] = next((other for other in free if kinds & _kinds(actual.columns[other])), None)
+        return best if columns == best.columns else Alignment(keys, columns)
 
-def _overlaps(
-    reference: SparqlResults, actual: SparqlResults, keys: Keys, required: Sequence[str], *, by_name_only: bool
-) -> list[dict[str, float]]:
-    """Return for each required column the share of cells of equal values that actual columns have, if they have any."""
-    counts = {name: Counter(keys.actual(name).keys) for name in actual.columns}
-    # Columns without common values have other ranges of keys, as a rule.
-    ranges = {name: (min(count), max(count)) for name, count in counts.items()}
-    overlaps: list[dict[str, float]] = []
-    for name in required:
-        count, found = Counter(keys.reference[name].keys), {}
-        least, most = min(count), max(count)
-        for other, (other_least, other_most) in ranges.items():
-            if least <= other_most and other_least <= most and (not by_name_only or other == name):
-                common = count.keys() & counts[other].keys()
-                cells = sum(map(min, map(count.__getitem__, common), map(counts[other].__getitem__, common)))
-                if cells:
-                    found[other] = 2 * cells / (reference.row_count + actual.row_count)
-        overlaps.append(found)
-    return overlaps
+    def _worth(self, aligned: Alignment) -> tuple[float, float]:
+        chosen = zip(self._weights, aligned.columns.values(), strict=True)
+        return round(aligned.grade, 9), sum(found[name] for found, name in chosen if name is not None)
 
+    @cached_property
+    def _weights(self) -> list[dict[str, float]]:
+        """What speaks for each actual column: what it has in common with the required one, and its name."""
+        return [
+            {other: overlap + _SAME_NAME * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
+            for name, found in zip(self.keys.names, self._overlaps, strict=True)
+        ]
 
-def _weights(required: Sequence[str], overlaps: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
-    """Return what speaks for each column: what it has in common with the required one, and its name."""
-    return [
-        {other: overlap + _SAME_NAME * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
-        for name, found in zip(required, overlaps, strict=True)
-    ]
+    @cached_property
+    def _overlaps(self) -> list[dict[str, float]]:
+        """For each required column the share of cells of equal values that actual columns have, if they have any."""
+        keys = self.keys
+        counts = {name: Counter(keys.column(name).keys) for name in keys.actual.columns}
+        # Columns without common values have other ranges of keys, as a rule.
+        ranges = {name: (min(count), max(count)) for name, count in counts.items()}
+        overlaps: list[dict[str, float]] = []
+        for name, column in keys.required.items():
+            count, found = Counter(column.keys), {}
+            least, most = min(count), max(count)
+            for other, (other_least, other_most) in ranges.items():
+                if least <= other_most and other_least <= most and (not keys.are_graphs or other == name):
+                    common = count.keys() & counts[other].keys()
+                    cells = sum(map(min, map(count.__getitem__, common), map(counts[other].__getitem__, common)))
+                    if cells:
+                        found[other] = 2 * cells / (keys.reference.row_count + keys.actual.row_count)
+            overlaps.append(found)
+        return overlaps
 
 
 def _all_ways(overlaps: Sequence[Mapping[str, float]]) -> list[_Way]:
@@ -333,14 +343,6 @@ def _all_ways(overlaps: Sequence[Mapping[str, float]]) -> list[_Way]:
     for found in overlaps:
         ways = [(*way, name) for way in ways for name in (*found, None) if name is None or name not in way]
     return [way for way in ways if all(name or {*found} <= {*way} for name, found in zip(way, overlaps, strict=True))]
-
-
-def _likely_way(names: Sequence[str], weights: Sequence[Mapping[str, float]]) -> _Way:
-    """Assign columns by their names and by what they have in common."""
-    most = max(1, _MOST_WEIGHTS // len(weights))
-    likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
-    scores = [{names.index(name): found[name] for name in some} for found, some in zip(weights, likely, strict=True)]
-    return tuple(None if at is None else names[at] for at in best_assignment(scores))
 
 
 def _kinds(column: TermColumn) -> set[str]:

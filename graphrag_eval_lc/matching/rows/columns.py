@@ -7,11 +7,11 @@ its steps, so that it ends at the same bound on every machine.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.rows.terms import KeyColumn, RowsAs
+from graphrag_eval_lc.matching.rows.terms import KeyColumn, Keys, RowsAs
 
 Row: TypeAlias = tuple[int, ...]
 
@@ -72,35 +72,31 @@ def namesakes(required: Sequence[str], actual: Sequence[str]) -> dict[str, str]:
     return {name: other for name, other in all_found.items() if other is not None}
 
 
-def find_columns(
-    reference: Mapping[str, KeyColumn],
-    actual: Callable[[str], KeyColumn],
-    names: Sequence[str],
-    rows_as: RowsAs,
-    budget: Budget,
-    *,
-    by_name_only: bool = False,
-) -> dict[str, str] | None:
+def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
     """Return for each required column an actual one, so that the rows are equal; None if there are none.
 
-    Actual columns are found by ``names``; those that are not needed are never read. If ``by_name_only``, as in a
-    graph, only columns of the same name match. Raises ``SearchBoundError`` if the budget ends before.
+    In graphs only columns of the same name match. Raises ``SearchBoundError`` if the budget ends before.
     """
-    required, same = list(reference.values()), namesakes(list(reference), names)
-    if len(same) == len(required) and _rows_are_equal(required, list(map(actual, same.values())), rows_as, budget):
-        return same
-    if by_name_only or len(names) < len(required):
+    names, rows_as = list(keys.actual.columns), keys.rules.rows_as
+    same = namesakes(keys.names, names)
+    if len(same) == len(keys.names):
+        if _have_same_texts(keys, same):
+            return same
+        if _rows_are_equal(list(keys.required.values()), list(map(keys.column, same.values())), rows_as, budget):
+            return same
+    if keys.are_graphs or len(names) < len(keys.names):
         return None
-    columns = {name: actual(name) for name in names}
+    if (found := _columns_of_same_texts(keys)) is not None:
+        return found
+    columns = {name: keys.column(name) for name in names}
     by_content: dict[Hashable, list[str]] = {}
     for name, column in columns.items():
         by_content.setdefault(_content(column, rows_as), []).append(name)
-    candidates = []
-    for name, column in reference.items():
-        alike = by_content.get(_content(column, rows_as), [])
-        if not alike:
+    required, candidates = list(keys.required.values()), []
+    for name, column in keys.required.items():
+        candidates.append(_by_name_first(name, by_content.get(_content(column, rows_as), [])))
+        if not candidates[-1]:
             return None
-        candidates.append(alike if len(alike) == 1 else [*dict.fromkeys([*namesakes([name], alike).values(), *alike])])
     choices = iter([[alike[0] for alike in candidates]])
     if any(len(alike) > 1 for alike in candidates):
         choices = _choices(required, columns, candidates, rows_as, budget)
@@ -108,24 +104,59 @@ def find_columns(
         budget.spend(_STEPS_OF_A_CHOICE + len(required) * len(required[0].keys) // 4)
         is_choice = len(set(chosen)) == len(chosen)
         if is_choice and _rows_are_equal(required, [columns[name] for name in chosen], rows_as, budget):
-            return dict(zip(reference, chosen, strict=True))
+            return dict(zip(keys.names, chosen, strict=True))
     return None
+
+
+def _have_same_texts(keys: Keys, columns: Mapping[str, str]) -> bool:
+    """Return whether columns have the required rows to the letter, as most of those that match do.
+
+    Equal texts of one type are equal cells. Their keys, which take longer to find than all else, are not needed.
+    """
+    required = [keys.reference.columns[name] for name in columns]
+    found = [keys.actual.columns[name] for name in columns.values()]
+    if not all(one.is_plain and one.shapes == other.shapes for one, other in zip(required, found, strict=True)):
+        return False
+    return _same_rows([column.texts for column in required], [column.texts for column in found], keys.rules.rows_as)
+
+
+def _columns_of_same_texts(keys: Keys) -> dict[str, str] | None:
+    """Return the actual columns that have the same texts as the required ones, if their rows are the same too."""
+    by_content: dict[Hashable, list[str]] = {}
+    for name, column in keys.actual.columns.items():
+        if column.is_plain:
+            by_content.setdefault((column.shapes, frozenset(column.texts)), []).append(name)
+    found: dict[str, str] = {}
+    for name in keys.names:
+        column = keys.reference.columns[name]
+        alike = by_content.get((column.shapes, frozenset(column.texts)), []) if column.is_plain else []
+        if not alike:
+            return None
+        found[name] = _by_name_first(name, alike)[0]
+        alike.remove(found[name])
+    return found if _have_same_texts(keys, found) else None
+
+
+def _by_name_first(name: str, columns: Sequence[str]) -> list[str]:
+    return [*dict.fromkeys([*namesakes([name], columns).values(), *columns])]
+
+
+def _same_rows(cells: Sequence[_Cells], actual: Sequence[_Cells], rows_as: RowsAs) -> bool:
+    if rows_as == "list":
+        return cells == actual
+    rows, actual_rows = zip(*cells, strict=True), zip(*actual, strict=True)
+    if rows_as == "set":
+        return set(rows) == set(actual_rows)
+    return dict(Counter(rows)) == dict(Counter(actual_rows))  # Counter's own == is slow
 
 
 def _rows_are_equal(
     reference: Sequence[KeyColumn], actual: Sequence[KeyColumn], rows_as: RowsAs, budget: Budget
 ) -> bool:
-    keys, actual_keys = [column.keys for column in reference], [column.keys for column in actual]
-    if rows_as == "list":
-        are_equal = keys == actual_keys
-    elif rows_as == "set":
-        are_equal = set(zip(*keys, strict=True)) == set(zip(*actual_keys, strict=True))
-    else:
-        rows, actual_rows = (Counter(zip(*side, strict=True)) for side in (keys, actual_keys))
-        are_equal = dict(rows) == dict(actual_rows)  # Counter's own == is slow
-    if not are_equal or not any(column.blanks for column in (*reference, *actual)):
-        return are_equal
-    return BlankNodes(reference, actual, rows_as, budget).can_be_renamed()
+    if not _same_rows([column.keys for column in reference], [column.keys for column in actual], rows_as):
+        return False
+    has_blanks = any(column.blanks for column in (*reference, *actual))
+    return not has_blanks or BlankNodes(reference, actual, rows_as, budget).can_be_renamed()
 
 
 def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
@@ -144,12 +175,7 @@ def _choices(
     rows_as: RowsAs,
     budget: Budget,
 ) -> Iterator[list[str]]:
-    """Yield ways to choose a column for each required one under which the groups of equal rows are the same.
-
-    If rows are a set, columns that are left out may make more rows equal. Then selections of as many columns as are
-    required are tried first: of the rows (a, x, 1), (a, y, 1), (b, x, 2), the reference (a, 1), (b, 2) has two, as have
-    the first and the last column; the first and the second have three, so that no order of these is tried.
-    """
+    """Yield ways to choose a column for each required one under which the groups of equal rows are the same."""
     kept = list(dict.fromkeys(name for names in candidates for name in names))
     wanted = [_labelled_cells(column) for column in required]
     cells = {name: _labelled_cells(columns[name]) for name in kept}
@@ -159,26 +185,36 @@ def _choices(
     for name in kept:
         content = tuple(cells[name])
         before[name], last[content] = last.get(content), name
-    if rows_as != "set":
-        yield from _depth_first(wanted, cells, candidates, before, budget)
-        return
-    distinct, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (wanted, cells.values()))
-    wanted, cells = list(zip(*distinct, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
-    if len(rows) == len(distinct):  # each different row of one side is one of the other
-        yield from _depth_first(wanted, cells, candidates, before, budget)
-        return
-    first = min(2 * len(distinct), len(rows))
-    heads = {name: cells[name][:first] for name in kept}
-    for some in combinations(kept, len(required)):
+    tables = iter([cells])
+    if rows_as == "set":
+        distinct, rows = (list(dict.fromkeys(zip(*side, strict=True))) for side in (wanted, cells.values()))
+        wanted, cells = list(zip(*distinct, strict=True)), dict(zip(kept, zip(*rows, strict=True), strict=True))
+        # If there are as many rows, each different row of one side is one of the other.
+        tables = iter([cells]) if len(rows) == len(distinct) else _tables(cells, len(wanted), len(distinct), budget)
+    for table in tables:
+        if all(before[name] in (None, *table) for name in table):
+            some = [[name for name in names if name in table] for names in candidates]
+            yield from _depth_first(wanted, table, some, before, budget)
+
+
+def _tables(cells: Mapping[str, _Cells], width: int, row_count: int, budget: Budget) -> Iterator[dict[str, _Cells]]:
+    """Yield selections of as many columns as are required that have as many different rows as the reference.
+
+    Columns that are left out may make more rows equal: of the rows (a, x, 1), (a, y, 1), (b, x, 2), the reference
+    (a, 1), (b, 2) has two, as have the first and the last column; the first and the second have three, so that no order
+    of these is tried.
+    """
+    every = len(next(iter(cells.values())))
+    first = min(2 * row_count, every)
+    heads = {name: column[:first] for name, column in cells.items()}
+    for some in combinations(cells, width):
         budget.spend(_STEPS_OF_A_CHOICE + first)
-        if len(set(zip(*map(heads.__getitem__, some), strict=True))) > len(distinct):
+        if len(set(zip(*map(heads.__getitem__, some), strict=True))) > row_count:
             continue
-        budget.spend(len(rows) - first)
+        budget.spend(every - first)
         different = dict.fromkeys(zip(*map(cells.__getitem__, some), strict=True))
-        if len(different) == len(distinct) and all(before[name] in (None, *some) for name in some):
-            few = [[name for name in names if name in some] for names in candidates]
-            of_name = dict(zip(some, zip(*different, strict=True), strict=True))
-            yield from _depth_first(wanted, of_name, few, before, budget)
+        if len(different) == row_count:
+            yield dict(zip(some, zip(*different, strict=True), strict=True))
 
 
 class _Level(NamedTuple):

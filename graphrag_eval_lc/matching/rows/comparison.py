@@ -1,21 +1,21 @@
 """Comparing the results of two queries."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
 
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import ComparisonOutcome
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
-from graphrag_eval_lc.matching.rows.alignment import Alignment, common_share, nearest_alignment
-from graphrag_eval_lc.matching.rows.columns import Budget, SearchBoundError, bare_name, find_columns, namesakes
+from graphrag_eval_lc.matching.rows.alignment import Alignment, Search
+from graphrag_eval_lc.matching.rows.columns import bare_name, namesakes
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Grade,
     ShownRow,
     grade_of_emptiness,
     grade_of_rows,
-    reason_of_rows,
+    reason_of_search,
     shown_rows,
     with_notes,
 )
@@ -35,7 +35,6 @@ _NAME_VALUES_ONLY: Final = ("an array of row", "an object as", "JSON lines", "a 
 _AT_FAULT: Final = "The reference output in the dataset is at fault"
 
 
-@dataclass(eq=False, repr=False)
 class SparqlComparison:
     """How two SPARQL results compare. All except the attributes is computed when it is first read.
 
@@ -47,29 +46,35 @@ class SparqlComparison:
         steps: How many steps the search took; 0 if none was needed. It is the same in every run.
     """
 
-    score: float
-    _reason: str = ""
-    _known_grade: Grade | None = None
-    unreadable: str | None = None
-    is_undecided: bool = False
-    cut: str | None = None
-    steps: int = 0
-    _align: Callable[[], Alignment] | None = None
-    _common_share: Callable[[], float] | None = None
+    def __init__(
+        self,
+        score: float,
+        reason: str = "",
+        *,
+        grade: Grade | None = None,
+        unreadable: str | None = None,
+        cut: str | None = None,
+        search: Search | None = None,
+    ) -> None:
+        self.score = score
+        self.unreadable = unreadable
+        self.cut = cut
+        self.is_undecided = not score and (cut is not None or (search is not None and bool(search.cut_off)))
+        self.steps = search.steps if search else 0
+        self._known = reason, grade or Grade(score, f"Worth {score:.0f}.")
+        self._search = search
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
 
-    @cached_property
+    @property
     def _rows(self) -> Alignment | None:
         """The rows under the columns that match, or under the nearest ones; None if nothing was searched."""
-        return self._align() if self._align else None
+        return self._search.alignment if self._search else None
 
     @cached_property
     def _grade(self) -> Grade:
-        if self._rows:
-            return grade_of_rows(self._rows, is_match=self.score == 1.0)
-        return self._known_grade or Grade(self.score, f"Worth {self.score:.0f}.")
+        return grade_of_rows(self._rows, is_match=self.score == 1.0) if self._rows else self._known[1]
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -79,7 +84,7 @@ class SparqlComparison:
     @cached_property
     def reason(self) -> str:
         """A sentence or two for people."""
-        return reason_of_rows(self._rows, self._reason, is_match=self.score == 1.0) if self._rows else self._reason
+        return reason_of_search(self._search) if self._search else self._known[0]
 
     @property
     def grade(self) -> float:
@@ -94,12 +99,14 @@ class SparqlComparison:
     @property
     def closeness(self) -> float:
         """How near the results come, for ranking steps: 1 for a match, else what rows and columns have in common."""
-        return self.score or (self._common_share() if self._common_share else self.grade)
+        return self.score or (self._search.common_share if self._search else self.grade)
 
     @property
     def columns(self) -> dict[str, str]:
         """For each required column the actual one that matches it, or comes nearest; empty for ASK results."""
-        return self._rows.found if self._rows else {}
+        if self._search is None:
+            return {}
+        return self._search.alignment.found if self._search.columns is None else self._search.columns
 
     @property
     def missing_rows(self) -> list[ShownRow]:
@@ -202,7 +209,7 @@ def comparison_without_reference(problem: UnreadableOutput) -> SparqlComparison:
 def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
     """Return the comparison with an actual output that cannot be read: undecided if it is cut."""
     if isinstance(problem, CutOutput):
-        return SparqlComparison(0.0, f"Undecided: {problem}.", is_undecided=True, cut=str(problem))
+        return SparqlComparison(0.0, f"Undecided: {problem}.", cut=str(problem))
     return SparqlComparison(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 
@@ -218,33 +225,15 @@ def _read_and_compared(reference: Any, actual: Any, required_columns: Any, rules
     without_search = _compared_without_search(expected, found, required_columns)
     if without_search is not None:
         score, reason, grade = without_search
-        return SparqlComparison(score, with_notes(reason, expected, found), grade)
+        return SparqlComparison(score, with_notes(reason, expected, found), grade=grade)
     required = tuple(dict.fromkeys(expected.variables if required_columns is None else required_columns))
-    return _searched(expected, _with_unbound_columns(found, expected, required), required, rules)
-
-
-def _searched(
-    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
-) -> SparqlComparison:
-    keys, budget, by_name = Keys(reference, actual, required, rules), Budget(), reference.is_graph and actual.is_graph
-    compared = reference, actual, keys, rules.rows_as
-    align: Callable[[], Alignment] = partial(nearest_alignment, *compared, required, by_name_only=by_name)
-    cut_off = ""
-    try:
-        columns = find_columns(
-            keys.reference, keys.actual, list(actual.columns), rules.rows_as, budget, by_name_only=by_name
-        )
-    except SearchBoundError as problem:
-        cut_off, nearest = str(problem), align()
-        align = partial(Alignment, *compared, nearest.columns)
-        is_match = nearest.are_equal and not any(column.blanks for column in keys.reference.values())
-        columns = nearest.found if is_match else None
-    if columns is not None:
-        return SparqlComparison(1.0, steps=budget.spent, _align=partial(Alignment, *compared, columns))
-    has_too_few = len(actual.columns) < len(required) <= len(actual.variables)
-    unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
-    share = partial(common_share, *compared, required, by_name_only=by_name)
-    return SparqlComparison(0.0, cut_off, None, unreadable, bool(cut_off), None, budget.spent, align, share)
+    found = _with_unbound_columns(found, expected, required)
+    search = Search(Keys(expected, found, required, rules))
+    if search.columns is not None:
+        return SparqlComparison(1.0, search=search)
+    has_too_few = len(found.columns) < len(required) <= len(found.variables)
+    unreadable = "; ".join(map(found.fault_of, found.faults)) if has_too_few else None
+    return SparqlComparison(0.0, unreadable=unreadable, search=search)
 
 
 def _compared_without_search(

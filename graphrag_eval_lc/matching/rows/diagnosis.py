@@ -1,9 +1,9 @@
 """Why two results match or not, and what their grade consists of, in sentences for people."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.rows.alignment import Alignment, surplus_columns
+from graphrag_eval_lc.matching.rows.alignment import Alignment, Search, surplus_columns
 from graphrag_eval_lc.matching.rows.columns import namesakes
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.texts import counted, listed, plural
@@ -19,27 +19,20 @@ _NEAR_CELLS: Final = 2
 """A row with more cells that differ is another row."""
 
 
-def reason_of_rows(aligned: Alignment, cut_off: str, *, is_match: bool) -> str:
-    """Describe two results under the columns that match, or under the nearest ones.
-
-    Args:
-        aligned: The rows under these columns.
-        cut_off: Why the search ended too early; empty if it did not.
-        is_match: Whether they match.
-    """
-    if is_match:
-        text = _about_match(aligned)
+def reason_of_search(search: Search) -> str:
+    """Describe two results under the columns that match, or under the nearest ones."""
+    if search.columns is not None:
+        text = _about_match(search.keys.reference.row_count, search.columns)
     else:
-        text = "; ".join(_about_mismatch(aligned, is_cut_off=bool(cut_off)))
-        if cut_off:
+        text = "; ".join(_about_mismatch(search.alignment, is_cut_off=bool(search.cut_off)))
+        if search.cut_off:
             about = "before it was known whether the actual results hold the required rows"
-            text = f"undecided: {cut_off}, {about}; nearest: {text}"
-    return with_notes(f"{text[0].upper()}{text[1:]}.", aligned.reference, aligned.actual)
+            text = f"undecided: {search.cut_off}, {about}; nearest: {text}"
+    return with_notes(f"{text[0].upper()}{text[1:]}.", search.keys.reference, search.keys.actual)
 
 
-def _about_match(aligned: Alignment) -> str:
-    rows = aligned.reference.row_count
-    names = listed([f"`{name}` is matched by `{found}`" for name, found in aligned.found.items() if name != found])
+def _about_match(rows: int, columns: Mapping[str, str]) -> str:
+    names = listed([f"`{name}` is matched by `{found}`" for name, found in columns.items() if name != found])
     return f"{'The only row matches' if rows == 1 else f'All {rows} rows match'}{f' ({names})' if names else ''}"
 
 

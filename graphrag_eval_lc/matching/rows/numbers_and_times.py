@@ -22,7 +22,7 @@ Number: TypeAlias = float | int | Decimal | str
 """A float if that is exact, or its datatype is; else an int or a decimal. NaN is the text, as it must equal itself."""
 
 Value: TypeAlias = tuple[Any, ...]
-"""The value of a boolean, time, duration or geometry, after the name of its kind."""
+"""The value of a time, duration or geometry, after the name of its kind."""
 
 
 class NumberKind(IntEnum):
@@ -155,10 +155,9 @@ def _fraction(number: Number) -> Fraction:
 _BOOLEANS: Final = {"true": "true", "True": "true", "1": "true", "false": "false", "False": "false", "0": "false"}
 
 
-def boolean_from(text: str) -> Value | None:
-    """Read an xsd:boolean, or True and False as Python writes them; None if ``text`` is none of these."""
-    found = _BOOLEANS.get(text.strip(_WHITE_SPACE))
-    return None if found is None else ("boolean", found)
+def boolean_text(text: str) -> str | None:
+    """Return an xsd:boolean, or True and False as Python writes them, as true or false; None for other texts."""
+    return _BOOLEANS.get(text.strip(_WHITE_SPACE))
 
 
 _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -264,10 +263,9 @@ def geometry_from(text: str) -> Value | None:
 
 
 VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {
-    XSD_BOOLEAN: ("", boolean_from),
     None: ("times", untyped_time_from),
     **{XSD + name: ("times", partial(time_from, name=name)) for name in ("dateTime", "dateTimeStamp", "date", "time")},
     **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},
     WKT_LITERAL: ("wkt", geometry_from),
 }
-"""For each datatype (None: texts without one) the switch of ``ValuesConfig``, if any, and what reads its values."""
+"""For each datatype (None: texts without one) the switch of ``ValuesConfig``, and what reads its values."""

@@ -98,6 +98,11 @@ class TermColumn:
     shapes: list[Shape] | Shape
     structures: Mapping[int, Any] = field(default_factory=dict)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all cells are IRIs, or literals of one type."""
+        return not isinstance(self.shapes, list) and self.shapes[0] != "bnode" and not self.structures
+
     def shape(self, row: int) -> Shape:
         """Return the shape of a cell."""
         return self.shapes[row] if isinstance(self.shapes, list) else self.shapes

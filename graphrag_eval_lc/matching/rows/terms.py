@@ -7,7 +7,8 @@ that the reference does not have equals a text of the reference that is written 
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import count, repeat
 from math import inf
 from operator import itemgetter
@@ -33,6 +34,7 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
     XSD_STRING,
     Number,
     NumberKind,
+    boolean_text,
     distance_of,
     numbers_are_equal,
     numbers_by_kind,
@@ -192,29 +194,52 @@ def is_simple_literal(shape: Shape) -> bool:
 
 
 class _TermType:
-    """The terms of one shape: how their values are read, and the keys of their texts.
+    """The terms of one shape: what reads their values, and the keys of their texts.
 
-    ``keys`` has the keys of texts that have a value, or that another form of a text equals. ``keys_by_text`` has those
-    of all others, and of texts in which the reference writes values; all types whose texts may be equal share it.
+    Attributes:
+        keys: The keys of texts that have a value, or a normal form that is another text.
+        keys_by_text: The keys of all other texts, of normal forms, and of texts in which the reference writes values;
+            types whose texts may be equal share it.
     """
 
     def __init__(self, shape: Shape, rules: Rules, texts: dict[Hashable, dict[str, int]]) -> None:
         self.kind, self.datatype, language = shape
         is_literal, by_value = self.kind not in NO_LITERALS, not rules.strict
-        self.is_iri = self.kind == "uri" and by_value and rules.values.iri_case
-        self.has_numbers = is_literal and (self.datatype in NUMBER_KINDS or (by_value and is_simple_literal(shape)))
-        switch, reader = VALUE_READERS.get(self.datatype, ("", None))
-        is_read = not switch or (by_value and getattr(rules.values, switch) and (self.datatype or not language))
+        is_number = self.datatype in NUMBER_KINDS or (by_value and is_simple_literal(shape))
+        self.has_numbers = is_literal and is_number
+        switch, reader = VALUE_READERS.get(self.datatype, ("times", None))
+        is_read = by_value and getattr(rules.values, switch) and (self.datatype or not language)
         self.read = reader if is_literal and is_read else None
+        self._has_booleans = is_literal and self.datatype == XSD_BOOLEAN
+        self._is_iri = self.kind == "uri" and by_value and rules.values.iri_case
+        self._is_nfc = by_value and rules.values.nfc
         alike: Hashable = None
         if rules.strict:
             alike = ((language or "").lower() or (self.datatype or XSD_STRING, "")) if is_literal else self.kind
         self.keys_by_text = texts.setdefault(alike, {})
         self.keys: dict[str, int] = {}
 
+    def unread(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts that may have a value that has not been read."""
+        if not self.has_numbers and self.read is None:
+            return []
+        new = [text for text in dict.fromkeys(texts) if text not in self.keys]
+        are_words = self.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))
+        return [] if are_words else new
 
-_Cells: TypeAlias = Sequence[tuple[_TermType, Sequence[str], Sequence[int]]]
-"""The types of terms in a column, each with its texts and rows."""
+    def has_normal_forms(self, texts: Sequence[str]) -> bool:
+        """Return whether some texts may have a normal form that is another text."""
+        joined = "".join(texts) if self._is_nfc or self._is_iri else ""
+        return self._has_booleans or not joined.isascii() or (self._is_iri and "%" in joined)
+
+    def normal(self, text: str) -> str:
+        """Return the normal form of a text, to which all texts of the same meaning are equal."""
+        if self._has_booleans:
+            return boolean_text(text) or text
+        if self._is_iri:
+            text = _ESCAPE.sub(lambda escape: escape[0].upper(), text)
+        return normalize("NFC", text) if self._is_nfc else text
+
 
 _WITHOUT_TEXTS: Final = {"": UNBOUND_KEY, "bnode": BLANK_KEY}
 """The keys of cells whose text does not count."""
@@ -223,135 +248,156 @@ _FIRST_OF_VALUES: Final = frozenset("-0123456789")
 _first_character: Final = itemgetter(slice(1))
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 
-_REFERENCE: Final = 0
-_ACTUAL: Final = 1
+
+class _Side(NamedTuple):
+    """One of two results: its columns, their values with parts by row, and the numbers of its blank nodes.
+
+    ``learn`` finds the keys of those texts of a type that have a value.
+    """
+
+    columns: Mapping[str, TermColumn]
+    structures: Mapping[str, Mapping[int, Any]]
+    learn: Callable[[_TermType, Sequence[str]], None]
+    labels: dict[str, int]
 
 
 class Keys:
-    """The keys of two results over the required columns. An actual column is read when it is needed.
+    """Two results that are compared, and the keys of their cells, which are found when they are needed.
 
     Attributes:
-        reference: The keys of the required columns of the reference, by name.
+        reference: The expected results.
+        actual: The results that are compared with them.
+        names: The required columns of the reference.
+        rules: How they are compared.
 
     Example:
         >>> five = SparqlResults({"n": TermColumn(["5"], ("literal", None, None))}, 1)
         >>> other = SparqlResults({"m": TermColumn(["5.0", "six"], ("literal", None, None))}, 2)
         >>> keys = Keys(five, other, ["n"], Rules())
-        >>> keys.reference["n"].keys[0] == keys.actual("m").keys[0]
+        >>> keys.required["n"].keys[0] == keys.column("m").keys[0]
         True
     """
 
-    def __init__(self, reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> None:
-        self._rules = rules
-        self._columns = (reference.columns, actual.columns)
+    def __init__(self, reference: SparqlResults, actual: SparqlResults, names: Sequence[str], rules: Rules) -> None:
+        self.reference, self.actual, self.names, self.rules = reference, actual, names, rules
         self._new_key = count(BLANK_KEY + 1)
         self._texts: dict[Hashable, dict[str, int]] = {}
         self._types: dict[Shape, _TermType] = {}
         self._values: dict[Hashable, int] = {}
         self._numbers, self._coordinates = (_NumberKeys(rules.tolerances, self._new_key) for _ in range(2))
-        self._labels: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        compared = {name: reference.columns[name] for name in required}
-        are_untyped = reference.is_untyped and actual.is_untyped
-        self._structures = _structures_of((compared, actual.columns), reads_texts=are_untyped)
-        values = [[value for cells in side.values() for value in cells.values()] for side in self._structures]
-        self._details = details_of_both(*values) if any(values) else frozenset()
-        self._is_reference = True
-        cells = {name: self._read(column) for name, column in compared.items()}  # before texts that are written alike
-        self.reference = {name: self._key_column(_REFERENCE, name, cells[name]) for name in cells}
-        self._actual: dict[str, KeyColumn] = {}
-        self._is_reference = False
+        self._columns: dict[str, KeyColumn] = {}
 
-    def actual(self, name: str) -> KeyColumn:
+    @property
+    def are_graphs(self) -> bool:
+        """Whether both are graphs, whose columns match by name only."""
+        return self.reference.is_graph and self.actual.is_graph
+
+    @cached_property
+    def required(self) -> dict[str, KeyColumn]:
+        """The keys of the required columns of the reference, by name."""
+        side, _ = self._sides
+        for column in side.columns.values():  # first, as texts that are written like values are equal to them
+            for of, texts, _ in self._by_type(column):
+                self._add_values(of, texts)
+        return {name: self._key_column(side, name) for name in side.columns}
+
+    def column(self, name: str) -> KeyColumn:
         """Return the keys of a column of the actual results."""
-        if name not in self._actual:
-            cells = self._read(self._columns[_ACTUAL][name])
-            self._actual[name] = self._key_column(_ACTUAL, name, cells)
-        return self._actual[name]
+        if name not in self._columns and self.required:
+            self._columns[name] = self._key_column(self._sides[1], name)
+        return self._columns[name]
 
-    def _read(self, column: TermColumn) -> _Cells:
-        """Return the cells of a column by their type, which has the keys of their values from now on."""
-        cells = []
+    @cached_property
+    def _sides(self) -> tuple[_Side, _Side]:
+        required = {name: self.reference.columns[name] for name in self.names}
+        are_untyped = self.reference.is_untyped and self.actual.is_untyped
+        structures, others = _structures_of((required, self.actual.columns), reads_texts=are_untyped)
+        return (
+            _Side(required, structures, self._add_values, {}),
+            _Side(self.actual.columns, others, self._find_values, {}),
+        )
+
+    @cached_property
+    def _details(self) -> frozenset[str]:
+        values = ([value for cells in side.structures.values() for value in cells.values()] for side in self._sides)
+        return details_of_both(*values)
+
+    def _by_type(self, column: TermColumn) -> Iterator[tuple[_TermType, Sequence[str], Sequence[int]]]:
+        """Yield the types of terms in a column, each with its texts and rows."""
         for shape, texts, rows in _by_shape(column):
-            term_type = self._types.get(shape)
-            if term_type is None:
-                term_type = self._types[shape] = _TermType(shape, self._rules, self._texts)
-            if term_type.has_numbers or term_type.read is not None:
-                self._read_values(term_type, texts)
-            cells.append((term_type, texts, rows))
-        return cells
+            if shape not in self._types:
+                self._types[shape] = _TermType(shape, self.rules, self._texts)
+            yield self._types[shape], texts, rows
 
-    def _read_values(self, of: _TermType, texts: Sequence[str]) -> None:
-        """Find the keys of those texts that have a value: of the value, or else of the text as the reference has it."""
-        keys, keys_by_text, is_reference = of.keys, of.keys_by_text, self._is_reference
-        new = [text for text in dict.fromkeys(texts) if text not in keys]
-        if not new or (of.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))):
-            return
-        for kind, found in numbers_by_kind(new, of.datatype).items() if of.has_numbers else ():
-            numbers = found.values()
-            written = () if is_reference else map(keys_by_text.get, found)
-            number_keys = (
-                self._numbers.add(numbers, kind) if is_reference else self._numbers.find(numbers, kind, written)
-            )
-            keys.update(zip(found, number_keys, strict=True))
-        for text in new if of.read else ():
-            value = None if text in keys or not of.read else of.read(text)
+    def _add_values(self, of: _TermType, texts: Sequence[str]) -> None:
+        """Add the values of the reference, whose texts have the same keys."""
+        new = of.unread(texts)
+        for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers and new else ():
+            of.keys.update(zip(numbers, self._numbers.add(numbers.values(), kind), strict=True))
+        for text, value in self._values_of(of, new, self._coordinates.add):
+            of.keys[text] = self._values.setdefault(value, next(self._new_key))
+        for text in new:
+            if text in of.keys:
+                of.keys_by_text.setdefault(text, of.keys[text])
+
+    def _find_values(self, of: _TermType, texts: Sequence[str]) -> None:
+        """Find the keys of actual values: of one of the reference, or else of a text of it that is written so."""
+        new, by_text = of.unread(texts), of.keys_by_text
+        for kind, numbers in numbers_by_kind(new, of.datatype).items() if of.has_numbers and new else ():
+            found = self._numbers.find(numbers.values(), kind, map(by_text.get, numbers))
+            of.keys.update(zip(numbers, found, strict=True))
+        for text, value in self._values_of(of, new, self._coordinates.find):
+            of.keys[text] = self._values.setdefault(value, by_text.get(text) or next(self._new_key))
+
+    def _values_of(
+        self, of: _TermType, texts: Sequence[str], keys_of: Callable[[Collection[Number], NumberKind], list[int]]
+    ) -> Iterator[tuple[str, Hashable]]:
+        """Yield the texts that have a value other than a number, with this value; coordinates become their keys."""
+        for text in texts if of.read else ():
+            value = None if text in of.keys or not of.read else of.read(text)
+            if value is not None and of.datatype == WKT_LITERAL:
+                value = value[0], *keys_of(value[1], NumberKind.DOUBLE)
             if value is not None:
-                if of.datatype == WKT_LITERAL:
-                    keys_of_coordinates = self._coordinates.add if is_reference else self._coordinates.find
-                    value = value[0], *keys_of_coordinates(value[1], NumberKind.DOUBLE)
-                known: dict[Any, int] = self._values
-                if of.datatype == XSD_BOOLEAN:  # 1 is written true as well
-                    known, value = keys_by_text, value[1]
-                same_text = None if is_reference else keys_by_text.get(text)
-                keys[text] = known.setdefault(value, same_text or next(self._new_key))
-        for text in new if is_reference else ():
-            if text in keys:
-                keys_by_text.setdefault(text, keys[text])
+                yield text, value
 
-    def _key_column(self, side: int, name: str, cells: _Cells) -> KeyColumn:
-        """Return the keys of a column whose values have been read."""
-        labels, structures = self._labels[side], self._structures[side].get(name)
+    def _key_column(self, side: _Side, name: str) -> KeyColumn:
+        column, structures = side.columns[name], side.structures.get(name, {})
         blanks: dict[int, tuple[int, ...]] = {}
-        keys = [UNBOUND_KEY] * len(self._columns[side][name].texts) if structures or len(cells) != 1 else []
-        for term_type, texts, rows in cells:
-            if term_type.kind == "bnode":
-                blanks |= {row: (labels.setdefault(text, len(labels)),) for row, text in zip(rows, texts, strict=True)}
-            found = self._keys_of(term_type, texts)
-            if not keys:
-                return KeyColumn(found, blanks)
+        keys = [UNBOUND_KEY] * len(column.texts)
+        for of, texts, rows in self._by_type(column):
+            if of.kind == "bnode":
+                labels = (side.labels.setdefault(text, len(side.labels)) for text in texts)
+                blanks |= {row: (label,) for row, label in zip(rows, labels, strict=True)}
+            found = self._keys_of(side, of, texts)
+            if len(found) == len(keys):
+                keys = found
+                break
             for row, key in zip(rows, found, strict=True):
                 keys[row] = key
-        for row, value in structures.items() if structures else ():
-            keys[row], blanks_of_cell = self._key_of_structure(value, labels)
+        for row, value in structures.items():
+            keys[row], blanks_of_cell = self._key_of_structure(side, value)
             if blanks_of_cell:
                 blanks[row] = tuple(blanks_of_cell)
         return KeyColumn(keys, blanks)
 
-    def _keys_of(self, of: _TermType, texts: Sequence[str]) -> list[int]:
-        """Return the keys of texts whose values have been read."""
+    def _keys_of(self, side: _Side, of: _TermType, texts: Sequence[str]) -> list[int]:
         if of.kind in _WITHOUT_TEXTS:
             return [_WITHOUT_TEXTS[of.kind]] * len(texts)
-        if of.keys:
-            try:
-                return list(map(of.keys.__getitem__, texts))
-            except KeyError:
-                pass  # some are texts
-        joined = "\n".join(texts)
-        is_normal = joined.isascii() or self._rules.strict or not self._rules.values.nfc
-        has_escapes = of.is_iri and "%" in joined
-        if is_normal and not has_escapes and (not of.keys or of.keys.keys().isdisjoint(texts)):
-            return list(map(of.keys_by_text.setdefault, texts, self._new_key))
-        for text in dict.fromkeys(texts):
-            if text not in of.keys:
-                normal = text if is_normal else normalize("NFC", text)
-                if has_escapes:
-                    normal = _ESCAPE.sub(lambda escape: escape[0].upper(), normal)
-                key = of.keys_by_text.get(normal) or of.keys_by_text.get(text) or next(self._new_key)
-                of.keys[text] = of.keys_by_text[normal] = key
-                of.keys_by_text.setdefault(text, key)
-        return list(map(of.keys.__getitem__, texts))
+        side.learn(of, texts)
+        keys, by_text = of.keys, of.keys_by_text
+        found = [key for key in map(keys.get, texts) if key is not None] if keys else []
+        if len(found) == len(texts):
+            return found
+        for text in dict.fromkeys(texts) if of.has_normal_forms(texts) else ():
+            normal = text if text in keys else of.normal(text)
+            if normal != text:
+                keys[text] = by_text[normal] = by_text.get(normal) or by_text.get(text) or next(self._new_key)
+                by_text.setdefault(text, keys[text])
+        if keys.keys().isdisjoint(texts):
+            return list(map(by_text.setdefault, texts, self._new_key))
+        return [keys.get(text) or by_text.setdefault(text, next(self._new_key)) for text in texts]
 
-    def _key_of_structure(self, value: Any, labels: dict[str, int]) -> tuple[int, list[int]]:
+    def _key_of_structure(self, side: _Side, value: Any) -> tuple[int, list[int]]:
         """Return the key of a value with parts, and its blank nodes."""
         blanks: list[int] = []
 
@@ -359,13 +405,12 @@ class Keys:
             if isinstance(part, Triple):
                 return ("triple", *map(key_of_part, part))
             if part.shape[0] == "bnode":
-                blanks.append(labels.setdefault(part.text, len(labels)))
-                return BLANK_KEY
-            [(term_type, texts, _)] = self._read(TermColumn([part.text], part.shape))
-            return self._keys_of(term_type, texts)[0]
+                blanks.append(side.labels.setdefault(part.text, len(side.labels)))
+            [(of, texts, _)] = self._by_type(TermColumn([part.text], part.shape))
+            return self._keys_of(side, of, texts)[0]
 
         is_term = isinstance(value, Term | Triple)
-        key = key_of_part(value) if is_term else GraphKeys(self._details, self._rules.graph, key_of_part).key(value)
+        key = key_of_part(value) if is_term else GraphKeys(self._details, self.rules.graph, key_of_part).key(value)
         return key if isinstance(key, int) else self._values.setdefault(key, next(self._new_key)), blanks
 
 

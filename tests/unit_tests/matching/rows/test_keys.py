@@ -60,7 +60,7 @@ def results(*columns: list[str]) -> SparqlResults:
 
 def keys_of(mine: list[str], others: list[str], rules: Rules = Rules()) -> tuple[list[int], list[int]]:  # noqa: B008
     keys = Keys(results(mine), results(others), ["c0"], rules)
-    return keys.reference["c0"].keys, keys.actual("c0").keys
+    return keys.required["c0"].keys, keys.column("c0").keys
 
 
 def rules_of(given_rules: dict[str, Any], without: str | None = None) -> Rules:
@@ -96,12 +96,12 @@ CELLS = [cell for line in TABLE if "rules" not in line for cell in (*line["equal
 def test_keys_do_not_depend_on_how_columns_are_stored(mine: list[str], others: list[str]) -> None:
     once, other_once = keys_of(mine, others)
     twice = Keys(results(mine, mine), results(others, [*others[1:], others[0]], mine), ["c0", "c1"], Rules())
-    same = twice.reference["c1"].keys
+    same = twice.required["c1"].keys
     assert [one == two for one in once for two in once] == [one == two for one in same for two in same]
-    again = twice.actual("c0").keys
+    again = twice.column("c0").keys
     assert [one == two for one in once for two in other_once] == [one == two for one in same for two in again]
-    assert twice.actual("c2").keys == same
-    assert sorted(twice.actual("c1").keys) == sorted(again)
+    assert twice.column("c2").keys == same
+    assert sorted(twice.column("c1").keys) == sorted(again)
 
 
 NUMBERS = [
@@ -161,10 +161,10 @@ def test_unbound_cells_and_blank_nodes() -> None:
         ["c0", "c1"],
         Rules(),
     )
-    first, second = keys.reference["c0"], keys.reference["c1"]
+    first, second = keys.required["c0"], keys.required["c1"]
     assert first.keys[:3] == [1, 0, 1]
     assert (first.blanks, second.blanks) == ({0: (0,), 2: (1,), 3: (1, 0)}, {0: (1,), 1: (1,)})
-    assert keys.actual("c0").blanks == {0: (0,)}
+    assert keys.column("c0").blanks == {0: (0,)}
 
 
 def test_columns_that_are_not_needed_are_not_read() -> None:
@@ -175,7 +175,7 @@ def test_columns_that_are_not_needed_are_not_read() -> None:
     other = results(['"a"'], ['"b"'])
     unread = SparqlResults({**other.columns, "c2": TermColumn(Unread(["c"]), ("literal", None, None))}, 1)
     keys = Keys(results(['"a"']), unread, ["c0"], Rules())
-    assert keys.reference["c0"].keys == keys.actual("c0").keys
+    assert keys.required["c0"].keys == keys.column("c0").keys
 
 
 def test_rules_are_switched_by_name() -> None:
