@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import repeat
+from operator import itemgetter
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -315,9 +315,12 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
 def _are_alike(cells: Sequence[Any]) -> bool:
     """Return whether all cells have the same keys and, apart from their value, the same under each."""
     first = cells[0]
-    if set(map(type, cells)) != {dict} or set(map(len, cells)) != {len(first)}:
+    try:
+        if set(map(len, cells)) != {len(first)}:
+            return False
+        return all(set(map(itemgetter(key), cells)) == {first[key]} for key in first if key != "value")
+    except (TypeError, KeyError):  # some cells are unbound, or have other keys
         return False
-    return all(set(map(dict.get, cells, repeat(key))) == {first[key]} for key in first if key != "value")
 
 
 _DEEPEST: Final = 4  # of triple terms in triple terms, as parts may hold the same object repeatedly
