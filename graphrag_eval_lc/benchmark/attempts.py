@@ -56,6 +56,16 @@ class WorkerLostError(Exception):
         self.is_asked_again = is_asked_again
 
 
+class Spent(NamedTuple):
+    """What the budget has counted for an attempt: USD, and tokens of its model calls."""
+
+    cost: float = 0.0
+    tokens: int = 0
+
+
+NOTHING_SPENT = Spent()
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """The outcome of one attempt.
@@ -63,12 +73,12 @@ class Attempt:
     Attributes:
         response: The response, with steps, tokens and time up to the end or the error.
         error: Why it failed; None where it did not.
-        counted: USD that the limit of costs has counted for it already.
+        counted: What the budget has counted for it already.
     """
 
     response: Response
     error: BaseException | None
-    counted: float = 0.0
+    counted: Spent = NOTHING_SPENT
 
 
 Follow = Callable[[Callable[[], Attempt]], BaseCallbackHandler]
@@ -136,7 +146,7 @@ class AgentCall:
         agent_config: Its LangChain config, to which the handler is added.
         capture: The options of the handler.
         timeout: Seconds that one attempt may take; None for no limit.
-        costs: Makes what keeps the model calls of an attempt within the limit of costs; None where there is no limit.
+        costs: Makes what checks the budget before each model call of an attempt; None if there is no limit.
         use_threads: Whether it is asked through ``invoke`` in a thread, as ``ainvoke`` does not work.
     """
 
@@ -191,7 +201,7 @@ class AgentCall:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
         clock = _clock()
         costs = None if self.costs is None else self.costs()
-        handlers: list[BaseCallbackHandler] = [*(() if costs is None else costs.handlers), handler]
+        handlers: list[BaseCallbackHandler] = [*(() if costs is None else (costs,)), handler]
         if follow is not None:
             handlers.append(follow(lambda: self._ended_now(handler, question, clock, costs)))
         config = self._config(question, attempt_id, handlers)
@@ -208,10 +218,8 @@ class AgentCall:
             output, error = await self._output(given, config, abandoned, in_thread)
             handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
             times = clock()
-            if costs is not None:
-                costs.end()
-                if costs.refusal is not None:  # whatever the agent made of it
-                    error = RunInterruptedError(f"a model was not asked: {costs.refusal}")
+            if costs is not None and costs.refusal is not None:  # whatever the agent made of it
+                error = RunInterruptedError(f"a model was not asked: {costs.refusal}")
             if error is not None and not handler.has_runs:
                 output = await self._left_behind(config, error)
         response = self._captured(handler, question, config, given, output, error, times)
@@ -223,8 +231,7 @@ class AgentCall:
             response["error"] = masked_text(response["error"])
         elif response.get("actual_answer") is None and not _waits(response, output):
             response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
-        counted = 0.0 if costs is None else costs.counted
-        return Attempt(self._masked(_timed(response, times)), error, counted)
+        return Attempt(self._masked(_timed(response, times)), error, _counted(costs))
 
     def _ended_now(
         self,
@@ -236,8 +243,7 @@ class AgentCall:
         """Return what the attempt would be if its process were lost now."""
         response = handler.response_ended_now(str(question["id"]), UNFINISHED)
         response["question_text"] = question["question_text"]
-        counted = 0.0 if costs is None else costs.counted
-        return Attempt(self._masked(_timed(_failed(response, UNFINISHED), clock())), None, counted)
+        return Attempt(self._masked(_timed(_failed(response, UNFINISHED), clock())), None, _counted(costs))
 
     def _masked(self, response: Response) -> Response:
         """Mask the secrets in errors and warnings, whatever the handler's options are; it has masked all else."""
@@ -397,6 +403,10 @@ class AgentCall:
             return None
         is_plain = isinstance(output, str | bytes | bytearray | memoryview | int | float)
         return answer_of(output) if is_plain or self.agent.is_function else None
+
+
+def _counted(costs: AgentCosts | None) -> Spent:
+    return NOTHING_SPENT if costs is None else Spent(costs.cost, costs.tokens)
 
 
 def _waits(response: Response, output: Any) -> bool:

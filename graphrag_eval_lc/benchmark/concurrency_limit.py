@@ -11,14 +11,14 @@ from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 class ConcurrencyLimit:
     """How many attempts may be under way at once, in one event loop; it adapts to rate limits.
 
-    Additive increase, multiplicative decrease, as TCP does. At a rate limit the number of places is halved, and nothing
+    Additive increase, multiplicative decrease, as TCP does. At a rate limit the number of slots is halved, and nothing
     starts before the time that the server names; attempts that began before the halving halve nothing again. After as
-    many good attempts in a row as there are places there is one more, up to ``most``.
+    many good attempts in a row as there are slots there is one more, up to ``most``.
 
     Args:
-        most: The highest number of places, at least 1.
+        most: The highest number of slots, at least 1.
         per_minute: How many attempts may start in a minute, evenly spread; None for no limit.
-        on_change: Told the new number of places and why.
+        on_change: Told the new number of slots and why.
         clock: Seconds, for tests.
     """
 
@@ -40,13 +40,13 @@ class ConcurrencyLimit:
         self.in_flight = 0
         self.epoch = 0
 
-    async def take_place(self, stop: StopSignal) -> int | None:
-        """Wait for a place and return the number of halvings so far, for ``was_limited``; None where the run stops."""
+    async def take_slot(self, stop: StopSignal) -> int | None:
+        """Wait for a slot and return the number of halvings so far, for ``was_limited``; None where the run stops."""
         while True:
             if stop.reason is not None:
                 return None
             if self.in_flight >= self.limit:
-                await self._wait_for_place()
+                await self._wait_for_slot()
                 continue
             seconds = self._starts_from - self._clock()
             if seconds <= 0:
@@ -58,7 +58,7 @@ class ConcurrencyLimit:
         return self.epoch
 
     def leave(self) -> None:
-        """Free a place."""
+        """Free a slot."""
         self.in_flight -= 1
         self._wake()
 
@@ -74,7 +74,7 @@ class ConcurrencyLimit:
         """Note a rate limit.
 
         Args:
-            epoch: What ``take_place`` gave the attempt.
+            epoch: What ``take_slot`` gave the attempt.
             retry_after: Seconds that the server asks to wait.
         """
         self._good_in_a_row = 0
@@ -85,7 +85,7 @@ class ConcurrencyLimit:
             self._set(self.limit // 2, "rate limit")
 
     def wake_all(self) -> None:
-        """Wake all that wait for a place, since the run stops."""
+        """Wake all that wait for a slot, since the run stops."""
         while self._waiting:
             self._wake()
 
@@ -95,14 +95,14 @@ class ConcurrencyLimit:
         self._on_change(limit, reason)
         self._wake()
 
-    async def _wait_for_place(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        await place
+    async def _wait_for_slot(self) -> None:
+        slot = asyncio.get_running_loop().create_future()
+        self._waiting.append(slot)
+        await slot
 
     def _wake(self) -> None:
         while self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
+            slot = self._waiting.popleft()
+            if not slot.done():
+                slot.set_result(None)
                 return

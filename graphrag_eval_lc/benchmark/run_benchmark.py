@@ -20,7 +20,7 @@ from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
-from graphrag_eval_lc.benchmark.session import RunSession
+from graphrag_eval_lc.benchmark.runner import Runner
 from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
@@ -136,7 +136,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         output.warn(*loaded.warnings, *read.notes, *doubts)
         try:
             output.resume(record, in_shard, source)
-            run = await RunSession(in_shard, output, stop).arun(loaded, templates, questions)
+            run = await Runner(in_shard, output, stop).arun(loaded, templates, questions)
 
             async def aask_again(again: CheckedOptions) -> BenchmarkRun:
                 at = None if folder is None else folder / CONFIRMATION
@@ -146,7 +146,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
                     # With the digests as they were: modules that the agent loaded since are in no later session.
                     _, questions, record = _begun(agent, loaded, dataset, templates, again, confirmation, digests)
                     confirmation.resume(record, again, source)
-                    return await RunSession(again, confirmation, stop).arun(loaded, templates, questions)
+                    return await Runner(again, confirmation, stop).arun(loaded, templates, questions)
 
             elapsed_sec = output.record.session.elapsed_sec
             run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=elapsed_sec)

@@ -189,8 +189,8 @@ class RunOptions(FolderOptions):
         int | None,
         Field(
             ge=1,
-            description="End the run before a question that could exceed so many tokens. A question is assumed to need "
-            "as many as the most expensive one so far.",
+            description="End the run once the agent's model calls have taken so many tokens. Calls in flight are "
+            "completed.",
         ),
         Cli(panel=ENDING),
         Recorded(LIMITS),
@@ -198,7 +198,7 @@ class RunOptions(FolderOptions):
     max_time: Annotated[
         float | timedelta | None,
         checked_by(checked_seconds),
-        Field(description="End the run before a question that could exceed so many seconds, or a timedelta."),
+        Field(description="End the run after so many seconds, or a timedelta. Questions in flight are given up."),
         Cli(panel=ENDING),
         Recorded(LIMITS),
     ] = None
@@ -206,9 +206,8 @@ class RunOptions(FolderOptions):
         float | None,
         Field(
             gt=0,
-            description="Spend no more USD, on agent and judges. A request of a judge, or of the agent's models with "
-            "``max_tokens``, is not sent if it could exceed that; a question is assumed to cost as much as the most "
-            "expensive one so far.",
+            description="End the run once so many USD are spent, on agent and judges. It is checked before each "
+            "question and each request of a model. Requests in flight are completed and may exceed it.",
         ),
         Cli(panel=ENDING, metavar="USD", is_common=True),
         Recorded(LIMITS),

@@ -1,6 +1,6 @@
 """Where a run goes: its folder with lock, journal and results, what an earlier run left there, and the end of all."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
 from pathlib import Path
@@ -32,7 +32,7 @@ from graphrag_eval_lc.benchmark.kept_answers import (
 )
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
 from graphrag_eval_lc.benchmark.scorers import scored_with
-from graphrag_eval_lc.cost_limit import CostLimit
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
@@ -66,7 +66,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         folder: The folder, or None.
         journal: The responses in the folder, once they are read.
         pricing: The prices of model calls.
-        cost_limit: The money of the run.
+        budget: What the run may spend.
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
         warnings: What the user should know of the run, in the order in which it was told.
@@ -83,7 +83,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.folder = None if output_dir is None else RunFolder(output_dir, at=at, is_private=not open_files)
         self.journal: Journal | None = None
         self.pricing = Pricing()
-        self.cost_limit = CostLimit()
+        self.budget = Budget()
         self.judges: Judges | None = None
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
@@ -146,7 +146,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if (note := grading_note(options.config)) is not None:
             self.notes.append(note)
         self.pricing = Pricing(options.config.prices)
-        self.cost_limit = CostLimit(options.max_cost)
+        self.budget = Budget(options.max_cost)
         is_asked = options.config.llm is not None or options.llm is not None
         if self.folder is not None and is_asked and options.judge_cache:
             self._cache = self._stack.enter_context(self.folder.judge_cache())
@@ -166,7 +166,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             embeddings=options.embeddings,
             cache=self._cache,
             pricing=self.pricing,
-            cost_limit=self.cost_limit,
+            budget=self.budget,
             plan=plan,
         )
 
@@ -212,8 +212,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if earlier is not None:
             journal.share_ids(record.questions)
             self._check_source(earlier, now, options)
-        if self._cache is not None and self.cost_limit.most is not None:
-            self.cost_limit.spend(self._cache.spent(self.pricing.cost_of_usage))
+        if self._cache is not None and self.budget.max_cost is not None:
+            self.budget.spend(self._cache.spent(self.pricing.cost_of_usage))
         if earlier is not None and not is_dry:
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:
@@ -302,7 +302,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         templates: Sequence[Template],
         *,
         repeats: int,
-        on_judged: Callable[[float | None], None] | None = None,
         comparer: Comparer | None = None,
     ) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
@@ -316,8 +315,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             judges=self.judges,
             file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
             tell=self.tell,
-            on_judged=on_judged,
-            cost_limit=self.cost_limit,
+            budget=self.budget,
             comparer=comparer,
         )
 

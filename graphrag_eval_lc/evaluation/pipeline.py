@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.evaluation.comparing import Compared, Comparer
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
@@ -53,9 +53,7 @@ class Pipeline:
         judges: Who judges the results; None: nobody.
         file: Where results go; None keeps them in memory.
         tell: Told each result.
-        on_judged: Told once for each response of ``aadd`` what its judges cost in USD, cached answers included: 0 where
-            none was asked, None where it is not known. Not told where there are no judges.
-        cost_limit: What is told of costs that its requests did not settle themselves; None: nothing is.
+        budget: What the judges may spend; the costs that no request has counted are added to it.
         comparer: Compares responses that are added all at once with their references; None: this process does.
 
     Attributes:
@@ -73,14 +71,13 @@ class Pipeline:
         judges: "Judges | None" = None,
         file: ResultsFile | None = None,
         tell: Observer = tell_nobody,
-        on_judged: Callable[[float | None], None] | None = None,
-        cost_limit: CostLimit | None = None,
+        budget: Budget | None = None,
         comparer: Comparer | None = None,
     ) -> None:
         self.judges = judges
         self._comparer = comparer
         self.unjudged = 0
-        self._cost_limit = cost_limit or CostLimit()
+        self._budget = budget or Budget()
         self._stall_warnings: list[str] = []
         self._config = config
         self._views = StepViews(config.steps, config.sparql, config.retrieval)
@@ -88,7 +85,6 @@ class Pipeline:
         self._pricing = pricing
         self._file = file
         self._tell = tell
-        self._on_judged = on_judged
         self._judge_costs = JudgeCosts(config)
         self._judge_failures = JudgeFailures()
         self._unknown_tools = UnknownTools(config, reference_names(templates))
@@ -123,7 +119,7 @@ class Pipeline:
             return
 
         async def score(sample: Sample) -> None:
-            await self._ascore(sample, response_of(sample), lambda cost: None)
+            await self._ascore(sample, response_of(sample))
 
         try:
             with StallWatch(self._stall_warnings.append):
@@ -138,7 +134,7 @@ class Pipeline:
         priced = ((sample, self.priced(response_of(sample))) for sample in samples)
 
         async def judge(compared: Compared) -> None:
-            await self._ajudge(*compared, lambda cost: None)
+            await self._ajudge(*compared)
 
         async with contextlib.aclosing(
             comparer.acompared(priced, number=len(samples), has_repeats=self._repeats > 1)
@@ -181,18 +177,13 @@ class Pipeline:
                 await self.judges.aclose()
 
     async def _awork(self, added: tuple[Sample, Response]) -> None:
-        def spend(cost: float | None) -> None:
-            if self._on_judged is not None:
-                self._on_judged(cost)
-
         if self._workers.problem is not None:
-            spend(0.0)
             return
         try:
             if self.judges is None:  # in batches: a change of threads takes as long as a comparison
                 await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
             else:
-                await self._ascore(*added, spend)
+                await self._ascore(*added)
         except Exception as problem:
             self._tell_failed(problem)
             raise
@@ -218,47 +209,38 @@ class Pipeline:
         for sample, response in added:
             self.add(sample, response)
 
-    async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[float | None], None]) -> None:
-        """Price, score and judge a response; ``spend`` is told the cost in any case, as questions may wait for it.
+    async def _ascore(self, sample: Sample, response: Response | None) -> None:
+        """Price, score and judge a response.
 
         Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
         """
-        try:
-            response = self.priced(response)
-            result = await asyncio.to_thread(self._unjudged, sample, response)
-        except BaseException:
-            spend(0.0)
-            raise
-        await self._ajudge(sample, response, result, spend)
+        response = self.priced(response)
+        result = await asyncio.to_thread(self._unjudged, sample, response)
+        await self._ajudge(sample, response, result)
 
-    async def _ajudge(
-        self, sample: Sample, response: Response | None, result: Result, spend: Callable[[float | None], None]
-    ) -> None:
-        """Have a compared response judged, and keep its result; ``spend`` as for ``_ascore``."""
-        cost: float | None = 0.0
-        try:
-            if self.judges is not None:
-                with noted_costs() as noted:
-                    await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
-                cost = self._judged_cost(result, noted)
-                self.unjudged += noted.not_asked > 0
-                self._judge_failures.add(result)
-        finally:
-            spend(cost)
+    async def _ajudge(self, sample: Sample, response: Response | None, result: Result) -> None:
+        """Have a compared response judged, and keep its result."""
+        if self.judges is not None:
+            with noted_costs() as noted:
+                await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
+            self._count_judges(result, noted)
+            self.unjudged += noted.not_asked > 0
+            self._judge_failures.add(result)
         await asyncio.to_thread(self._take, sample, result)
 
-    def _judged_cost(self, result: Result, noted: NotedCosts) -> float | None:
-        """Return what the judges of a result cost, and count what no request of theirs has counted."""
+    def _count_judges(self, result: Result, noted: NotedCosts) -> None:
+        """Count what judges cost beyond the counted requests, as functions and models of users report it."""
         costs = list(self._judge_costs.of(result))
         if None in costs:
-            if not noted.settled and not noted.unknown:  # a model of the caller's own that does not report its costs
-                self._cost_limit.close("a budget of money cannot be kept: the cost of some model calls is not known")
-            return None
+            is_limited = self._budget.max_cost is not None
+            if is_limited and not noted.settled and not noted.unknown:
+                why = "the cost of some model calls is not known"
+                self._budget.end("max_cost", f"a budget of money cannot be kept: {why}")
+            return
         cost = math.fsum(cost for cost in costs if cost is not None)
         uncounted = round(cost - math.fsum((*noted.known, *noted.settled)), _DIGITS)
         if uncounted > 0:
-            self._cost_limit.spend(uncounted)
-        return cost
+            self._budget.spend(uncounted)
 
     def priced(self, response: MaybeResponse) -> MaybeResponse:
         """Return a response with the costs of its model calls; one that breaks the format stays as it is."""
@@ -300,7 +282,7 @@ class Pipeline:
             asking: The same for the asking alone.
         """
         given_up = None if self.judges is None else self.judges.given_up
-        message = given_up or self._cost_limit.message
+        message = given_up or self._budget.message or None
         if message is None or (given_up is None and not self.unjudged):
             return asking
         if asking is None:
@@ -358,7 +340,7 @@ def judges_of(
     embeddings: Any = None,
     cache: Any = None,
     pricing: Pricing | None = None,
-    cost_limit: CostLimit | None = None,
+    budget: Budget | None = None,
     plan: "RequestPlan | None" = None,
 ) -> "Judges | None":
     """Return the judges that a config, a caller and registered functions ask for; None where nothing is judged.
@@ -380,6 +362,6 @@ def judges_of(
         functions=evaluators,
         cache=cache,
         pricing=pricing,
-        cost_limit=cost_limit,
+        budget=budget,
         plan=plan,
     )

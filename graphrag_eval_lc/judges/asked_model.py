@@ -10,9 +10,9 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
 
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
-from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
 from graphrag_eval_lc.judges.model_calls import HINTS, ModelCalls, RequestCosts, RequestSize, refusal_text
@@ -52,7 +52,7 @@ class AskingOptions(TypedDict, total=False):
         cache: Keeps answers; None, the default: none is kept.
         max_retries: How many requests may follow a failed one; 3 by default.
         timeout: The longest time of a request in seconds; 120 by default.
-        cost_limit: The money for all requests; None, the default: no limit.
+        budget: What all requests may spend; None, the default: no limit.
         plan: Counts requests in place of sending them; None, the default: they are sent.
     """
 
@@ -61,7 +61,7 @@ class AskingOptions(TypedDict, total=False):
     cache: AnswerCache | None
     max_retries: int
     timeout: float
-    cost_limit: CostLimit | None
+    budget: Budget | None
     plan: RequestPlan | None
 
 
@@ -112,7 +112,7 @@ class AskedModel:
             timeout=options.get("timeout", _DEFAULT_TIMEOUT_SEC),
             has_own_clients=has_own_clients,
             costs=RequestCosts(
-                options.get("cost_limit") or CostLimit(),
+                options.get("budget") or Budget(),
                 self._cost,
                 self._most_cost,
                 name,
@@ -181,10 +181,12 @@ class AskedModel:
         return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
 
     def _most_cost(self, size: RequestSize) -> float | None:
-        tokens, answer = size
-        if answer is None:
-            return None
-        return self._pricing.most_cost(self._model, input_tokens=tokens, output_tokens=answer, provider=self._provider)
+        return self._pricing.most_cost(
+            self._model,
+            input_tokens=size.input_tokens,
+            output_tokens=size.output_tokens or 0,
+            provider=self._provider,
+        )
 
     def _known_cost(self, usages: Iterable[Usage], digest: str | None = None) -> float | None:
         """Return what a cached answer once cost; 0 from the second use of a digest on."""

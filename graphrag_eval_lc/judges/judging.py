@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Self
 
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
 from graphrag_eval_lc.config.evaluation_config import is_enabled
-from graphrag_eval_lc.cost_limit import CostLimit
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
@@ -68,7 +68,7 @@ def run_models(
     needs_embeddings: bool = True,
     cache: Any = None,
     pricing: Any = None,
-    cost_limit: CostLimit | None = None,
+    budget: Budget | None = None,
     plan: RequestPlan | None = None,
 ) -> RunModels:
     """Return the models of a run.
@@ -80,7 +80,7 @@ def run_models(
         needs_embeddings: Whether texts are to be embedded.
         cache: Where answers are kept.
         pricing: The prices; None: those of the config.
-        cost_limit: The money for all requests; None: no limit.
+        budget: What all requests may spend; None: no limit.
         plan: Counts the requests in place of sending them; None: they are sent.
 
     Raises:
@@ -101,7 +101,7 @@ def run_models(
         "cache": cache,
         "max_retries": config.judges.max_retries,
         "timeout": config.judges.timeout,
-        "cost_limit": cost_limit,
+        "budget": budget,
         "plan": plan,
     }
     factories = import_module("graphrag_eval_lc.judges.models")  # it loads LangChain, which functions alone do not need
@@ -244,7 +244,7 @@ class Judges:
         functions: Iterable[Evaluator | CustomFunction] = (),
         cache: Any = None,
         pricing: Any = None,
-        cost_limit: CostLimit | None = None,
+        budget: Budget | None = None,
         plan: RequestPlan | None = None,
     ) -> Self | None:
         """Return the judges that a config asks for.
@@ -256,7 +256,7 @@ class Judges:
             functions: Functions that evaluate, beside the registered ones; see ``CustomFunction``.
             cache: Where answers are kept; it is left alone where the config says so.
             pricing: The prices; None: those of the config.
-            cost_limit: The money for all requests; None: no limit.
+            budget: What all requests may spend; None: no limit.
             plan: Counts the requests in place of sending them, and no function is called; None: they are sent.
 
         Returns:
@@ -277,7 +277,7 @@ class Judges:
             needs_embeddings=any(judge.needs_embeddings for judge in wanted_judges(config, has_embeddings=True)),
             cache=cache if config.judges.cache else None,
             pricing=pricing,
-            cost_limit=cost_limit,
+            budget=budget,
             plan=plan,
         )
         scorers, custom = Scorers(), list[CustomEvaluation]()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
+from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
@@ -17,7 +17,6 @@ from graphrag_eval_lc.judges.endpoint import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, GivenUpError, NotAskedError, Usage
 from graphrag_eval_lc.judges.scores import note_settled_cost
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.retrying import (
     RetryPolicy,
     is_rate_limit,
@@ -28,7 +27,6 @@ from graphrag_eval_lc.retrying import (
     status_of,
     was_never_sent,
 )
-from graphrag_eval_lc.texts import visible
 
 Outcome = TypeVar("Outcome")
 
@@ -82,94 +80,59 @@ def most_answer_tokens(body: Mapping[str, Any]) -> int | None:
 
 
 FIRST_WAIT_SEC = 0.5
-_ROUNDED = 1 + 1e-9
 _MOST_REFUSALS = 3  # in a row; then nothing more is asked
 _BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the model perhaps did not
 
 
 @dataclass(slots=True)
 class RequestCosts:
-    """What the requests to one model may cost, and did.
-
-    Until the model has answered once, one request to it is sent at a time where there is a limit: what it bills may
-    be more than its bound, as of a server that takes no ``max_tokens``, and is seen in the first answer.
+    """What the requests to one model spend of the budget.
 
     Attributes:
-        limit: The money, which all models of a run share.
-        cost_of: Returns the USD of usages; None where they cannot be priced.
-        most_cost_of: Returns the most USD of a request of some size; None where nothing bounds it.
+        budget: What all models of a run may spend.
+        cost_of: Returns the USD of usages; None if they cannot be priced.
+        most_cost_of: Returns the most USD of a request of some size; None if the model has no price.
         name: The model's name in messages.
         model: Its name at the provider, under which the config prices it.
-        keep_assumed: Told the USD that are counted for a request whose cost nobody knows.
-        excess: What a request did cost for each USD of its bound, at most; at least 1.
-        is_proven: Whether the model has answered.
+        keep_assumed: Called with the USD that are counted for a request whose cost nobody knows.
     """
 
-    limit: CostLimit
+    budget: Budget
     cost_of: Callable[[Iterable[Usage]], float | None]
     most_cost_of: Callable[[RequestSize], float | None]
     name: str
     model: str
     keep_assumed: Callable[[float], None]
-    excess: float = 1.0
-    is_proven: bool = False
 
-    async def areserve(self, size: Callable[[], RequestSize]) -> tuple[Reservation, RequestSize | None]:
-        """Reserve the most that a request can cost, and return the reservation with the request's size.
+    def check(self) -> None:
+        """Refuse a request if nothing is left of the budget, or if nobody knows what the request costs.
 
         Raises:
-            NotAskedError: It does not fit into the limit.
+            NotAskedError: The request is not to be sent.
         """
-        bound = None if self.limit.most is None else size()
-        most = 0.0 if bound is None else self.most_cost_of(bound)
+        if self.budget.max_cost is not None and self.most_cost_of(RequestSize(0, 0)) is None:
+            unpriced = f"no price is known for {self.model} (prices in the config can give it)"
+            self.budget.end("max_cost", f"a budget of money cannot be kept: {unpriced}")
         try:
-            unbounded = self._unbounded(bound) if most is None and bound is not None else ""
-            return await self.limit.areserve(
-                None if most is None else most * self.excess, unbounded=unbounded, is_alone=not self.is_proven
-            ), bound
-        except CostLimitError as problem:
+            self.budget.check()
+        except BudgetSpentError as problem:
             raise NotAskedError(f"{self.name} is not asked: {problem}") from None
 
-    def settle(
-        self, reservation: Reservation, size: RequestSize | None, usages: Sequence[Usage], *, was_sent: bool
-    ) -> None:
-        """Settle what a request did cost.
+    def spend(self, usages: Sequence[Usage], size: Callable[[], RequestSize], *, was_sent: bool) -> None:
+        """Count what a request cost; one that may be billed and reports nothing counts as the most it can cost.
 
         Args:
-            reservation: What it reserved.
-            size: Its size, where there is a limit.
             usages: What the provider reported; empty for a request without an answer.
+            size: Returns the most tokens of the request.
             was_sent: Whether the provider may have worked for it.
         """
         cost = self.cost_of(usages) if usages else None if was_sent else 0.0
-        if usages:
-            self.is_proven = True
-        if size is not None and cost is not None:
-            self._learn_from(cost, size, usages)
-        reservation.settle(cost)
-        note_settled_cost(reservation.amount if cost is None else cost)
-        if cost is None and reservation.amount:
-            self.keep_assumed(reservation.amount)
-
-    def _learn_from(self, cost: float, size: RequestSize, usages: Sequence[Usage]) -> None:
-        """Reserve more from here on, where a request did cost more than its bound."""
-        most = self.most_cost_of(size) or 0.0
-        if cost <= most * self.excess * _ROUNDED or not most:
-            return
-        self.excess = cost / most
-        reported = (sum(usage.input_tokens or 0 for usage in usages), sum(usage.output_tokens or 0 for usage in usages))
-        told = (
-            f"{self.name} took {dollars(cost)} for a request that should cost {dollars(most)} at most: it reported "
-            f"{reported[0]:,} input tokens for {size.input_tokens:,} bytes, and {reported[1]:,} output tokens where "
-            f"{size.output_tokens or 0:,} were allowed. The budget of money may have been passed, and from here on "
-            "as much is reserved"
-        )
-        _log.warning("%s", visible(told))
-
-    def _unbounded(self, size: RequestSize) -> str:
-        if size.output_tokens is None:
-            return f"nothing bounds the answers of {self.name} (set its max_tokens)"
-        return f"no price is known for {self.model} (prices in the config can give it)"
+        if cost is None and self.budget.max_cost is not None:
+            cost = self.most_cost_of(size()) or 0.0
+            if cost:
+                self.keep_assumed(cost)
+        self.budget.spend(cost or 0.0)
+        note_settled_cost(cost or 0.0)
 
 
 class ModelCalls:
@@ -205,7 +168,7 @@ class ModelCalls:
         Args:
             request: Called for each attempt, with a list to which it adds what the provider reports.
             paid: The usages of all attempts are added to it.
-            size: Returns the most tokens of an attempt; called where there is a limit of costs.
+            size: Returns the most tokens of an attempt.
 
         Raises:
             Exception: That of the last attempt; a JudgeError at once.
@@ -261,17 +224,13 @@ class ModelCalls:
                     continue
                 if self.given_up is not None:
                     raise GivenUpError(self.given_up)
-                reservation, bound = await self._costs.areserve(size)
-                return await self._settled(request, paid, reservation, bound)
+                self._costs.check()
+                return await self._counted(request, paid, size)
 
-    async def _settled(
-        self,
-        request: Callable[[list[Usage]], Awaitable[Outcome]],
-        paid: list[Usage],
-        reservation: Reservation,
-        bound: RequestSize | None,
+    async def _counted(
+        self, request: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage], size: Callable[[], RequestSize]
     ) -> Outcome:
-        """Send a request, and settle what it cost, whatever comes of it."""
+        """Send a request, and count what it cost, whatever comes of it."""
         usages: list[Usage] = []
         was_sent = True
         try:
@@ -281,7 +240,7 @@ class ModelCalls:
             raise
         finally:
             paid += usages
-            self._costs.settle(reservation, bound, usages, was_sent=was_sent)
+            self._costs.spend(usages, size, was_sent=was_sent)
 
     async def _in_time(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
         try:

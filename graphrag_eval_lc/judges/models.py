@@ -180,7 +180,7 @@ _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 class LangChainJudgeModel(StructuredJudgeModel):
     """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
 
-    Its own retries come before those of this class; but where there is a limit of costs it has none, as each of them
+    Its own retries come before those of this class; but where a budget of money is set it has none, as each of them
     may cost money that nobody sees.
     """
 
@@ -292,8 +292,8 @@ class LangChainJudgeModel(StructuredJudgeModel):
 
 
 def _is_limited(options: AskingOptions) -> bool:
-    limit = options.get("cost_limit")
-    return limit is not None and limit.most is not None
+    budget = options.get("budget")
+    return budget is not None and budget.max_cost is not None
 
 
 Model = TypeVar("Model", bound=BaseModel)

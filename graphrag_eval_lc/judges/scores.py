@@ -125,7 +125,7 @@ class NotedCosts:
     Attributes:
         known: USD that cached answers once cost.
         unknown: How many cached answers cost nobody knows what.
-        settled: USD that the limit of costs has counted.
+        settled: USD that the budget has counted.
         not_asked: How many scores are missing since no more is asked.
     """
 
@@ -168,7 +168,7 @@ def note_known_cost(cost: float | None) -> None:
 
 
 def note_settled_cost(cost: float) -> None:
-    """Note what the limit of costs has counted for a request."""
+    """Note what the budget has counted for a request."""
     noted = _noted.get()
     if noted is not None:
         noted.settled.append(cost)

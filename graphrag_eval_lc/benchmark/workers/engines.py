@@ -33,7 +33,7 @@ async def worker_pool(
     pool = WorkerPool(
         transport_of(job_of(agent, options, output.record.run_id), options),
         timeout=options.timeout,
-        cost_limit=output.cost_limit,
+        budget=output.budget,
         tell=output.tell,
         warn=output.warn,
     )
@@ -61,6 +61,7 @@ def transport_of(job: Job, options: CheckedOptions) -> Transport:
 def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
     """Return the job of the workers of a run."""
     is_elsewhere = options.engine is not None
+    is_limited = options.max_cost is not None or options.max_tokens is not None
     return Job(
         agent=agent.given,
         agent_config=options.agent_config,
@@ -70,7 +71,7 @@ def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
         capture=options.capture,
         timeout=options.timeout,
         retry=options.retry,
-        prices=None if options.max_cost is None else options.config.prices,
+        prices=options.config.prices if is_limited else None,
         places=options.max_concurrency if is_elsewhere else 1,
         repeats=options.repeats,
         run_id=run_id,

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_eval_lc.benchmark.attempts import NOTHING_SPENT, Spent
+from graphrag_eval_lc.budget import Limit
 from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.config import PriceConfig
 from graphrag_eval_lc.evaluation.events import RunEvent
@@ -24,8 +26,8 @@ class Job:
         capture: The options of the handler.
         timeout: Seconds for an attempt; None for no limit.
         retry: What is worth another attempt.
-        prices: The prices of the config by model, where the money for the agent's model calls is to be reserved at the
-            driver; None where no budget of money is set.
+        prices: The prices of the config by model, if what the agent's model calls spend is to be reported; None: no
+            budget is set.
         places: How many questions a worker may be asked at the same time. With one nobody else is held up, and code
             that blocks the event loop is not told.
         repeats: How often each question is asked.
@@ -48,14 +50,6 @@ class Job:
     run_id: str = ""
     spool: bool = False
     tells_so_far: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LongerAnswer:
-    """The longest answer of a model so far, in tokens; a worker tells it to the driver, and that to the others."""
-
-    model: str
-    tokens: int
 
 
 # --- from the driver -------------------------------------------------------------------------------------------------
@@ -84,18 +78,11 @@ class Abandon:
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
-    """The answer to ``Reserve``.
+class OutOfBudget:
+    """Nothing is left of the budget; with its limit and the reason."""
 
-    Attributes:
-        number: The number of the reservation.
-        is_granted: Whether the money is reserved; else it may be once others have ended.
-        refusal: Why it is not, and will not be; None where it may be.
-    """
-
-    number: int
-    is_granted: bool
-    refusal: str | None = None
+    limit: Limit
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +90,7 @@ class Close:
     """Close the agent, and end. The driver has all that was answered."""
 
 
-ToWorker = Ask | Abandon | Granted | LongerAnswer | Close
+ToWorker = Ask | Abandon | OutOfBudget | Close
 
 
 # --- from a worker ---------------------------------------------------------------------------------------------------
@@ -151,13 +138,13 @@ class Answered:
         number: The number of the attempt.
         response: The response.
         failure: Why it failed; None where it did not.
-        counted: USD that the driver's limit of costs has counted for it.
+        counted: What the driver's budget has counted for it.
     """
 
     number: int
     response: Response
     failure: Failure | None = None
-    counted: float = 0.0
+    counted: Spent = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,41 +155,21 @@ class SoFar:
         number: The number of the attempt.
         response: What its response would be if it ended now; of its lists only what the driver does not know.
         known: How many entries of each list the driver knows.
-        counted: USD that the driver's limit of costs has counted for it.
+        counted: What the driver's budget has counted for it.
     """
 
     number: int
     response: Mapping[str, Any]
     known: Mapping[str, int]
-    counted: float
+    counted: Spent
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
-    """Reserve money for a call of a model.
+class Spending:
+    """What a call of a model spent, in USD and tokens."""
 
-    Attributes:
-        number: The number of the reservation among those of the worker.
-        amount: USD.
-        waits: Whether to answer only once it is granted or refused.
-    """
-
-    number: int
-    amount: float
-    waits: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """What a call of a model did cost, in USD; None where nobody knows.
-
-    Attributes:
-        number: The number of its reservation.
-        cost: USD.
-    """
-
-    number: int
-    cost: float | None
+    cost: float
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,4 +187,4 @@ class Closed:
     problem: str | None = None
 
 
-FromWorker = Ready | Unusable | Answered | SoFar | Reserve | Settle | LongerAnswer | Told | Closed
+FromWorker = Ready | Unusable | Answered | SoFar | Spending | Told | Closed

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
-from graphrag_eval_lc.benchmark.agent_costs import SpentAnswers
 from graphrag_eval_lc.benchmark.attempts import (
     Attempt,
     QuestionTimeoutError,
@@ -23,18 +22,16 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     Ask,
     Close,
     FromWorker,
-    Granted,
-    LongerAnswer,
+    OutOfBudget,
     Ready,
-    Reserve,
-    Settle,
     SoFar,
+    Spending,
     Told,
     ToWorker,
     Unusable,
 )
 from graphrag_eval_lc.benchmark.workers.so_far import HeardSoFar
-from graphrag_eval_lc.cost_limit import CostLimit, CostLimitError, Reservation
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import Observer
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
@@ -127,7 +124,6 @@ class _Worker:
     is_ready: bool = False
     is_gone: bool = False
     asked: dict[int, _Asked] = field(default_factory=dict)
-    reservations: dict[int, "Reservation | asyncio.Task[None]"] = field(default_factory=dict)
 
     def send(self, message: ToWorker) -> None:
         if self.link is not None and not self.is_gone:
@@ -140,7 +136,7 @@ class WorkerPool:
     Args:
         transport: How workers are started.
         timeout: Seconds for an attempt; None for no limit.
-        cost_limit: The money of the run.
+        budget: What the run may spend.
         tell: Told the events of workers.
         warn: Told the warnings of workers, and what was lost.
     """
@@ -150,17 +146,16 @@ class WorkerPool:
         transport: Transport,
         *,
         timeout: float | None,
-        cost_limit: CostLimit,
+        budget: Budget,
         tell: Observer,
         warn: Callable[[str], None],
     ) -> None:
         self._transport = transport
         self._size = 0
         self._timeout = timeout
-        self._cost_limit = cost_limit
+        self._budget = budget
         self._tell = tell
         self._warn = warn
-        self._answers = SpentAnswers()
         self._attempts = count(1)
         self._names = count(1)
         self._workers: list[_Worker] = []
@@ -337,15 +332,12 @@ class WorkerPool:
             if message.number in worker.asked:
                 worker.asked[message.number].so_far.take(message)
             return
-        elif isinstance(message, Reserve):
-            self._reserve(worker, message)
-        elif isinstance(message, Settle):
-            self._settle(worker, message)
-        elif isinstance(message, LongerAnswer):
-            self._answers.note(message.model, message.tokens)
-            for other in self._workers:
-                if other is not worker:
-                    other.send(message)
+        elif isinstance(message, Spending):
+            self._budget.spend(message.cost, message.tokens)
+            if self._budget.limit is not None:
+                for each in self._workers:
+                    each.send(OutOfBudget(self._budget.limit, self._budget.message))
+            return
         elif isinstance(message, Told):
             if message.event is not None:
                 self._tell(message.event)
@@ -392,7 +384,7 @@ class WorkerPool:
         return WorkerLostError(f"{losses} workers were lost while they asked it: {why}")
 
     def _end(self, worker: _Worker) -> None:
-        """End a worker that is no longer wanted; what it reserved counts as spent."""
+        """End a worker that is no longer wanted."""
         if worker.is_gone:
             return
         worker.is_gone = True
@@ -400,11 +392,6 @@ class WorkerPool:
             self._workers.remove(worker)
         if worker.link is not None:
             worker.link.end()
-        for reservation in worker.reservations.values():
-            if isinstance(reservation, Reservation):
-                reservation.settle(None)
-            else:
-                reservation.cancel()
         self._changed.set()
 
     def _fail(self, worker: _Worker, problem: Exception) -> None:
@@ -412,41 +399,6 @@ class WorkerPool:
         self._problem = self._problem or problem
         self._end(worker)
         self._changed.set()
-
-    # --- money ---
-
-    def _reserve(self, worker: _Worker, message: Reserve) -> None:
-        if message.waits:
-            worker.reservations[message.number] = self._in_background(self._areserve(worker, message))
-            return
-        try:
-            reservation = self._cost_limit.reserve(message.amount)
-        except CostLimitError as problem:
-            worker.send(Granted(message.number, is_granted=False, refusal=str(problem)))
-            return
-        if reservation is not None:
-            worker.reservations[message.number] = reservation
-        worker.send(Granted(message.number, is_granted=reservation is not None))
-
-    async def _areserve(self, worker: _Worker, message: Reserve) -> None:
-        try:
-            reservation = await self._cost_limit.areserve(message.amount)
-        except CostLimitError as problem:
-            worker.reservations.pop(message.number, None)
-            worker.send(Granted(message.number, is_granted=False, refusal=str(problem)))
-            return
-        if worker.is_gone:
-            reservation.settle(0.0)
-            return
-        worker.reservations[message.number] = reservation
-        worker.send(Granted(message.number, is_granted=True))
-
-    def _settle(self, worker: _Worker, message: Settle) -> None:
-        reservation = worker.reservations.pop(message.number, None)
-        if isinstance(reservation, Reservation):
-            reservation.settle(message.cost)
-        elif reservation is not None:
-            reservation.cancel()
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from graphrag_eval_lc.benchmark.attempts import Attempt
+from graphrag_eval_lc.benchmark.attempts import NOTHING_SPENT, Attempt
 from graphrag_eval_lc.benchmark.workers.messages import FromWorker, SoFar
 from graphrag_eval_lc.records import Response
 
@@ -64,7 +64,7 @@ class HeardSoFar:
 
     def __init__(self) -> None:
         self._response: dict[str, Any] = {}
-        self._counted = 0.0
+        self._counted = NOTHING_SPENT
 
     def take(self, message: SoFar) -> None:
         """Take what is new."""

@@ -6,10 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from itertools import count
 
-from graphrag_eval_lc.benchmark.agent_costs import AgentCosts, SpentAnswers
+from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempts import (
     AgentCall,
@@ -27,19 +25,17 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     Closed,
     Failure,
     FromWorker,
-    Granted,
     Job,
-    LongerAnswer,
+    OutOfBudget,
     Ready,
-    Reserve,
-    Settle,
+    Spending,
     Told,
     ToWorker,
     Unusable,
 )
 from graphrag_eval_lc.benchmark.workers.so_far import SoFarTeller
 from graphrag_eval_lc.benchmark.workers.spool import Spool
-from graphrag_eval_lc.cost_limit import Account, CostLimitError, Reservation
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
@@ -62,8 +58,7 @@ class Worker:
     def __init__(self, job: Job, send: Send) -> None:
         self._job = job
         self._send = send
-        self._account = DriverAccount(send)
-        self._answers = SpentAnswers(lambda model, tokens: send(LongerAnswer(model, tokens)))
+        self._budget = Budget(on_spend=lambda cost, tokens: send(Spending(cost, tokens)))
         self._pricing = Pricing(job.prices or {})
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._abandoned: dict[int, asyncio.Future[None]] = {}
@@ -75,8 +70,8 @@ class Worker:
 
     def post(self, message: ToWorker) -> None:
         """Take a message of the driver, from any thread."""
-        if isinstance(message, Granted):  # whoever waits for it may hold up the loop
-            self._account.take(message)
+        if isinstance(message, OutOfBudget):  # the agent may hold up the loop
+            self._budget.end(message.limit, message.message)
             return
         with self._lock:
             self._inbox.append(message)
@@ -135,7 +130,7 @@ class Worker:
         return AgentCall(agent, job.input_fn, job.answer_fn, job.agent_config, job.capture, job.timeout, costs)
 
     def _costs(self) -> AgentCosts:
-        return AgentCosts(self._account, self._pricing, self._answers)
+        return AgentCosts(self._budget, self._pricing)
 
     def _tell(self, event: RunEvent) -> None:
         self._send(Told(event))
@@ -161,8 +156,6 @@ class Worker:
             abandoned = self._abandoned.get(message.number)
             if abandoned is not None and not abandoned.done():
                 abandoned.set_result(None)
-        elif isinstance(message, LongerAnswer):
-            self._answers.note(message.model, message.tokens)
 
     async def _aask(self, ask: Ask, call: AgentCall) -> None:
         try:
@@ -208,69 +201,3 @@ def failure_of(attempt: Attempt, retry: RetryPolicy) -> Failure:
         retry_after=retry_after_of(error),
         is_worth_a_retry=not isinstance(error, RunInterruptedError) and retry.wait_before_retry(1, error) is not None,
     )
-
-
-class DriverAccount(Account):
-    """The driver's limit of costs, as seen from a worker: each reservation is asked for by a message.
-
-    Args:
-        send: Given what the driver is to be told.
-    """
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._numbers = count(1)
-        self._asked: dict[int, Future[Granted]] = {}
-        self._lock = threading.Lock()
-
-    def take(self, granted: Granted) -> None:
-        """Take an answer of the driver."""
-        with self._lock:
-            asked = self._asked.pop(granted.number, None)
-        if asked is not None and not asked.cancelled():
-            asked.set_result(granted)
-
-    async def areserve(self, amount: float) -> Reservation:
-        """Reserve USD; wait where they may fit once others have ended."""
-        number, asked = self._ask(amount, waits=True)
-        try:
-            granted = await asyncio.wrap_future(asked)
-        except asyncio.CancelledError:
-            self._send(Settle(number, 0.0))  # it may be granted by now
-            raise
-        reservation = self._reservation(number, amount, granted)
-        assert reservation is not None
-        return reservation
-
-    def reserve(self, amount: float) -> Reservation | None:
-        """Reserve USD without waiting for others; the thread waits for the driver's answer."""
-        number, asked = self._ask(amount, waits=False)
-        return self._reservation(number, amount, asked.result())
-
-    def settled(self, reservation: Reservation, cost: float | None) -> None:
-        """Tell the driver what a call did cost."""
-        assert isinstance(reservation, _DriversReservation)
-        self._send(Settle(reservation.number, cost))
-
-    def _ask(self, amount: float, *, waits: bool) -> tuple[int, "Future[Granted]"]:
-        asked: Future[Granted] = Future()
-        with self._lock:
-            number = next(self._numbers)
-            self._asked[number] = asked
-        self._send(Reserve(number, amount, waits))
-        return number, asked
-
-    def _reservation(self, number: int, amount: float, granted: Granted) -> Reservation | None:
-        if granted.refusal is not None:
-            raise CostLimitError(granted.refusal)
-        return _DriversReservation(self, amount, amount, number=number) if granted.is_granted else None
-
-
-class _DriversReservation(Reservation):
-    """A reservation that the driver holds, by its number."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, account: Account, amount: float, held: float, *, number: int) -> None:
-        super().__init__(account, amount, held)
-        self.number = number

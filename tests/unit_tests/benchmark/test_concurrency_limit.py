@@ -31,7 +31,7 @@ class Limit(ConcurrencyLimit):
         super().__init__(most, per_minute, lambda *change: self.changes.append(change), lambda: self.clock.now)
 
     async def take(self) -> int:
-        epoch = await self.take_place(self.clock)
+        epoch = await self.take_slot(self.clock)
         assert epoch is not None
         return epoch
 
@@ -209,14 +209,14 @@ async def test_attempts_at_the_same_time_are_spread_too() -> None:
 async def test_nobody_gets_a_place_once_the_run_stops() -> None:
     limit = Limit(1)
     limit.clock.request("interrupted", "Ctrl-C")
-    assert await limit.take_place(limit.clock) is None
+    assert await limit.take_slot(limit.clock) is None
     assert limit.in_flight == 0
 
 
 async def test_those_that_wait_for_a_place_are_woken_when_the_run_stops() -> None:
     limit = Limit(1)
     await limit.take()
-    waiting: list[Any] = [asyncio.create_task(limit.take_place(limit.clock)) for _ in range(3)]
+    waiting: list[Any] = [asyncio.create_task(limit.take_slot(limit.clock)) for _ in range(3)]
     await settle()
     limit.clock.request("interrupted", "Ctrl-C")
     limit.wake_all()
@@ -228,7 +228,7 @@ async def test_those_that_wait_for_the_servers_time_are_woken_when_the_run_stops
     stop.bind(lambda: None)
     limit = ConcurrencyLimit(2, None, lambda limit, reason: None)
     limit.was_limited(0, 3600.0)
-    waiting = asyncio.create_task(limit.take_place(stop))
+    waiting = asyncio.create_task(limit.take_slot(stop))
     await settle()
     assert not waiting.done()
     stop.request("interrupted", "Ctrl-C")

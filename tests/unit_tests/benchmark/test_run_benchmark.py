@@ -533,10 +533,10 @@ def spending_agent() -> Any:
 
 def test_budget_of_tokens_is_that_of_all_sessions(tmp_path: Path) -> None:
     dataset, agent = dataset_of("fail", *"bcdef"), spending_agent()
-    first = run_benchmark(agent, dataset, output_dir=tmp_path, max_tokens=70, max_concurrency=1)
+    first = run_benchmark(agent, dataset, output_dir=tmp_path, max_tokens=50, max_concurrency=1)
     assert first.stopped is not None
     assert (first.stopped["reason"], first.stopped["left_out"]) == ("max_tokens", 4)
-    second = run_benchmark(agent, dataset, output_dir=tmp_path, max_tokens=160, retry_errors=True, max_concurrency=1)
+    second = run_benchmark(agent, dataset, output_dir=tmp_path, max_tokens=140, retry_errors=True, max_concurrency=1)
     assert second.stopped is not None
     assert second.stopped["left_out"] == 2
     assert second.aggregates["totals"]["total_tokens"] == 150

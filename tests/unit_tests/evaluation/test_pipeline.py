@@ -191,21 +191,6 @@ async def test_result_that_cannot_be_kept_ends_it_at_once() -> None:
     assert len(begun) < 10
 
 
-async def test_cost_of_each_response_is_told_once_although_the_scoring_failed() -> None:
-    costs: list[float | None] = []
-
-    def fail(event: RunEvent) -> None:
-        raise OSError("the disk is full")
-
-    pipeline = judged_pipeline(grade, tell=fail, on_judged=costs.append)
-    pipeline.begin(room=1)
-    for position in range(10):
-        await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
-    with pytest.raises(OSError, match="the disk is full"):
-        await pipeline.aclose()
-    assert costs == [0.0] * 10
-
-
 def test_warnings_come_in_their_order() -> None:
     config = EvaluationConfig.model_validate({"prices": {"other": {"input": 1.0, "output": 1.0}}})
     judges = judges_of(config, evaluators=[grade])

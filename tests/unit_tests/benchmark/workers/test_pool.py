@@ -15,7 +15,7 @@ from graphrag_eval_lc.benchmark.attempts import Attempt, WorkerLostError
 from graphrag_eval_lc.benchmark.workers.messages import Close, FromWorker, Job, ToWorker
 from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
 from graphrag_eval_lc.benchmark.workers.worker import Worker
-from graphrag_eval_lc.cost_limit import CostLimit
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
@@ -69,7 +69,7 @@ class Asked:
         self.transport = transport
         self.warnings: list[str] = []
         self.pool = WorkerPool(
-            transport, timeout=10.0, cost_limit=CostLimit(), tell=lambda event: None, warn=self.warnings.append
+            transport, timeout=10.0, budget=Budget(), tell=lambda event: None, warn=self.warnings.append
         )
 
     async def __aenter__(self) -> "Asked":

@@ -21,12 +21,18 @@ def answers(run: Any) -> list[str]:
     return [result["actual_answer"] for result in run.results]
 
 
+def fails_at_start(event: Any) -> None:
+    if event.kind == "run_started":
+        raise LookupError("mine")
+
+
 def test_answer_to_another_text_is_never_scored_even_where_the_session_that_found_it_was_stopped(
     tmp_path: Path,
 ) -> None:
     options: Any = {"output_dir": tmp_path, "progress": "off"}
     run_benchmark(echo, dataset_of("a", "b"), **options)
-    run_benchmark(echo, dataset_of("a", "new"), force=True, max_time=0.000001, **options)
+    with pytest.raises(LookupError):
+        run_benchmark(echo, dataset_of("a", "new"), force=True, on_event=fails_at_start, **options)
     assert answers(score_run(tmp_path, dataset=dataset_of("a", "new"))) == ["answer to a"]
     assert answers(run_benchmark(echo, dataset_of("a", "new"), **options)) == ["answer to a", "answer to new"]
 
@@ -54,10 +60,26 @@ def test_failed_answers_that_were_to_be_asked_again_still_count_where_the_sessio
 
     options: Any = {"output_dir": tmp_path, "progress": "off"}
     run_benchmark(fails, dataset_of("a", "b"), **options)
-    run = run_benchmark(fails, dataset_of("a", "b"), retry_errors=True, max_time=0.000001, **options)
+    run = run_benchmark(fails, dataset_of("a", "b"), retry_errors=True, max_failures=0, max_concurrency=1, **options)
+    assert run.stopped is not None
     assert [result["status"] for result in run.results] == ["error", "error"]
 
 
 def test_budget_says_where_it_cannot_count() -> None:
     run = run_benchmark(echo, dataset_of("a", "b"), max_tokens=10, progress="off")
     assert [warning for warning in run.warnings if "no model call of the agent was seen" in warning]
+
+
+def test_attempts_of_earlier_sessions_are_kept_and_not_spent_again(tmp_path: Path) -> None:
+    answers = iter([ValueError("first"), "yes"])
+
+    def agent(question: str) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    options: Any = {"output_dir": tmp_path, "progress": "off", "retry_errors": True}
+    run_benchmark(agent, dataset_of("a"), **options)
+    [response] = run_benchmark(agent, dataset_of("a"), **options).responses
+    assert [attempt["error"] for attempt in response["failed_attempts"]] == ["ValueError: first"]

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from graphrag_eval_lc.benchmark.agents import aload_agent
-from graphrag_eval_lc.benchmark.attempts import AgentCall
-from graphrag_eval_lc.benchmark.harness import Harness
+from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.runner import Runner
+from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
 from graphrag_eval_lc.evaluation.events import RunEvent
-from graphrag_eval_lc.evaluation.limits import Budget
-from graphrag_eval_lc.evaluation.samples import Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 from graphrag_eval_lc.retrying import RetryPolicy
 
@@ -25,42 +25,42 @@ class RateLimitError(Exception):
 class Session:
     """One session over the questions q0, q1, …, which keeps all that it gives; retries follow at once."""
 
-    def __init__(self, agent: Any, first_wait: float = 0.0, timeout: float | None = None, **options: Any) -> None:
+    def __init__(self, agent: Any, first_wait: float = 0.0, **options: Any) -> None:
         self.agent = agent
-        self.timeout = timeout
-        checked = checked_options(options)
+        self.events: list[RunEvent] = []
+        checked = checked_options({"progress": "off", "on_event": self.note, **options})
         self.options = checked.replaced(retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
         self.stop = StopSignal()
-        self.events: list[RunEvent] = []
         self.responses: dict[tuple[str, int], dict[str, Any]] = {}
-        self.earlier: dict[str, list[dict[str, Any]]] = {}
-        self.budget = Budget(self.options.max_tokens, self.options.max_time)
+
+    def note(self, event: RunEvent) -> None:
+        self.events.append(event)
 
     async def run(self, number: int = 1) -> int:
-        questions: Any = [({"template_id": "t"}, {"id": f"q{n}", "question_text": f"q{n}"}) for n in range(number)]
-        samples = samples_of(questions, self.options.repeats)
-        harness = Harness(
-            AgentCall(await aload_agent(self.agent), timeout=self.timeout),
-            self.options,
-            attempt_prefix="run/1",
-            total=len(samples),
-            stop=self.stop,
-            budget=self.budget,
-            tell=self.events.append,
-            earlier_attempts=lambda sample: self.earlier.get(sample.key[0], []),
-            keep=self.keep,
-            take=self.take,
-            priced=lambda response: response,
-        )
-        return await asyncio.wait_for(harness.arun(samples), 60)
-
-    async def take(self, sample: Sample, response: Any) -> None: ...
-
-    def keep(self, sample: Sample, response: Any) -> None:
-        self.responses[sample.key] = response
+        """Ask so many questions, and return how many were left out."""
+        agent = await aload_agent(self.agent)
+        templates = read_dataset(
+            [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"q{n}"} for n in range(number)]}]
+        ).templates
+        questions = list(questions_of(templates))
+        with RunOutput(None) as output:
+            output.prepare(self.options)
+            output.observers = [self.note]
+            output.resume(
+                begun_record("agent", templates, templates, questions, self.options, None), self.options, None
+            )
+            run = await asyncio.wait_for(Runner(self.options, output, self.stop).arun(agent, templates, questions), 60)
+        self.responses = {
+            (response["question_id"], response.get("repeat", 1)): dict(response) for response in run.responses
+        }
+        return 0 if run.stopped is None else run.stopped["left_out"]
 
     def kinds(self, question_id: str) -> list[str]:
-        return [event.kind for event in self.events if event.fields.get("question_id") == question_id]
+        return [
+            event.kind
+            for event in self.events
+            if event.fields.get("question_id") == question_id and event.kind != "result_scored"
+        ]
 
     def fields(self, kind: str) -> list[dict[str, Any]]:
         return [dict(event.fields) for event in self.events if event.kind == kind]
@@ -135,7 +135,7 @@ async def test_each_attempt_has_a_thread_of_its_own() -> None:
         return "yes"
 
     await Session(RunnableLambda(agent), repeats=2, max_concurrency=1).run()
-    assert attempts == ["run/1/q0/1/1", "run/1/q0/1/2", "run/1/q0/2/1"]
+    assert [attempt.partition("/")[2] for attempt in attempts] == ["1/q0/1/1", "1/q0/1/2", "1/q0/2/1"]
     assert len({str(UUID(thread)) for thread in threads}) == 3
 
 
@@ -220,16 +220,6 @@ async def test_sample_that_waits_for_its_retry_when_the_run_stops_is_interrupted
     assert "failed_attempts" not in response
 
 
-async def test_attempts_of_earlier_sessions_are_kept() -> None:
-    session = Session(failing(1))
-    session.earlier = {"q0": [{"error": "earlier", "total_tokens": 5}]}
-    await session.run()
-    assert [attempt["error"] for attempt in session.responses["q0", 1]["failed_attempts"]] == [
-        "earlier",
-        "ConnectionError",
-    ]
-
-
 @pytest.mark.parametrize(("limit", "asked"), [(0, 1), (2, 3), ("20%", 3), ("100%", 10), (10, 10)])
 async def test_run_ends_when_too_many_failed(limit: Any, asked: int) -> None:
     session = Session(failing(9, ValueError), max_concurrency=1, max_failures=limit)
@@ -265,33 +255,31 @@ def spending(tokens: int) -> Any:
     return agent
 
 
-@pytest.mark.parametrize("max_concurrency", [1, 4])
-async def test_run_ends_before_the_question_that_would_pass_the_budget(max_concurrency: int) -> None:
+@pytest.mark.parametrize(("max_concurrency", "asked"), [(1, 4), (4, 8)])
+async def test_budget_is_passed_by_what_is_in_flight_alone(max_concurrency: int, asked: int) -> None:
     session = Session(spending(30), max_tokens=100, max_concurrency=max_concurrency)
-    assert await session.run(8) == 5
+    assert 12 - await session.run(12) <= asked
     assert session.stop.reason == "max_tokens"
-    assert sum(response["total_tokens"] for response in session.responses.values()) == 90
+    assert session.stop.message.startswith("the budget of 100 tokens is spent: ")
+    assert 100 <= sum(response["total_tokens"] for response in session.responses.values()) <= 30 * asked
 
 
-async def test_attempts_of_earlier_sessions_are_not_spent_again() -> None:
-    session = Session(spending(30), max_tokens=100, max_concurrency=1)
-    session.earlier = {"q0": [{"error": "earlier", "total_tokens": 1000}]}
-    assert await session.run(3) == 0
-    assert session.fields("response_ended")[0]["total_tokens"] == 30
+async def test_retry_is_not_begun_once_the_budget_is_spent() -> None:
+    async def agent(question: str) -> str:
+        await spending(100)(question)
+        raise ConnectionError("reset")
+
+    session = Session(agent, max_tokens=100, max_concurrency=1)
+    assert await session.run(2) == 1
+    assert (session.responses["q0", 1]["interrupted"], len(session.fields("attempt_started"))) == (True, 1)
 
 
 async def test_agent_that_tells_no_tokens_cannot_keep_a_budget() -> None:
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-    session = Session(FakeListChatModel(responses=["yes"]), max_tokens=100, max_concurrency=2)
+    session = Session(FakeListChatModel(responses=["yes"]), max_tokens=100, max_concurrency=1)
     assert await session.run(3) == 2
     assert "does not report all its tokens" in session.stop.message
-
-
-async def test_those_that_wait_for_the_budget_do_not_hold_the_places_of_retries() -> None:
-    session = Session(failing(2, RateLimitError), max_tokens=100, max_concurrency=3)
-    assert await session.run(4) == 0
-    assert [response["status"] for response in session.responses.values()] == ["success"] * 4
 
 
 async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiting() -> None:
@@ -299,14 +287,13 @@ async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiti
         session.stop.request("interrupted", "Ctrl-C")
         return await asyncio.Event().wait() or ""
 
-    class Failing(list[RunEvent]):
-        def append(self, event: RunEvent) -> None:
-            super().append(event)
+    class Failing(Session):
+        def note(self, event: RunEvent) -> None:
+            super().note(event)
             if event.kind == "run_stopping":
                 raise LookupError("mine")
 
-    session = Session(agent, max_concurrency=2, requests_per_minute=1, grace=0.1)
-    session.events = Failing()
+    session = Failing(agent, max_concurrency=2, requests_per_minute=1, grace=0.1)
     problems: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context["exception"]))
     assert await session.run(5) == 4
@@ -316,11 +303,9 @@ async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiti
 # --- errors of the run itself ----------------------------------------------------------------------------------------
 
 
-async def test_file_that_cannot_be_written_ends_the_run_with_its_own_error() -> None:
-    def take(sample: Sample, response: Any) -> None:
+async def test_function_that_fails_ends_the_run_with_its_own_error() -> None:
+    def fails(response: Any) -> None:
         raise OSError("the disk is full")
 
-    session = Session(failing(0), max_concurrency=3)
-    session.take = take  # type: ignore[method-assign]
     with pytest.raises(OSError, match="the disk is full"):
-        await session.run(10)
+        await Session(failing(0), max_concurrency=3, on_response=fails).run(10)

@@ -1,0 +1,406 @@
+"""The middle of a run: what is not answered yet is asked and kept, and what is answered is scored."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, cast
+
+from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
+from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.benchmark.attempt_records import (
+    attempts_in,
+    completed,
+    cost_spent,
+    failed_attempt,
+    seconds_spent,
+    tokens_spent,
+)
+from graphrag_eval_lc.benchmark.attempts import (
+    NOTHING_SPENT,
+    AgentCall,
+    Asking,
+    Attempt,
+    RunInterruptedError,
+    Spent,
+    WorkerLostError,
+)
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
+from graphrag_eval_lc.benchmark.kept_answers import reuse_text
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.workers.engines import worker_pool
+from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
+from graphrag_eval_lc.evaluation.events import EventKind
+from graphrag_eval_lc.evaluation.pipeline import Pipeline
+from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
+from graphrag_eval_lc.evaluation.stop_signal import StopSignal
+from graphrag_eval_lc.event_loop.stalls import StallWatch
+from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
+from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
+from graphrag_eval_lc.run_folder.journal import key_of
+from graphrag_eval_lc.texts import counted
+
+# Responses that wait for their scores, for each slot: enough that the agents never wait for a single large one.
+_ROOM_PER_SLOT = 4
+_UNSEEN_CALLS = "no model call of the agent was seen, so that the budget counts nothing for it"
+
+
+class Runner:
+    """One session of a run, from its start or its resumption to its end.
+
+    Args:
+        options: The options of the run.
+        output: Where the run goes, resumed.
+        stop: Ends the session before its time.
+    """
+
+    def __init__(self, options: CheckedOptions, output: RunOutput, stop: StopSignal) -> None:
+        self._options = options
+        self._output = output
+        self._stop = stop
+        self._budget = output.budget
+        self._budget.max_tokens = options.max_tokens
+        self._slots = ConcurrencyLimit(
+            options.max_concurrency,
+            options.requests_per_minute,
+            lambda limit, reason: output.event("limit_changed", limit=limit, reason=reason),
+        )
+        self._attempt_prefix = f"{output.record.run_id}/{len(output.record.earlier_sessions) + 1}"
+        self._call: Asking
+        self._pipeline: Pipeline
+        self._plan: RunPlan
+        self._begun = 0  # how many of the samples to ask
+        self._errors = 0
+        self._step_names: set[str] = set()
+        self._kept: dict[int, Response] = {}  # by position, if there is no folder
+
+    async def arun(
+        self, agent: Agent, templates: Sequence[Template], questions: Sequence[tuple[Template, Question]]
+    ) -> BenchmarkRun:
+        """Ask what is not answered yet, score everything, and write the files.
+
+        Args:
+            agent: The agent.
+            templates: The dataset.
+            questions: Those that are selected, with their templates, in the dataset's order.
+        """
+        options, output = self._options, self._output
+        samples = samples_of(questions, options.repeats, options.shard)
+        self._plan = output.planned(samples, retry_errors=options.retry_errors)
+        async with self._asking(agent) as self._call:
+            if isinstance(self._call, WorkerPool):
+                if await self._take_over(self._call):
+                    self._plan = output.planned(samples, retry_errors=options.retry_errors)
+                await self._call.abegin(self._stop)
+            self._tell_started()
+            self._pipeline = output.pipeline(templates, repeats=options.repeats)
+            await self._ask_and_score()
+        left_out = len(self._left_out)
+        self._plan = RunPlan((), ())  # the end takes the most memory
+        del samples
+        aggregates = await asyncio.get_running_loop().run_in_executor(None, self._pipeline.finish)
+        stopped = None
+        if self._stop.reason is not None:
+            stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
+        responses = [response for _, response in sorted(self._kept.items())]
+        run = output.end(self._pipeline, aggregates, questions, responses, stopped=stopped)
+        self._warn_of_tools_never_called()
+        self._tell_ended(aggregates["micro"], 0 if stopped is None else left_out)
+        return run
+
+    @asynccontextmanager
+    async def _asking(self, agent: Agent) -> AsyncGenerator[Asking, None]:
+        """Give what asks the agent: this process, or workers, which end with the context."""
+        options, output = self._options, self._output
+        if options.has_workers and self._plan.to_ask:
+            async with worker_pool(agent, options, output, self._stop) as pool:
+                yield pool
+            return
+        is_limited = options.max_cost is not None or options.max_tokens is not None
+        yield AgentCall(
+            agent,
+            options.input_fn,
+            options.answer_fn,
+            options.agent_config,
+            options.capture,
+            options.timeout,
+            (lambda: AgentCosts(self._budget, output.pricing)) if is_limited else None,
+        )
+
+    async def _take_over(self, workers: WorkerPool) -> bool:
+        """Journal what workers of a lost session answered and its driver did not get; return whether there was any."""
+        asked = {sample.key: sample for sample in self._plan.to_ask}
+        journal = self._output.journal
+        taken = 0
+        for response in () if journal is None else await workers.aleft_behind():
+            sample = asked.pop(key_of(response) or ("", 0), None)
+            if journal is None or sample is None or response.get("question_text") != sample.question["question_text"]:
+                continue
+            journal.add(completed(sample, response, self._options.repeats))
+            taken += 1
+        if taken:
+            was = counted(taken, "answer", "answers")
+            self._output.warn(
+                f"{was} of a session that was lost came from its workers, and nothing of it is asked again"
+            )
+        return taken > 0
+
+    async def _ask_and_score(self) -> None:
+        """Ask what is to be asked while what earlier sessions answered is scored."""
+        options, pipeline = self._options, self._pipeline
+        pipeline.begin(room=_ROOM_PER_SLOT * options.max_concurrency)
+        if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
+            for sample in (*self._plan.done, *self._plan.to_ask):
+                if (response := self._output.response(sample.key)) is not None:
+                    self._count_spent(pipeline.priced(response))
+        rescoring = asyncio.create_task(self._score_earlier(self._plan.done))
+        with StallWatch(self._output.warn):
+            try:
+                await self._ask_all()
+                await rescoring
+                await self._score_earlier(self._left_out)  # a failed answer of before stays what it was
+            finally:
+                rescoring.cancel()
+                await pipeline.aclose()
+
+    async def _score_earlier(self, samples: Sequence[Sample]) -> None:
+        """Score what earlier sessions answered: references and the configuration may have changed."""
+        for sample in samples:
+            response = self._output.response(sample.key)
+            if response is not None:
+                await self._score(sample, response)
+                await asyncio.sleep(0)
+
+    async def _score(self, sample: Sample, response: Response) -> None:
+        self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
+        await self._pipeline.aadd(sample, response)
+
+    # --- asking ---
+
+    @property
+    def _left_out(self) -> Sequence[Sample]:
+        """The samples that were not asked since the run was stopped."""
+        return self._plan.to_ask[self._begun :]
+
+    async def _ask_all(self) -> None:
+        """Ask all samples, several at a time, until the run is stopped."""
+        self._stop.bind(self._stopping)
+        timer = asyncio.create_task(self._watch_time())
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self._options.max_concurrency, len(self._plan.to_ask))):
+                    workers.create_task(self._work())
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None  # a file cannot be written, or a caller's function failed: one says it
+        finally:
+            timer.cancel()
+
+    async def _work(self) -> None:
+        """Ask one sample after the other."""
+        to_ask = self._plan.to_ask
+        while self._begun < len(to_ask):
+            epoch = await self._slots.take_slot(self._stop)
+            if epoch is None:
+                return
+            if self._is_over() or self._begun >= len(to_ask):  # another one was quicker
+                self._slots.leave()
+                return
+            sample = to_ask[self._begun]
+            self._begun += 1
+            before = self._output.response(sample.key)
+            earlier = [] if before is None else attempts_in(before)
+            await self._keep(sample, await self._ask(sample, epoch, earlier), len(earlier))
+
+    def _is_over(self) -> bool:
+        """Return whether nothing more is to be asked; stop the run if nothing is left of its budget."""
+        if self._budget.limit is not None:
+            self._stop.request(self._budget.limit, self._budget.message)
+        return self._stop.reason is not None
+
+    async def _ask(self, sample: Sample, epoch: int | None, earlier: list[dict[str, Any]]) -> Response:
+        """Ask one sample until it is answered, is not worth another attempt, or the run stops.
+
+        Args:
+            sample: The sample.
+            epoch: That of the slot that is taken for its first attempt.
+            earlier: The attempts of earlier sessions.
+        """
+        is_interrupted = False
+        for number in count(1):
+            self._tell("attempt_started", sample, attempt=number)
+            attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
+            try:
+                attempt = await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
+            finally:
+                self._slots.leave()
+            if self._stop.is_at_once:
+                raise KeyboardInterrupt(self._stop.message)  # perhaps it hit the agent, which took it for its own
+            response = self._pipeline.priced(attempt.response)
+            self._count_spent(response, attempt.counted)
+            if attempt.error is None:
+                self._slots.went_well()
+                break
+            wait = self._wait_after(attempt, number, epoch)
+            self._tell(
+                "attempt_failed",
+                sample,
+                attempt=number,
+                error=response.get("error"),
+                retry_in_sec=wait,
+                elapsed_sec=response.get(ELAPSED_SEC),
+            )
+            is_interrupted = isinstance(attempt.error, RunInterruptedError)
+            if wait is None:
+                break
+            is_interrupted = True  # unless it is asked again
+            if self._is_over() or await self._stop.sleep(wait):
+                break
+            epoch = await self._slots.take_slot(self._stop)
+            if epoch is None:
+                break
+            earlier = [*earlier, failed_attempt(response)]
+        complete = completed(sample, response, self._options.repeats)
+        if is_interrupted and attempt.error is not None:
+            complete |= {"status": "error", "interrupted": True}
+        if earlier:
+            complete["failed_attempts"] = earlier
+        return cast("Response", complete)
+
+    def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
+        """Return the seconds to wait before the next attempt; None if there is none."""
+        error, retry = attempt.error, self._options.retry
+        if error is None or isinstance(error, RunInterruptedError):
+            return None
+        if isinstance(error, WorkerLostError):
+            return 0.0 if error.is_asked_again else None
+        if is_rate_limit(error):
+            retry_after = retry_after_of(error)
+            is_short = retry_after is None or retry_after <= retry.longest_retry_after
+            self._slots.was_limited(epoch, retry_after if is_short else None)
+        return retry.wait_before_retry(number, error)
+
+    def _count_spent(self, response: Mapping[str, Any], counted: Spent = NOTHING_SPENT) -> None:
+        """Count what a response spent, all its attempts together, beyond what the budget has counted already.
+
+        Args:
+            response: The response, priced.
+            counted: What the budget has counted.
+        """
+        budget, cost, tokens = self._budget, cost_spent(response), tokens_spent(response)
+        if tokens is None and budget.max_tokens is not None:
+            why = "the agent's model does not report all its tokens"
+            budget.end("max_tokens", f"{why}, so that a budget of tokens cannot be kept")
+        if cost is None and not counted.cost and budget.max_cost is not None:
+            why, unpriced = "the cost of some model calls is not known", self._output.pricing.unpriced
+            if unpriced:
+                why = f"no price is known for {', '.join(sorted(unpriced))} (prices in the config can give it)"
+            budget.end("max_cost", f"a budget of money cannot be kept: {why}")
+        budget.spend(max(0.0, (cost or 0.0) - counted.cost), max(0, (tokens or 0) - counted.tokens))
+
+    async def _keep(self, sample: Sample, response: Response, earlier: int) -> None:
+        """Keep, tell and score a response; ``earlier`` of its failed attempts are of earlier sessions."""
+        if self._output.journal is None:
+            self._kept[sample.position] = response
+        else:
+            self._output.journal.add(response)  # before anything that may fail
+        record = cast("dict[str, Any]", response)
+        attempts = record.get("failed_attempts", [])
+        is_error = record.get("status") == "error"
+        self._tell(
+            "response_ended",
+            sample,
+            status="error" if is_error else "success",
+            error=record.get("error"),
+            attempts=1 + len(attempts),
+            elapsed_sec=seconds_spent(record),
+            total_tokens=tokens_spent({**record, "failed_attempts": attempts[earlier:]}),
+            steps=len(record.get("actual_steps") or ()),
+        )
+        is_limited = self._options.max_tokens is not None or self._options.max_cost is not None
+        if is_limited and not is_error and not record.get("llm_calls") and _UNSEEN_CALLS not in self._output.warnings:
+            self._output.warn(_UNSEEN_CALLS)
+        if self._options.on_response is not None:
+            self._options.on_response(response)
+        await self._score(sample, response)
+        if is_error and not record.get("interrupted"):
+            self._errors += 1
+            limit = self._options.failure_limit
+            if limit is not None and limit.is_passed(errors=self._errors, total=self._plan.total):
+                failed = f"{counted(self._errors, 'question')} failed in this session"
+                self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
+
+    # --- the end before its time ---
+
+    def _stopping(self) -> None:
+        """Stop the run: nobody waits for a slot any longer, and those in flight have ``grace`` seconds to end."""
+        in_flight = self._slots.in_flight
+        message = f"Stopping ({self._stop.message}): {in_flight or 'nothing'} in flight"
+        if self._stop.reason == "interrupted" and in_flight:
+            message += f" may take {self._options.grace:g} s to end; once more stops at once"
+        self._slots.wake_all()
+        if self._stop.reason == "interrupted":
+            asyncio.get_running_loop().call_later(self._options.grace, self._stop.abandon)
+        # An observer may fail, so this comes last.
+        self._output.event("run_stopping", reason=self._stop.reason, message=message, in_flight=in_flight)
+
+    async def _watch_time(self) -> None:
+        """End the run when its time is over."""
+        if self._options.max_time is not None:
+            await asyncio.sleep(self._options.max_time)
+            self._stop.request("max_time", f"the time of {self._options.max_time:g} s is over")
+            self._stop.abandon()
+
+    # --- what is told ---
+
+    def _tell(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
+        repeat = sample.repeat if self._options.repeats > 1 else None
+        self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
+
+    def _tell_started(self) -> None:
+        """Tell that the run starts, and which answers of earlier sessions are used."""
+        options, output, plan = self._options, self._output, self._plan
+        reuse = None
+        if plan.done:
+            asked_at = output.asked_at(sample.key for sample in plan.done)
+            reuse = reuse_text(len(plan.to_ask), len(plan.done), asked_at)
+        if reuse is not None and options.progress == "off":  # else the display says it, first of all
+            output.notes.insert(0, reuse)
+        output.event(
+            "run_started",
+            message=reuse,
+            total=plan.total,
+            done=len(plan.done),
+            errors=plan.errors,
+            max_concurrency=options.max_concurrency,
+            run_id=output.record.run_id,
+            label=output.record.described.get("label"),
+            output_dir=None if output.folder is None else str(output.folder.shown),
+        )
+
+    def _warn_of_tools_never_called(self) -> None:
+        """Say which tools' documents were to be kept and which nobody called, as where a name is misspelt."""
+        capture, called = self._options.capture, self._step_names
+        tools, names = capture.get("retrieval_documents", False), capture.get("step_names") or {}
+        if isinstance(tools, bool) or not called:
+            return
+        unknown = sorted(tool for tool in tools if names.get(tool, tool) not in called)
+        if unknown:
+            self._output.warn(
+                f"retrieval_documents names {', '.join(unknown)}, which no response calls; "
+                f"they call {', '.join(sorted(called))}"
+            )
+
+    def _tell_ended(self, micro: Mapping[str, Any], left_out: int) -> None:
+        errors = micro[NUMBER_OF_ERROR_SAMPLES]
+        done = errors + micro[NUMBER_OF_SUCCESS_SAMPLES]
+        self._output.event(
+            "run_ended",
+            total=done + left_out,
+            done=done,
+            errors=errors,
+            elapsed_sec=self._output.record.session.elapsed_sec,
+            left_out=left_out,
+        )

@@ -1,0 +1,103 @@
+"""The budget of a run: the money and the tokens that it may spend, checked before each request."""
+
+import threading
+from collections.abc import Callable
+from typing import Literal
+
+from graphrag_eval_lc.prices import dollars
+
+Limit = Literal["max_tokens", "max_cost"]
+
+
+class BudgetSpentError(Exception):
+    """A request is not sent, as nothing is left of the budget; the text says why."""
+
+
+class Budget:
+    """What a run may spend, and what it has spent.
+
+    Call ``check`` before each request and ``spend`` after it. Requests that are in flight when the budget is used up
+    are completed and paid for: the budget may be passed by what these cost, and by nothing else. A budget that is used
+    up stays so. It may be used from several threads.
+
+    Args:
+        max_cost: USD for agent and judges, greater than 0; None: no limit, everything is only counted.
+        max_tokens: Tokens of the agent's model calls; None for no limit.
+        on_spend: Called with each amount that is spent, in USD and tokens, such as to report it to another process.
+
+    Attributes:
+        max_cost: USD; None for no limit.
+        max_tokens: Tokens; None for no limit.
+        spent: USD spent so far.
+        tokens: Tokens spent so far.
+        limit: The option whose limit ended the spending; None while something is left.
+        message: Why nothing more is sent; empty while something is left.
+
+    Example:
+        >>> budget = Budget(max_cost=1.0)
+        >>> budget.spend(0.75)
+        >>> budget.left()
+        True
+        >>> budget.spend(0.5)
+        >>> budget.left(), budget.message
+        (False, 'the budget of $1.00 is spent: $1.25 with requests that were in flight')
+    """
+
+    def __init__(
+        self,
+        max_cost: float | None = None,
+        max_tokens: int | None = None,
+        *,
+        on_spend: Callable[[float, int], None] | None = None,
+    ) -> None:
+        self.max_cost = max_cost
+        self.max_tokens = max_tokens
+        self.spent = 0.0
+        self.tokens = 0
+        self.limit: Limit | None = None
+        self.message = ""
+        self._on_spend = on_spend
+        self._lock = threading.Lock()
+
+    def left(self) -> bool:
+        """Return whether something is left, so that a request may be sent."""
+        return self.limit is None
+
+    def check(self) -> None:
+        """Refuse a request if nothing is left.
+
+        Raises:
+            BudgetSpentError: Nothing is left.
+        """
+        if self.limit is not None:
+            raise BudgetSpentError(self.message)
+
+    def spend(self, cost: float = 0.0, tokens: int = 0) -> None:
+        """Count what was spent.
+
+        Args:
+            cost: USD, at least 0.
+            tokens: Tokens of the agent's model calls, at least 0.
+        """
+        with self._lock:
+            self.spent += cost
+            self.tokens += tokens
+            if self.max_cost is not None and self.spent >= self.max_cost:
+                self._end("max_cost", _spent_text(dollars(self.max_cost), dollars(self.spent)))
+            if self.max_tokens is not None and self.tokens >= self.max_tokens:
+                self._end("max_tokens", _spent_text(f"{self.max_tokens:,} tokens", f"{self.tokens:,}"))
+        if self._on_spend is not None:
+            self._on_spend(cost, tokens)
+
+    def end(self, limit: Limit, message: str) -> None:
+        """Let nothing more be spent, as a limit cannot be kept; the first reason stays."""
+        with self._lock:
+            self._end(limit, message)
+
+    def _end(self, limit: Limit, message: str) -> None:
+        if self.limit is None:
+            self.limit, self.message = limit, message
+
+
+def _spent_text(most: str, spent: str) -> str:
+    return f"the budget of {most} is spent: {spent} with requests that were in flight"

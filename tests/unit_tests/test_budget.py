@@ -1,0 +1,53 @@
+"""The budget of a run: it ends with the request that uses it up, and says why."""
+
+import pytest
+
+from graphrag_eval_lc.budget import Budget, BudgetSpentError
+
+
+def test_without_limits_everything_is_only_counted() -> None:
+    budget = Budget()
+    budget.spend(10.0**9, 10**9)
+    budget.check()
+    assert (budget.spent, budget.tokens, budget.left()) == (10.0**9, 10**9, True)
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit", "message"),
+    [
+        (Budget(max_cost=1.0), "max_cost", "the budget of $1.00 is spent: $1.25 with requests that were in flight"),
+        (
+            Budget(max_tokens=4),
+            "max_tokens",
+            "the budget of 4 tokens is spent: 5 with requests that were in flight",
+        ),
+    ],
+)
+def test_budget_that_is_used_up_stays_so(budget: Budget, limit: str, message: str) -> None:
+    budget.spend(0.5, 2)
+    budget.check()
+    budget.spend(0.75, 3)
+    with pytest.raises(BudgetSpentError):
+        budget.check()
+    assert (budget.limit, budget.message, budget.left()) == (limit, message, False)
+
+
+def test_all_of_it_can_be_spent() -> None:
+    budget = Budget(max_tokens=10)
+    budget.spend(tokens=9)
+    assert budget.left()
+    budget.spend(tokens=1)
+    assert not budget.left()
+
+
+def test_first_reason_stays() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.end("max_cost", "no price is known")
+    budget.spend(2.0)
+    assert budget.message == "no price is known"
+
+
+def test_what_is_spent_is_reported() -> None:
+    reported: list[tuple[float, int]] = []
+    Budget(on_spend=lambda cost, tokens: reported.append((cost, tokens))).spend(0.5, 3)
+    assert reported == [(0.5, 3)]
