@@ -6,7 +6,6 @@ Names are loaded when they are first used, so that importing the package costs n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphrag_eval_lc.deprecation import renamed_names
 from graphrag_eval_lc.public_names import only_public
 
 if TYPE_CHECKING:
@@ -127,13 +126,11 @@ _ROOM_OF = {
 # Beside these names; all other packages and modules may change with any version.
 _PUBLIC_PACKAGES = ("matching", "metrics", "judges", "compare", "dataset", "registry", "errors", "demo")
 
-_renamed = renamed_names(__name__, {"Comparison": "RunComparison"}, stacklevel=2)
-
 
 def __getattr__(name: str) -> Any:
     room = _ROOM_OF.get(name)
     if room is None:
-        return _renamed(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{room}"), name)
     globals()[name] = value
     return value

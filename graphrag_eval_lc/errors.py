@@ -9,7 +9,6 @@ import warnings
 from os import PathLike
 from pathlib import Path
 
-from graphrag_eval_lc.deprecation import renamed_attribute, warn_renamed
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.texts import visible
 
@@ -53,7 +52,6 @@ class GraphRAGEvalError(Exception):
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``reference_steps[0][1].output``.
         hint: One sentence on how to put it right.
-        mend: The old name of ``hint``.
 
     Example:
         >>> print(DatasetError("no question text", path="qa.yaml", line=7, hint="Add question_text."))
@@ -69,11 +67,7 @@ class GraphRAGEvalError(Exception):
         question_id: str | None = None,
         key: str | None = None,
         hint: str | None = None,
-        mend: str | None = None,
     ) -> None:
-        if mend is not None:
-            warn_renamed("mend=", "hint=", stacklevel=2)
-            hint = mend if hint is None else hint
         self.what = what
         self.path = path
         self.line = line
@@ -81,8 +75,6 @@ class GraphRAGEvalError(Exception):
         self.key = key
         self.hint = hint
         super().__init__(what)
-
-    mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
         parts = (("", self.path), ("line ", self.line), ("question ", self.question_id), ("key ", self.key))

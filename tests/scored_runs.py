@@ -28,7 +28,7 @@ def write_run(folder: Path, day: int, scores: list[float | None], *, templates: 
     }
     folder.joinpath("aggregates.yaml").write_text(json.dumps({"per_template": {}, "micro": micro, "macro": {}}))
     told = {
-        "format_version": 1,
+        "format_version": 2,
         "times": {"started": f"2026-01-{day:02}T00:00:00+00:00"},
         "totals": {},
         "dataset": {"sha256": "d1"},

@@ -1,7 +1,6 @@
 """What a run.json of before says against what is there now: what changed, and which scorers are missing."""
 
 import os
-import re
 import shlex
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,14 +19,13 @@ from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.registry.metrics import JUDGES
 from graphrag_eval_lc.registry.plugins import SWITCH
 from graphrag_eval_lc.registry.step_kinds import registered_name
-from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
 from graphrag_eval_lc.texts import counted, listed, plural
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import ScoredBy
 
 Run = Mapping[str, Any]
-"""What run.json holds; that of an older version, or one changed by hand, may lack any key or have other types."""
+"""What run.json holds; one that was changed by hand may lack any key or have other types."""
 
 
 # --- questions, agent and capture ------------------------------------------------------------------------------------
@@ -203,9 +201,6 @@ def _plugin_text(plugin: Run) -> str:
 
 # --- missing scorers -------------------------------------------------------------------------------------------------
 
-# The reason of a score that a user's matcher gave as a bare number.
-_OWN_REASON = re.compile(r"the score of (?P<function>\S+) is ")
-
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -222,27 +217,22 @@ class Missing:
     option: str | None = None
 
 
-def missing_scorers(earlier: Run, folder: Path, options: "ScoredBy") -> list[Missing]:
+def missing_scorers(earlier: Run, options: "ScoredBy") -> list[Missing]:
     """Return what scored a run and is not there now, so that scores would change or go without a word.
 
     What another configuration leaves out is not missing: ``scoring_warnings`` tells that.
 
     Args:
         earlier: The run.json of the run.
-        folder: The run's folder.
         options: The configuration, the evaluators and the models that are given now.
     """
-    return [*missing_functions(earlier, folder, options.evaluators), *_missing_models(earlier, options)]
+    return [*missing_functions(earlier, options.evaluators), *_missing_models(earlier, options)]
 
 
-def missing_functions(earlier: Run, folder: Path, evaluators: Iterable[Callable[..., Any]] = ()) -> list[Missing]:
-    """Return the matchers, metrics and evaluators that scored a run and are not there now.
-
-    The run.json of version 0.1.0 names no matchers and evaluators: the results show those that gave bare numbers.
-    """
+def missing_functions(earlier: Run, evaluators: Iterable[Callable[..., Any]] = ()) -> list[Missing]:
+    """Return the matchers, metrics and evaluators that scored a run and are not there now."""
     given = {evaluator.name for evaluator in all_functions(evaluators)}
-    matchers, metrics = _seen_in_results(folder, earlier)
-    return [*_missing_matchers(earlier, matchers), *_missing_evaluators(earlier, given, metrics)]
+    return [*_missing_matchers(earlier), *_missing_evaluators(earlier, given)]
 
 
 def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, command: str = "") -> None:
@@ -312,36 +302,8 @@ def _missing_text(missing: Sequence[Missing]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _seen_in_results(folder: Path, earlier: Run) -> tuple[dict[str, str], list[str]]:
-    """Return what the results show where run.json does not tell it: matchers by step name, evaluators' metrics."""
-    matchers: dict[str, str] = {}
-    metrics: dict[str, None] = {}
-    if "matchers" not in earlier or "evaluators" not in earlier:
-        try:
-            for result in iter_results(folder / RESULTS_FILE):
-                matchers.update(_own_matchers(result))
-                metrics.update(dict.fromkeys(_names(result.get("custom_metrics"))))
-        except RunFolderError:  # results that are broken or were never written are no reason to refuse new ones
-            pass
-    return matchers, list(metrics)
-
-
-def _own_matchers(result: Run) -> Iterator[tuple[str, str]]:
-    """Yield the names of the reference steps that a user's matcher compared, each with that matcher's name."""
-    groups = zip(_list(result.get("reference_steps")), _list(result.get("steps_diagnosis")), strict=False)
-    for steps, diagnoses in groups:
-        for step, diagnosis in zip(_list(steps), _list(diagnoses), strict=False):
-            if found := _OWN_REASON.match(str(_mapping(diagnosis).get("reason"))):
-                yield str(_mapping(step).get("name")), found["function"]
-
-
-def _missing_matchers(earlier: Run, seen: Mapping[str, str]) -> Iterator[Missing]:
+def _missing_matchers(earlier: Run) -> Iterator[Missing]:
     known = custom_matchers()
-    if "matchers" not in earlier:
-        named = {name for name, _ in known}
-        for name, function in seen.items():
-            if name not in named and None not in named:
-                yield _missing_matcher(f"the matcher for {name} ({function})", function)
     for record in _records(earlier.get("matchers")):
         key = (_text(record.get("name")), _text(record.get("media_type")))
         if key not in known:
@@ -364,12 +326,8 @@ def _missing_matcher(what: str, function: str) -> Missing:
     return Missing(what, f"--matchers {place} (in Python, call register_matcher or import the module that does)")
 
 
-def _missing_evaluators(earlier: Run, given: set[str], seen: Sequence[str]) -> Iterator[Missing]:
-    if "evaluators" in earlier:
-        records = _records(earlier["evaluators"])
-    else:  # version 0.1.0 had their names among the judges
-        records = [{"name": name} for name in _names(_mapping(earlier.get("judges")).get("functions"))]
-    for record in records:
+def _missing_evaluators(earlier: Run, given: set[str]) -> Iterator[Missing]:
+    for record in _records(earlier.get("evaluators")):
         name, function, metrics = str(record.get("name")), record.get("function"), _names(record.get("metrics"))
         if name in given:
             continue
@@ -383,8 +341,6 @@ def _missing_evaluators(earlier: Run, given: set[str], seen: Sequence[str]) -> I
             told = "; ".join(str(each) for each in (function, gave) if each is not None)
             spec = function if isinstance(function, str) and not function.startswith("__main__:") else "SPEC"
             yield Missing(f"the evaluator {name}{told and f' ({told})'}", f"--evaluator {spec} (evaluators=[…])")
-    if not records and not given and seen:
-        yield Missing(f"the evaluators that gave {listed(seen)}", "--evaluator SPEC (evaluators=[…])")
 
 
 def _missing_models(earlier: Run, options: "ScoredBy") -> Iterator[Missing]:

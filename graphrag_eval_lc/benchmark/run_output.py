@@ -198,7 +198,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             return
         if earlier is not None:
             refuse_other_part(earlier, now, self.folder.shown)
-            missing = missing_scorers(earlier, self.folder.shown, options)
+            missing = missing_scorers(earlier, options)
             if not options.force:
                 refuse_changes(earlier, now, self.folder.shown, is_other_agent_fine=options.keep_answers)
                 refuse_missing(missing, self.folder.shown, "--force (force=True) to go on without")

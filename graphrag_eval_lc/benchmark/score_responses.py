@@ -257,7 +257,7 @@ def _run_to_score(
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
         command = shlex.join(["graphrag-eval-lc", "score", str(run_dir)])
         scoring = _scoring_of(earlier, folder, given, command)
-        missing = missing_scorers(earlier, folder, scoring)
+        missing = missing_scorers(earlier, scoring)
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
         source = dataset_of(earlier, folder) if given.dataset is None else given.dataset
@@ -293,7 +293,7 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
         )
     except ConfigError as problem:
         if given.config_source is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
-            refuse_missing(missing_functions(earlier, folder, given.evaluators), folder, _DROP, command)
+            refuse_missing(missing_functions(earlier, given.evaluators), folder, _DROP, command)
         if given.config_source is None and problem.key == "repeats.metric":
             problem.path = folder / RUN_FILE
             problem.hint = "Give the plugin that registers it, or a configuration that names another."

@@ -16,7 +16,6 @@ from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison, RunSummary
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, allowed_drop
 from graphrag_eval_lc.compare.run_comparison import RunComparison
-from graphrag_eval_lc.deprecation import renamed_names
 from graphrag_eval_lc.public_names import only_public
 
 __all__ = [
@@ -47,5 +46,4 @@ __all__ = [
     "read_gates",
 ]
 
-__getattr__ = renamed_names(__name__, {"Comparison": "RunComparison", "TurnedQuestion": "Flip"})
 __dir__ = only_public(globals())

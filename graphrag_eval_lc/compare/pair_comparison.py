@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, is_same
-from graphrag_eval_lc.deprecation import renamed_attribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +72,6 @@ class PairComparison:
     metrics: tuple[MetricComparison, ...]
     flips: tuple[Flip, ...]
     questions: tuple[ComparedQuestion, ...]
-    turned = renamed_attribute("turned", "flips")
 
     @property
     def fixed(self) -> tuple[Flip, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from graphrag_eval_lc.compare.runs import NamedRun, RunResults
-from graphrag_eval_lc.config import JudgesConfig, StepsConfig
+from graphrag_eval_lc.config import JudgesConfig
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import changed_since
 from graphrag_eval_lc.registry.metrics import JUDGES
@@ -133,11 +133,8 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], key: str) -> list[str
 
 
 def _setting(section: Mapping[str, Any], key: str) -> Any:
-    """Return a setting as it changes scores, with the defaults of what an older version's run.json does not tell."""
+    """Return a setting as it changes scores."""
     value = section.get(key)
-    if key == "steps" and isinstance(value, Mapping):
-        defaults, rows = StepsConfig().model_dump(), value.get("rows")
-        return {**defaults, **value, "rows": {**defaults["rows"], **(rows if isinstance(rows, Mapping) else {})}}
     if key == "judges":  # how many are asked at once, and how often, changes nothing
         return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
     return value or None if key == "prices" else value

@@ -30,7 +30,6 @@ from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.step_findings import step_groups_findings
 from graphrag_eval_lc.dataset.unknown_questions import nearest_id
 from graphrag_eval_lc.dataset.yaml_ids import ChangedId, changed_ids, dataset_ids, response_ids
-from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
 from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, Severity
@@ -69,7 +68,6 @@ class Problem:
     question_id: str | None = None
     key: str | None = None
     severity: Severity = "error"
-    mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
         return str(

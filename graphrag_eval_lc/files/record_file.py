@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.reading import (
@@ -51,7 +50,6 @@ class Finding:
     location: Location = ()
     line: int | None = None
     severity: Severity = "error"
-    mend = renamed_attribute("mend", "hint")
 
 
 class RecordFile:

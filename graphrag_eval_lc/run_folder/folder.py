@@ -30,7 +30,7 @@ _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, 
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
 # The objects of run.json. Any other value under these keys is ignored.
 _SECTIONS = (_QUESTIONS, "earlier_questions", "dataset", "config", "times", "totals", "limits", "capture")
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
@@ -97,7 +97,7 @@ class RunFolder:
         """The run.json of an earlier run, as it was when this was first read; None where there was no run.
 
         Raises:
-            RunFolderError: It cannot be read, comes from a newer version of this package, or is missing beside other
+            RunFolderError: It cannot be read, comes from another version of this package, or is missing beside other
                 files of a run.
         """
         run = read_run(self.shown, otherwise=f"give another folder, or {_REPLACE}")
@@ -229,7 +229,7 @@ def read_run(folder: Path, *, otherwise: str = "give another run") -> dict[str, 
         otherwise: What can be done where it cannot be read, beside mending it.
 
     Raises:
-        RunFolderError: It cannot be read, or comes from a newer version of this package.
+        RunFolderError: It cannot be read, or comes from another version of this package.
     """
     path = folder / RUN_FILE
     try:
@@ -306,11 +306,12 @@ def _checked_run(path: Path, text: str, otherwise: str) -> dict[str, Any]:
     version = run.get("format_version") if isinstance(run, dict) else None
     if not isinstance(run, dict) or not isinstance(version, int) or _NO_FLOAT.search(text):
         raise _broken(path, otherwise)
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise RunFolderError(
-            f"the run has format version {version}, and this version of graphrag-eval-lc reads {FORMAT_VERSION}",
+            f"the run has format {version}, and this version of graphrag-eval-lc reads format {FORMAT_VERSION} only, "
+            "which 0.2.0 introduced",
             path=path,
-            hint="Update graphrag-eval-lc, or give another folder.",
+            hint="Open it with the version that wrote it, or give another folder.",
         )
     return {key: value for key, value in run.items() if key not in _SECTIONS or isinstance(value, dict)}
 

@@ -5,17 +5,11 @@ from zlib import crc32
 
 from openai_stub import StubRequest
 
-# What the form of claims has since 0.1.0: without it, a complaint about an answer's form is what it was then.
-_NEWER = ('"covered_claims": {"items": {"type": "string"}, "type": "array"}, ', '"covered_claims", ')
-
 
 def judgement(request: StubRequest) -> dict[str, Any]:
     """Give an answer that what is asked determines, other ones for other questions."""
     properties = (request.schema or {}).get("properties", {})
-    asked = request.user
-    for newer in _NEWER:
-        asked = asked.replace(newer, "")
-    chance = crc32(asked.encode()) % 4
+    chance = crc32(request.user.encode()) % 4
     if chance == 0 and ("true_positives" in properties or "query_economy" in properties):
         return {"reason": "not of the form"}
     if "true_positives" in properties:

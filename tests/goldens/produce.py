@@ -47,7 +47,6 @@ class Side:
         for path in (HERE / "inputs").iterdir():
             if path.is_file():
                 copy(path, self.work)
-        copy(HERE / "v0_1_0" / "agent.py", self.work)
 
     def command(
         self, name: str | None, *arguments: str, mask: str | None = None, stub: OpenAIStub | None = None

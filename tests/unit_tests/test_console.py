@@ -115,7 +115,7 @@ _ONLY_IN = (
     (re.compile(r"\b(?:typer|click)\.s?echo\(|\btyper\.secho\("), None),
     (re.compile(r"\brich\.markup\b|\bfrom rich import\b|\bfrom_markup\b"), None),
     (re.compile(r"sys\.(?:__)?std(?:out|err)(?:__)?\.(?:buffer\.)?write|(?<!\w)stream\.write\(f"), "cli/options.py"),
-    (re.compile(r"\bwarnings\.warn\((?!message, DeprecationWarning)"), "errors.py"),
+    (re.compile(r"\bwarnings\.warn\("), "errors.py"),
     (
         re.compile(r"\b_?log(?:ger)?\.(?:debug|info|warning|error|critical|exception|log)\((?![^)]*visible\()"),
         None,

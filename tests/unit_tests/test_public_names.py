@@ -12,7 +12,7 @@ import graphrag_eval_lc
 ROOMS = [each.name for each in pkgutil.walk_packages(graphrag_eval_lc.__path__, "graphrag_eval_lc.") if each.ispkg]
 PACKAGES = [
     name
-    for name in ["graphrag_eval_lc", *ROOMS, "graphrag_eval_lc.errors", "graphrag_eval_lc.comparison"]
+    for name in ["graphrag_eval_lc", *ROOMS, "graphrag_eval_lc.errors"]
     if hasattr(importlib.import_module(name), "__all__")
 ]
 PUBLIC_PACKAGES = {"matching", "metrics", "judges", "compare", "dataset", "registry", "errors", "demo"}

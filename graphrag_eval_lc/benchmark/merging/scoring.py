@@ -111,7 +111,7 @@ class MergedScoring:
         """Return the configuration by which responses are scored here as in a part; None where they cannot be."""
         if self.config.llm is not None or has_registered_functions() or any(map(_is_judged, self._parts)):
             return None
-        if any(missing_functions(part.record, part.path) for part in self._parts):
+        if any(missing_functions(part.record) for part in self._parts):
             return None
         try:
             return load_config(config_again(self._parts[0].record))

@@ -48,14 +48,6 @@ def record_in(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text()))
 
 
-def as_of_0_1_0(folder: Path) -> None:
-    """Take out of run.json what version 0.1.0 did not write."""
-    record = record_in(folder)
-    for key in ("matchers", "evaluators", "capture"):
-        record.pop(key, None)
-    (folder / "run.json").write_text(json.dumps(record))
-
-
 def files_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -189,46 +181,6 @@ def test_record_with_values_of_other_types_is_told_as_text(folder: Path) -> None
         score_run(folder, dataset=DATASET)
 
 
-# --- folders of version 0.1.0 ----------------------------------------------------------------------------------------
-
-
-def test_functions_that_an_older_record_names_are_missed(folder: Path) -> None:
-    as_of_0_1_0(folder)
-    with pytest.raises(RunFolderError) as caught:
-        score_run(folder, dataset=DATASET)
-    assert "the matcher for count_rows (match_counts), the evaluator answer_words and the evaluator style" in str(
-        caught.value
-    )
-    assert "--matchers MODULE" in str(caught.value)
-    register()
-    score_run(folder, dataset=DATASET, evaluators=[answer_words, style])
-    assert len(record_in(folder)["evaluators"]) == 2
-
-
-def test_metrics_of_evaluators_that_only_the_results_show_are_missed(folder: Path) -> None:
-    as_of_0_1_0(folder)
-    record = record_in(folder)
-    del record["judges"]
-    (folder / "run.json").write_text(json.dumps(record))
-    register()
-    with pytest.raises(RunFolderError, match="the evaluators that gave answer_words, politeness, is_short"):
-        score_run(folder, dataset=DATASET)
-    score_run(folder, dataset=DATASET, drop_missing=True)
-
-
-@pytest.mark.parametrize(
-    "results", [None, "{", '{"reference_steps": [[3], 4], "steps_diagnosis": [[3], [5]]}', '{"custom_metrics": 3}']
-)
-def test_older_run_whose_results_tell_nothing_is_scored_as_ever(tmp_path: Path, results: str | None) -> None:
-    score_responses(DATASET, RESPONSES, output_dir=tmp_path)
-    as_of_0_1_0(tmp_path)
-    if results is None:
-        (tmp_path / "results.jsonl").unlink()
-    else:
-        (tmp_path / "results.jsonl").write_text(results)
-    assert score_run(tmp_path, dataset=DATASET).results[0]["steps_score"] == 0.0
-
-
 # --- going on with a run ---------------------------------------------------------------------------------------------
 
 
@@ -266,7 +218,7 @@ IN_CONFIG = {"llm": {"generation": {"model": "a"}, "embedding": {"model": "b"}}}
 def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **given: Any) -> list[str]:
     earlier = {"judges": judges, "config": before, "matchers": [], "evaluators": []}
     options = CheckedScoreOptions(config=load_config(now, has_llm=True), **given)
-    return [each.what for each in missing_scorers(earlier, Path(), options)]
+    return [each.what for each in missing_scorers(earlier, options)]
 
 
 def test_models_that_were_passed_in_python_are_missed() -> None:

@@ -31,7 +31,7 @@ def result(index: int, score: float, **values: Any) -> dict[str, Any]:
 def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> None:
     path.mkdir()
     path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
-    path.joinpath("run.json").write_text(json.dumps({"format_version": 1, **record}))
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
 
 
 @pytest.mark.usefixtures("runs")

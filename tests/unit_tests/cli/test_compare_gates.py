@@ -20,7 +20,7 @@ def folder(name: str, results: list[dict[str, Any]], gates: Any = None) -> None:
     path = Path(name)
     path.mkdir()
     path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
-    record = {"format_version": 1} | ({} if gates is None else {"config": {"gates": gates}})
+    record = {"format_version": 2} | ({} if gates is None else {"config": {"gates": gates}})
     path.joinpath("run.json").write_text(json.dumps(record))
 
 

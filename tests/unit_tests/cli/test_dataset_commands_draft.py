@@ -59,7 +59,7 @@ def test_what_cannot_be_drafted_is_wrong_input(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], source: str, text: str
 ) -> None:
     Path("responses.jsonl").unlink()
-    Path("run.json").write_text('{"format_version": 1}')
+    Path("run.json").write_text('{"format_version": 2}')
     Path("failed.jsonl").write_text('{"question_id": "q1", "error": "away"}')
     assert exit_code("draft-dataset", source, "-o", "draft.yaml") == 2
     assert text in capsys.readouterr().err

@@ -30,7 +30,7 @@ def folder(path: Path, results: Results, gates: Any = None) -> Path:
     path.mkdir()
     path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
     config = {} if gates is None else {"gates": gates}
-    path.joinpath("run.json").write_text(json.dumps({"format_version": 1, "config": config}))
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, "config": config}))
     return path
 
 
@@ -137,7 +137,7 @@ def test_declaration_in_a_record_says_which_way_is_better(tmp_path: Path) -> Non
     declares = {"unit": "score", "lower_is_better": True, "range": [0.0, 1.0]}
     paths = [folder(tmp_path / name, run_of(1.0, 1.0, noise=noise)) for name, noise in (("a", 0.2), ("b", 0.8))]
     for path in paths:
-        record = {"format_version": 1, "evaluators": [{"name": "noise", "declares": declares}]}
+        record = {"format_version": 2, "evaluators": [{"name": "noise", "declares": declares}]}
         path.joinpath("run.json").write_text(json.dumps(record))
     comparison = compare_runs(*paths, metrics=["noise"])
     worse, bounded = comparison.gate_results(["--max-drop noise=0.1", "--fail-over noise=+0.1"])

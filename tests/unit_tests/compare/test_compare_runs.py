@@ -26,7 +26,7 @@ def metric_of(comparison: RunComparison, name: str = "steps_score", pair: int = 
 def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> Path:
     path.mkdir()
     path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
-    path.joinpath("run.json").write_text(json.dumps({"format_version": 1, **record}))
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, **record}))
     return path
 
 

@@ -24,7 +24,7 @@ def warnings_of(tmp_path: Path, scored: Scored) -> Callable[..., list[str]]:
             path.mkdir(exist_ok=True)
             lines = (f"{json.dumps(result)}\n" for result in scored(*[1.0, 0.5] * 10, **values))
             path.joinpath("results.jsonl").write_text("".join(lines))
-            path.joinpath("run.json").write_text(json.dumps({"format_version": 1, "config": config}))
+            path.joinpath("run.json").write_text(json.dumps({"format_version": 2, "config": config}))
         compared = compare_runs(tmp_path / "a", tmp_path / "b", metrics=metrics)
         return [text for text in compared.warnings if "settings" in text]
 
@@ -47,11 +47,6 @@ def test_steps_that_are_scored_otherwise_are_told_once(
     assert warnings_of({"steps": STEPS}, {"steps": {**STEPS, **other}}) == [
         f"A and B were scored with other settings (steps.{name}), so that steps_score may not be comparable."
     ]
-
-
-def test_what_an_older_version_did_not_tell_is_its_default(warnings_of: Callable[..., list[str]]) -> None:
-    now = {**STEPS, "kinds": {}, "rows": {"node_keys": []}, "grading": "binary"}
-    assert warnings_of({"steps": STEPS}, {"steps": now}) == []
 
 
 def test_only_the_engine_of_judges_changes_scores(warnings_of: Callable[..., list[str]]) -> None:

@@ -14,7 +14,7 @@ RESULT = {"question_id": "q", "template_id": "t", "status": "success"}
 def folder_with(path: Path, record: Any = None) -> Path:
     (path / "results.jsonl").write_text(json.dumps(RESULT))
     if record is not None:
-        (path / "run.json").write_text(json.dumps({"format_version": 1, **record}))
+        (path / "run.json").write_text(json.dumps({"format_version": 2, **record}))
     return path
 
 
@@ -43,7 +43,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         reported_run(tmp_path / "none")
     with pytest.raises(ComparisonError):
         reported_run(7)  # type: ignore[arg-type]
-    with pytest.raises(RunFolderError, match="version 99"):
+    with pytest.raises(RunFolderError, match="format 99"):
         reported_run(folder_with(tmp_path, {"format_version": 99}))
 
 

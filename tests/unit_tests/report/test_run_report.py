@@ -12,7 +12,7 @@ from graphrag_eval_lc.errors import MissingExtraError, OptionError, RunFolderErr
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "results.jsonl").write_text(json.dumps(result(step("sparql_query", table("T1", "T2")))))
-    (tmp_path / "run.json").write_text('{"format_version": 1, "label": "monday & <tuesday>"}')
+    (tmp_path / "run.json").write_text('{"format_version": 2, "label": "monday & <tuesday>"}')
     return tmp_path
 
 

@@ -72,7 +72,7 @@ def test_clear_removes_the_files_of_a_run_and_nothing_else(tmp_path: Path) -> No
     assert {path.name for path in tmp_path.iterdir()} == set(of_the_user)
 
 
-NO_FLOAT = '{"format_version": 1, "times": {"elapsed_sec": ' + "9" * 4_000 + "}}"
+NO_FLOAT = '{"format_version": 2, "times": {"elapsed_sec": ' + "9" * 4_000 + "}}"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format_version": "1"}', "\ufeff\ud800", NO_FLOAT])
@@ -83,14 +83,15 @@ def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
 
 
 def test_sections_of_run_json_that_are_no_objects_are_unknown(tmp_path: Path) -> None:
-    run = {"format_version": 1, "questions": 5, "config": "x", "times": [], "totals": None, "label": "a"}
+    run = {"format_version": 2, "questions": 5, "config": "x", "times": [], "totals": None, "label": "a"}
     (tmp_path / "run.json").write_text(json.dumps(run))
-    assert RunFolder(tmp_path).earlier == {"format_version": 1, "label": "a"}
+    assert RunFolder(tmp_path).earlier == {"format_version": 2, "label": "a"}
 
 
-def test_run_of_a_newer_format_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"format_version": FORMAT_VERSION + 1}))
-    with pytest.raises(RunFolderError, match=r"has format version 2, .* reads 1\. Update graphrag-eval-lc"):
+@pytest.mark.parametrize("version", [FORMAT_VERSION - 1, FORMAT_VERSION + 1])
+def test_run_of_another_format_is_refused(tmp_path: Path, version: int) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"format_version": version}))
+    with pytest.raises(RunFolderError, match=rf"has format {version}, .* reads format 2 only.*\. Open it with"):
         _ = RunFolder(tmp_path).earlier
 
 
