@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config import EvaluationConfig, StepsConfig
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_SCORE
 
 
@@ -32,15 +32,16 @@ def grading_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | N
         now: That of the present one.
 
     Example:
-        >>> grading_change({"steps": {"grading": "binary"}}, {"steps": {"grading": "graded"}})
+        >>> grading_change({"steps": {"scoring": "last_group"}}, {"steps": {"grading": "graded"}})
         'steps are graded now and were binary before, so that steps_score is not comparable with that of before'
     """
     old, new = _grading(before), _grading(now)
-    if old == new or None in (old, new):
+    if old == new:
         return None
     return f"steps are {new} now and were {old} before, so that {STEPS_SCORE} is not comparable with that of before"
 
 
 def _grading(config: Mapping[str, Any]) -> Any:
     steps = config.get("steps")
-    return steps.get("grading") if isinstance(steps, Mapping) else None
+    default = StepsConfig().grading
+    return steps.get("grading", default) if isinstance(steps, Mapping) else default

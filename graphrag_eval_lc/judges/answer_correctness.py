@@ -7,14 +7,9 @@ from pydantic import AfterValidator, Field
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-<<<<<<< HEAD
 from graphrag_eval_lc.judges.claim_check import ClaimTexts
 from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model, paid_error, total_cost
 from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
-=======
-from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model
-from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
@@ -52,19 +47,6 @@ class ClaimLists(ClosedAnswer):
     covered_claims: Claims = Field(default_factory=list)  # some models leave it out
     false_negatives: Claims
 
-<<<<<<< HEAD
-=======
-    @model_validator(mode="after")
-    def _each_is_sorted_once(self) -> Self:
-        if not (self.true_positives or self.false_positives or self.covered_claims or self.false_negatives):
-            raise ValueError("the lists hold no claim at all")
-        for one, other in (("true_positives", "false_positives"), ("covered_claims", "false_negatives")):
-            both = {*map(_same, getattr(self, one))} & {*map(_same, getattr(self, other))}
-            if both:
-                raise ValueError(f"{min(both)!r} stands in {one} and in {other}")
-        return self
-
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
 
 class AnswerCorrectness:
     """The F1 of the claims of an answer against those of the reference answer, mostly in one request.
@@ -72,15 +54,11 @@ class AnswerCorrectness:
     Precision is the share of the answer's claims that the reference supports, and recall the share of the reference's
     claims that the answer makes: each counts the claims of one side, so that an answer that says one thing in many
     claims raises neither. A claim that is repeated counts once. Where a model does not list the reference's claims that
-<<<<<<< HEAD
     the answer makes, the supported claims stand for them.
 
     Claims are compared with the texts. Numbers, codes and names of a true positive must be in both answers, those of a
     covered claim too, those of a false negative in the reference. If they are not, the model is asked once more; then
     such a true positive counts as a false positive, such a covered claim as none, and the reason says so.
-=======
-    the answer makes, as those of graphrag-eval do not, the supported claims stand for them.
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -122,7 +100,6 @@ class AnswerCorrectness:
             question=question, reference_answer=expected, actual_answer=given_text("response", response)
         )
         asked = await self._llm.aask(self._prompt.system, message, ClaimLists)
-<<<<<<< HEAD
         if asked.is_planned:
             return _score(asked.values[0], asked.cost)
         texts = ClaimTexts(question, expected, response)
@@ -136,9 +113,6 @@ class AnswerCorrectness:
             raise paid_error(problem, [asked.cost]) from problem
         lists, problems = checked(again.values[0], texts)
         return _score(lists, total_cost([asked.cost, again.cost]), problems)
-=======
-        return _score(asked.values[0], asked.cost)
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
 
     def score(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -160,7 +134,6 @@ def correctness_prompt(template: str) -> Prompt:
     )
 
 
-<<<<<<< HEAD
 def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]]:
     """Return claims sorted as the texts allow it, and a sentence on each that was not.
 
@@ -263,24 +236,14 @@ def _score(claims: ClaimLists, cost: float | None, problems: Sequence[str] = ())
 
     Where one side lists none of the claims that agree, those of the other side stand for them.
     """
-=======
-def _score(claims: ClaimLists, cost: float | None) -> JudgeScore:
-    """Return the scores of sorted claims; F1 is 0 where an answer or a reference has no claim."""
-    supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
     lists = {
         "true_positives": claims.true_positives,
         "false_positives": claims.false_positives,
         "false_negatives": claims.false_negatives,
     }
-<<<<<<< HEAD
     supported, wrong, missing = map(len, lists.values())
     covered = supported
     if _has_covered(claims):
-=======
-    precision, f1 = _share(supported, supported + wrong), _share(2 * supported, 2 * supported + wrong + missing)
-    if "covered_claims" in claims.model_fields_set:
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
         lists["covered_claims"] = claims.covered_claims
         if claims.covered_claims or missing:
             covered = len(claims.covered_claims)

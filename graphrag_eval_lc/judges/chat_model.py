@@ -57,13 +57,9 @@ class StructuredJudgeModel(AskedModel, ABC):
             return known
         return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n, temperature))
 
-<<<<<<< HEAD
     async def _asked(
         self, digest: str, system: str, user: str, schema: type[Answer], n: int, temperature: float | None
     ) -> Asked[Answer]:
-=======
-    async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         if self._plan is not None:
             return self._planned(self._plan, digest, messages, schema, n)

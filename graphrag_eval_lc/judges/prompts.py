@@ -118,12 +118,8 @@ def digests() -> dict[str, str]:
 
 def _prompt_names() -> list[str]:
     folder = files("graphrag_eval_lc.judges").joinpath("prompts")
-<<<<<<< HEAD
     names = (file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
     return sorted(names)
-=======
-    return sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
->>>>>>> 99e8e844 (Nothing is kept for the unreleased 0.1.0: old names, prompts and run folders; the first format is that of 0.2.0)
 
 
 @cache
