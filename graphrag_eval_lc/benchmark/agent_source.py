@@ -1,16 +1,17 @@
 """Which source an agent was made from: digests of its files, and of the functions that are in no file."""
 
+import ast
 import contextlib
 import dis
 import hashlib
 import inspect
 import os
-import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import takewhile
+from importlib.machinery import PathFinder
+from importlib.util import resolve_name
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -30,10 +31,6 @@ Digests = dict[str, str]
 _PACKAGES = {"site-packages", "dist-packages"}
 _PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = (Path(__file__).resolve().parents[1], *{Path(sysconfig.get_path(name)).resolve() for name in _PATHS})
-# An import statement anywhere, also inside a function. One in a docstring costs a look for its file.
-_IMPORT = re.compile(
-    r"(?:^|[:;])[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))", re.M
-)
 _FRAMEWORKS = ("langchain", "langgraph")  # what their objects hold is looked into: nodes, tools, chains
 _METHODS = (FunctionType, staticmethod, classmethod, property)
 _MOST_OBJECTS = 20_000
@@ -48,11 +45,11 @@ _states: dict[int, tuple[object, str]] = {}
 class AgentSource:
     """The source of one agent; made before the agent is loaded.
 
-    Source is every file below the project folder that the agent's own file or module imports, also inside of
-    functions. The project folder is the current folder, the folder that the agent's file or package is in, and those
-    of ``PYTHONPATH``. For an agent made in Python it is the files that define its functions, graph nodes and tools,
-    with what they import; a function without a file (in a notebook, at a prompt) has a digest of its code. Installed
-    packages do not count.
+    Source is every file of the project that the agent's own file or module imports, also inside of functions. The
+    project is the folder that the agent's file or package is in, those of ``PYTHONPATH`` and the current one. For an
+    agent made in Python it is the files that define its functions, graph nodes and tools, with what they import; a
+    function without a file (in a notebook, at a prompt) has a digest of its code and of the values that it uses.
+    Installed packages do not count.
 
     Attributes:
         outdated: The digests of files that changed after Python loaded them, as they were then.
@@ -67,15 +64,13 @@ class AgentSource:
 
     def __init__(self) -> None:
         named = [Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-        self._roots = [Path.cwd(), *(each for each in named if not any(each.glob("*.dist-info")))]  # that is installed
+        self._roots = [*(each for each in named if not any(each.glob("*.dist-info"))), Path.cwd()]
         self._modules_before = frozenset(sys.modules)
         self.outdated: Digests = {}
-        self._loaded: dict[Path, ModuleType] = {}
-        self._looked_up: dict[tuple[Path, tuple[str, ...]], list[Path]] = {}
-        self._files: dict[Path, str] = {}
         self._found: dict[str, set[str]] = {}  # digests by name; several functions may have one name
+        self._files: set[Path] = set()
         self._collections: dict[int, tuple[str, object, str]] = {}  # with their names and texts, by id
-        self._is_interactive = _module_file(sys.modules.get("__main__")) is None
+        self._is_interactive = not hasattr(sys.modules.get("__main__"), "__file__")
 
     def digests(self, agent: Agent, functions: Iterable[object] = ()) -> Digests:
         """Return the digests of what the agent is made from, which are the same in each process.
@@ -84,18 +79,18 @@ class AgentSource:
             agent: The agent, loaded.
             functions: What makes its input and its answer.
         """
-        modules = ((_module_file(module), module) for module in list(sys.modules.values()))
-        self._loaded = {file: module for file, module in modules if file is not None}
-        module = None
-        if not isinstance(agent.given, str):
-            named = _function_of(agent.given)
-            module = sys.modules.get(str(named.__module__)) if _file_of(named) is not None else None
-        elif "://" not in agent.given:
-            is_graph = agent.source is not None
-            module = module_from(self._add_graph_spec(str(agent.spec)) if is_graph else agent.given.rpartition(":")[0])
-        if module is not None:
-            self._add_named(module)
-        self._add_objects([*([] if isinstance(agent.given, str) else [agent.given, agent.runnable]), *functions])
+        given, place = agent.given, ""
+        if isinstance(given, str):
+            if "://" not in given:
+                is_graph = agent.source is not None
+                place = self._add_graph_spec(str(agent.spec)) if is_graph else given.rpartition(":")[0]
+            self._add_named(module_from(place))
+        else:
+            named = inspect.unwrap(given) if isinstance(given, FunctionType) else given
+            if isinstance(named, FunctionType) and _file_of(named) is not None:
+                self._add_named(sys.modules.get(named.__module__))
+            self._add_objects([given, agent.runnable])
+        self._add_objects(functions)
         return self._sorted()
 
     def later_digests(self) -> Digests:
@@ -106,24 +101,23 @@ class AgentSource:
         for key, (name, value, text) in self._collections.items():
             if _value_text(name, value) != text:
                 _states[key] = value, text
-        known = dict(self._sorted())
+        known = self._sorted()
         for name in sys.modules.keys() - self._modules_before:
-            file = _module_file(sys.modules.get(name))
-            if file is not None and self._name(file) is not None:
-                self._add(file)
+            self._add(sys.modules.get(name))
         return {name: digest for name, digest in self._sorted().items() if name not in known}
 
     def digest_now(self, name: str) -> str | None:
         """Return the digest of a file of the project as it is now; None if it does not exist any more."""
-        return next((digest for root in self._roots if (digest := _digest(root / name)) is not None), None)
+        for root in self._roots:
+            with contextlib.suppress(OSError):
+                if (root / name).is_file():  # no device, whatever run.json says
+                    return _sha256((root / name).read_bytes())
+        return None
 
     def _sorted(self) -> Digests:
-        found = {name: set(digests) for name, digests in self._found.items()}
-        for file, digest in self._files.items():
-            found.setdefault(self._name(file) or file.name, set()).add(digest)
         return {
             name: next(iter(digests)) if len(digests) == 1 else _sha256("".join(sorted(digests)).encode())
-            for name, digests in sorted(found.items())
+            for name, digests in sorted(self._found.items())
         }
 
     # --- files ---
@@ -133,79 +127,67 @@ class AgentSource:
         from graphrag_eval_lc.benchmark.langgraph_config import read_graph_spec  # few agents need LangGraph for it
 
         found = read_graph_spec(spec)
-        self._roots += [folder for folder in found.dependencies if folder not in self._roots]
-        self._add(found.file.resolve())
+        self._roots = [*found.dependencies, *self._roots]
+        self._note_file(found.file.resolve())
         return found.place
 
-    def _add_named(self, module: ModuleType) -> None:
+    def _add_named(self, module: ModuleType | None) -> None:
         """Add the module that a spec names, or that defines the agent, wherever its file is."""
         file = _module_file(module)
-        if file is None or module.__name__.startswith(_FRAMEWORKS):
+        if module is None or file is None or module.__name__.startswith(_FRAMEWORKS):
             return
         if _is_installed(file):
             package = str(module.__spec__.parent or "") if module.__spec__ else ""
             files = sorted(file.parent.glob("*.py")) if package else [file]
-            self._note(package or module.__name__, " ".join(str(_digest(each)) for each in files))
+            self._note(package or module.__name__, " ".join(_sha256(each.read_bytes()) for each in files))
             return
-        self._loaded[file] = module
         is_imported = module.__name__.rpartition(".")[2] in (file.stem, file.parent.name)  # not run, nor read as a file
         root = file.parents[module.__name__.count(".") + (file.stem == "__init__") if is_imported else 0]
-        self._roots += [] if root in self._roots else [root]
-        self._add(file, *self._found_files(tuple(module.__name__.split(".")), self._folders()))
+        self._roots.insert(0, root)
+        self._add(module)
 
-    def _add(self, *files: Path) -> None:
-        """Add files, and what they import from below the project folder."""
-        waiting, folders = list(files), self._folders()
+    def _add(self, module: ModuleType | None) -> None:
+        """Add the file of a module, and of the modules of the project that it imports."""
+        waiting = [(module.__name__, str(module.__package__ or ""))] if module is not None else []
         while waiting:
-            file = waiting.pop()
-            if file in self._files or self._name(file) is None:
+            name, package = waiting.pop()
+            file = _module_file(sys.modules.get(name)) or _unloaded_file(name)
+            if file is None or file in self._files or self._name(file) is None:
                 continue
-            try:
-                content = file.read_bytes()
-            except OSError:
+            content = self._note_file(file)
+            if content is None or file.suffix != ".py":
                 continue
-            self._files[file] = digest = _sha256(content)
-            if (module := self._loaded.get(file)) is not None:
-                spec, first = _first_seen.get(file, (None, digest))
-                if spec is not module.__spec__:  # loaded again since
-                    first = digest
-                _first_seen[file] = module.__spec__, first
-                if first != digest:
-                    self.outdated[self._name(file) or file.name] = first
-            if file.suffix == ".py":
-                waiting += self._imported(file, content.decode("utf-8", "replace").replace("\\\n", " "), folders)
+            self._note_outdated(name, file, content)
+            is_package = file.stem == "__init__"
+            parent = package if name in sys.modules else name if is_package else name.rpartition(".")[0]
+            with contextlib.suppress(SyntaxError, ValueError):
+                for imported in _imported(ast.parse(content), parent):
+                    parts = imported.split(".")
+                    names = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+                    waiting += [(each, str(getattr(sys.modules.get(each), "__package__", ""))) for each in names]
 
-    def _imported(self, file: Path, text: str, folders: list[Path]) -> Iterator[Path]:
-        for dots, module, names, plain in _IMPORT.findall(text):
-            for name in _first_words(plain):
-                yield from self._found_files(tuple(name.split(".")), folders)
-            if module or dots:
-                base = [file.parents[len(dots) - 1]] if 0 < len(dots) <= len(file.parents) else folders
-                package = module.split(".") if module else ()
-                for name in _first_words(names.strip("()")):
-                    yield from self._found_files((*package, name), base)
+    def _note_file(self, file: Path) -> bytes | None:
+        """Add one file of the project, and return its content; None if it cannot be read."""
+        self._files.add(file)
+        try:
+            content = file.read_bytes()
+        except OSError:
+            return None
+        self._found.setdefault(self._name(file) or file.name, set()).add(_sha256(content))
+        return content
 
-    def _found_files(self, parts: tuple[str, ...], folders: Iterable[Path]) -> list[Path]:
-        """Return the files of a module and of its packages; the last part may be a name inside of the module."""
-        return next((found for folder in folders if (found := self._files_in(folder, parts))), [])
-
-    def _files_in(self, folder: Path, parts: tuple[str, ...]) -> list[Path]:
-        known = self._looked_up.get((folder, parts))
-        if known is None:
-            known, place = [], folder
-            for part in takewhile(str.isidentifier, parts):  # the * of an import is none
-                place = place / part
-                known += [each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file()]
-            self._looked_up[folder, parts] = known
-        return known
-
-    def _folders(self) -> list[Path]:
-        """Return the folders below the project folder in which modules are looked for."""
-        known = [Path(entry).resolve() for entry in sys.path if entry]
-        return [*dict.fromkeys([*(each for each in known if self._name(each) is not None), *self._roots])]
+    def _note_outdated(self, name: str, file: Path, content: bytes) -> None:
+        """Note the digest of a file as it was when Python loaded it, if it changed since."""
+        spec, digest = getattr(sys.modules.get(name), "__spec__", None), _sha256(content)
+        known_spec, first = _first_seen.get(file, (None, digest))
+        if known_spec is not spec:  # loaded again since
+            first = digest
+        _first_seen[file] = spec, first
+        if first != digest:
+            self.outdated[self._name(file) or file.name] = first
 
     def _name(self, path: Path) -> str | None:
-        """Return what a file is called: its path below the project folder; None if it is not source of the project."""
+        """Return what a file is called: its path below a folder of the project; None if it is not its source."""
         if _is_installed(path):
             return None
         for place in (path, path.resolve()):  # which differ if a link leads out of or into the folder
@@ -238,79 +220,98 @@ class AgentSource:
         if isinstance(thing, type):
             return self._of_class(thing)
         if isinstance(thing, ModuleType):
-            self._add(*filter(None, [_module_file(thing)]))
+            self._add(thing)
             return []
         if isinstance(thing, staticmethod | classmethod):
             return [thing.__func__]
         if isinstance(thing, property):
             return [thing.fget]
-        if isinstance(thing, SystemMessage | PromptTemplate) and self._is_interactive:  # else a file has the prompt
-            text = thing.template if isinstance(thing, PromptTemplate) else _plain_text(thing.content)
-            self._note("a prompt", str(text))
-        with contextlib.suppress(Exception):  # a model may fail to tell
-            for name, setting in _settings(thing):
-                self._note(name, setting)
         if isinstance(thing, list | tuple | set | frozenset | dict):
             values = thing.values() if isinstance(thing, dict) else thing
             return list(values) if len(thing) <= _MOST_ITEMS else []
+        with contextlib.suppress(Exception):  # a model may fail to say what it is
+            self._note_settings(thing)
         kind = type(thing)
         is_open = isinstance(thing, Runnable) or kind.__module__.startswith(_FRAMEWORKS)
         return [kind, *_attributes(thing)] if is_open or not _is_foreign(kind) else []
 
+    def _note_settings(self, thing: Any) -> None:
+        """Note what an object of a framework is set to: a prompt, a model, what is bound to it, a graph's edges."""
+        if isinstance(thing, SystemMessage | PromptTemplate) and self._is_interactive:  # else a file has the prompt
+            self._note("a prompt", str(thing.template if isinstance(thing, PromptTemplate) else thing.content))
+        if isinstance(thing, BaseLanguageModel):
+            self._note("a model", str(_value_text("", dict(thing._identifying_params))))
+        if isinstance(thing, RunnableBinding):
+            self._note("what is bound", str(_value_text("", dict(thing.kwargs))))
+        if type(thing).__module__.startswith("langgraph.") and isinstance(edges := getattr(thing, "edges", None), set):
+            self._note("the edges of a graph", str(_plain_text(edges)))
+
     def _of_function(self, function: FunctionType) -> list[object]:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        captured = {name: value for name, cell in cells for value in _cell_values(cell)}
-        behind = [*captured.values(), getattr(function, "__wrapped__", None)]
-        file = _file_of(function)
+        used = {name: value for name, cell in cells for value in _cell_values(cell)}
+        behind = [*used.values(), getattr(function, "__wrapped__", None)]
+        file, module = _file_of(function), place_of(str(function.__globals__.get("__name__")))
         if file is not None and _is_installed(file):
             return behind
-        has_file = file is not None and self._name(file) is not None
-        if file is not None:
-            self._add(file)
-        # Its own text too: a script, or a function that makes functions, may define another one under the same name.
-        module = place_of(str(function.__globals__.get("__name__")))
-        self._note(f"{module}:{function.__qualname__}", _function_text(function, has_file=has_file))
-        names = _names_in(function.__code__) if module == "__main__" or not has_file else ()
-        used = {name: function.__globals__[name] for name in names if name in function.__globals__}
-        rebound = set(_rebound_names(function.__code__))
-        for name, value in {**used, **captured}.items():
-            is_plain = name in captured and isinstance(value, int | float)
-            is_constant = (is_plain or not has_file) and name not in rebound
-            if (is_constant or isinstance(value, str)) and (text := _value_text(name, value)) is not None:
+        if file is not None and self._name(file) is not None:
+            self._add(sys.modules.get(function.__module__))
+        if file is None or module == "__main__":
+            # Its own code, and the values that it uses: a notebook or a script may define both again.
+            defaults = _plain_text([*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()])
+            self._note(f"{module}:{function.__qualname__}", f"{_code_text(function.__code__)} {defaults}")
+            names = [name for code in _codes(function.__code__) for name in code.co_names]
+            used |= {name: function.__globals__[name] for name in names if name in function.__globals__}
+        for name in used.keys() - set(_rebound_names(function.__code__)):
+            text = _value_text(name, used[name])
+            if text is not None:
                 self._note(f"{module}:{name}", text)
-                if isinstance(value, list | dict | set):
-                    self._collections[id(value)] = name, value, text
+                self._collections[id(used[name])] = name, used[name], text
         return [*behind, *used.values()]
 
     def _of_class(self, kind: type) -> list[object]:
         if _is_foreign(kind):
             return []
-        file = _file_of(kind)
-        if file is not None and self._name(file) is not None:
-            self._add(file)
-            return [each for each in vars(kind).values() if isinstance(each, _METHODS)]
+        methods: list[object] = [each for each in vars(kind).values() if isinstance(each, _METHODS)]
+        module = sys.modules.get(kind.__module__)
+        if _module_file(module) is not None:
+            self._add(module)
+            return methods
         for name, value in vars(kind).items():
             if not name.startswith("__") and (text := _plain_text(value)) is not None:
                 self._note(f"{place_of(kind.__module__)}:{kind.__qualname__}.{name}", text)
-        return [*(each for each in vars(kind).values() if isinstance(each, _METHODS)), *kind.__bases__]
+        return [*methods, *kind.__bases__]
 
     def _note(self, name: str, text: str) -> None:
         self._found.setdefault(name, set()).add(_sha256(text.encode("utf-8", "surrogatepass")))
 
 
-def _function_of(given: Any) -> Any:
-    """Return the function that an agent is or calls; of any other object its class."""
-    while isinstance(given, partial):
-        given = given.func
-    given = inspect.unwrap(given) if callable(given) else given
-    return given if isinstance(given, FunctionType | MethodType | type) else type(given)
+# --- files and modules -----------------------------------------------------------------------------------------------
 
 
-def _file_of(thing: Any) -> Path | None:
-    """Return the file with the code of a function or class; None if it was made in a notebook or at a prompt."""
-    function = getattr(thing, "__func__", thing)
-    if not isinstance(function, FunctionType):
-        return _module_file(sys.modules.get(str(getattr(thing, "__module__", None))))
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the full names of what a file imports, anywhere in it; a last part may be a name inside of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            with contextlib.suppress(ImportError, ValueError):  # a relative import of a file that is in no package
+                base = resolve_name("." * node.level + (node.module or ""), package or None)
+                yield from (f"{base}.{each.name}" for each in node.names)
+
+
+def _unloaded_file(name: str) -> Path | None:
+    """Return the file of a module that is only imported later, found without importing its package."""
+    parent = name.rpartition(".")[0]
+    path = getattr(sys.modules.get(parent), "__path__", ()) if parent else None
+    with contextlib.suppress(Exception):  # finders of others may fail
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.has_location and spec.origin:
+            return Path(spec.origin).absolute()
+    return None
+
+
+def _file_of(function: FunctionType) -> Path | None:
+    """Return the file with the code of a function; None if it was made in a notebook or at a prompt."""
     code = Path(function.__code__.co_filename)
     file = _module_file(sys.modules.get(str(function.__globals__.get("__name__"))))
     if file is not None and file.name == code.name:
@@ -334,11 +335,7 @@ def _is_foreign(kind: type) -> bool:
     return is_built_in if file is None else _is_installed(file)
 
 
-def _first_words(names: str) -> Iterator[str]:
-    """Yield the names of an import statement, without what they are called here and without comments."""
-    for part in re.sub(r"#[^\n]*", "", names).split(","):
-        if words := part.split():
-            yield words[0]
+# --- values and code -------------------------------------------------------------------------------------------------
 
 
 def _attributes(thing: Any) -> Iterator[object]:
@@ -357,16 +354,6 @@ def _cell_values(cell: Any) -> list[object]:
         return []
 
 
-def _settings(thing: Any) -> Iterator[tuple[str, str]]:
-    """Yield what an object of a framework is set to: a model, what is bound to it, or the edges of a graph."""
-    if isinstance(thing, BaseLanguageModel):
-        yield "a model", str(_value_text("", dict(thing._identifying_params)))
-    if isinstance(thing, RunnableBinding):
-        yield "what is bound", str(_value_text("", dict(thing.kwargs)))
-    if type(thing).__module__.startswith("langgraph.") and isinstance(edges := getattr(thing, "edges", None), set):
-        yield "the edges of a graph", str(_plain_text(edges))
-
-
 def _value_text(name: str, value: Any) -> str | None:
     """Return a plain value as text, without secrets, which could be guessed by their digest; None for any other."""
     if id(value) in _states:
@@ -376,31 +363,20 @@ def _value_text(name: str, value: Any) -> str | None:
     return None if is_data else str(_plain_text(masked_values({name: value})))
 
 
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function and of the functions inside of it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
 def _rebound_names(code: CodeType) -> Iterator[str]:
     """Yield the names of outer variables that a function sets, which are its state."""
-    for step in dis.get_instructions(code):
-        if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and step.argval not in code.co_cellvars:
-            yield step.argval
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _rebound_names(constant)
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
-
-
-def _function_text(function: FunctionType, *, has_file: bool) -> str:
-    """Return the source of a function, or of a lambda, and of one without a file, its code; and its defaults."""
-    text = ""
-    if has_file and function.__name__ != "<lambda>":  # whose lines have more than the lambda
-        with contextlib.suppress(OSError, SyntaxError, IndexError):
-            text = inspect.getsource(function)
-    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
-    return f"{text or _code_text(function.__code__)} {_plain_text(defaults)}"
+    for each in _codes(code):
+        for step in dis.get_instructions(each):
+            if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and step.argval not in each.co_cellvars:
+                yield step.argval
 
 
 def _code_text(code: CodeType) -> str:
@@ -419,13 +395,6 @@ def _plain_text(value: Any, depth: int = 10) -> str | None:
         texts = [str(_plain_text(item, depth - 1)) for item in value]
         return f"[{', '.join(sorted(texts) if isinstance(value, set | frozenset) else texts)}]"
     return None
-
-
-def _digest(file: Path) -> str | None:
-    try:
-        return _sha256(file.read_bytes()) if file.is_file() else None
-    except OSError:
-        return None
 
 
 def _sha256(content: bytes) -> str:

@@ -17,35 +17,20 @@ KEPT = "keep_answers"
 
 
 def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], source: "AgentSource") -> list[str]:
-    """Return what of the agent's source changed since a run: changed, new and missing files or functions.
-
-    A file that was only moved is no change. Nothing is known of a run without digests.
+    """Return which files and functions that an agent was made from, or loaded, changed since or are gone.
 
     Args:
-        earlier: The run.json of the run.
+        earlier: The run.json of the run; nothing is known of one without digests.
         now: The same as this session would write it.
         source: The agent's source.
 
     Returns:
-        Phrases such as ``agent.py changed``.
+        A phrase such as ``agent.py changed``, or nothing.
     """
-    before, after = digests_in(earlier), digests_in(now)
-    if not before:
-        return []
-    digests = set(before.values()), set(after.values())
-    gone = [name for name, digest in before.items() if digest not in digests[1]]
-    new = [name for name, digest in after.items() if digest not in digests[0]]
-    later = digests_in(earlier, LATER_DIGESTS)
-    changed = [name for name in gone if name in new]
-    changed += [name for name, digest in later.items() if source.digest_now(name) != digest and name not in after]
-    if files := [name for name in changed if ":" not in name]:
-        changed = files  # functions change with their files
-    kinds = {
-        "changed": changed,
-        "new": [name for name in new if name not in before],
-        "no longer used": [name for name in gone if name not in after],
-    }
-    return [f"{listed(sorted(names))} {kind}" for kind, names in kinds.items() if names]
+    before, after = {**digests_in(earlier, LATER_DIGESTS), **digests_in(earlier)}, digests_in(now)
+    changed = [name for name in before if (after.get(name) or source.digest_now(name)) != before[name]]
+    files = [name for name in changed if ":" not in name]  # functions change with their files
+    return [f"{listed(sorted(files or changed))} changed"] if changed and digests_in(earlier) else []
 
 
 def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:

@@ -2,8 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
-from pathlib import PurePosixPath
 from typing import Any
 
 from graphrag_eval_lc.benchmark.kept_answers import DIGESTS, digests_in
@@ -36,7 +34,7 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         DATASET: _mapping(record.get(DATASET)).get("sha256"),
         **{key: record.get(key) for key in _AGENT},
-        DIGESTS: _digests_anywhere(record),
+        DIGESTS: digests_in(record) or None,
         _CAPTURE: {**CaptureConfig().model_dump(), **_mapping(record.get(_CAPTURE))},
         SELECTION: _mapping(record.get(SELECTION)),
         REPEATS: 1 if repeats is None else repeats,
@@ -74,15 +72,6 @@ def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, 
             yield from differences(before.get(key), after.get(key), inner)
     elif before != after:
         yield name, before, after
-
-
-def _digests_anywhere(record: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the digests of the agent's files by their paths from the folder of all, wherever the run was started."""
-    digests = digests_in(record)
-    paths = {name: PurePosixPath(name).parts for name in digests if name.endswith((".py", ".json"))}
-    levels = zip(*(parts[:-1] for parts in paths.values()), strict=False)
-    shared = len([*takewhile(lambda level: len(set(level)) == 1, levels)])
-    return {"/".join(paths.get(name, ("",) * shared + (name,))[shared:]): digests[name] for name in digests} or None
 
 
 def _sorted(value: Any) -> Any:

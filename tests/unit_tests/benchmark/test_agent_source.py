@@ -42,6 +42,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
+    for name in [each for each in sys.modules if each.partition(".")[0] in ("pack", "lazy", "byname", "old_helper")]:
+        monkeypatch.delitem(sys.modules, name)  # of another test's folder
     return tmp_path
 
 
