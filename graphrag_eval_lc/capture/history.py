@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
-from graphrag_eval_lc.capture.calls import key_of
+from graphrag_eval_lc.capture.calls import KnownMessage, Seen
 from graphrag_eval_lc.capture.llm_calls import has_run_id
 from graphrag_eval_lc.capture.messages import as_message, role_and_content
 from graphrag_eval_lc.capture.record import MessageList, Record, id_of, is_same_version
@@ -20,23 +19,12 @@ _MODEL_ROLES = ("ai", "assistant", "AIMessageChunk")
 _ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
 
 
-class Seen(Enum):
-    """How a message was seen."""
-
-    OLD = "it stood before the run, or is what the run was asked"
-    TOLD = "a model's callback told of it"
-    READ = "it was read in a list"
-
-
 class NewMessage(NamedTuple):
-    """A message of a model or tool that is new in a list.
-
-    ``is_reported``: a model's callback has told of it. ``is_edited``: it takes the place of a known one with its id.
-    """
+    """A message of a model or tool that is new in a list; ``is_unknown``: no callback and no list had it before."""
 
     message: AIMessage | ToolMessage
-    is_reported: bool
-    is_edited: bool = False
+    known: KnownMessage
+    is_unknown: bool = False
 
 
 class Reading(NamedTuple):
@@ -45,7 +33,7 @@ class Reading(NamedTuple):
     new: Sequence[NewMessage] = ()  # what is new in it, in order
     before: BaseMessage | None = None  # the known message before that
     removed: Sequence[str | None] = ()  # the ids of messages that a state is to drop
-    passed_over: Sequence[Any] = ()  # the list, where no message was known and none is the run's own
+    passed_over: Sequence[Any] = ()  # the list, if no message was known and none is the run's own
 
 
 class History:
@@ -56,50 +44,76 @@ class History:
             this run, where nothing better tells.
     """
 
-    def __init__(self, ends: set[str]) -> None:
+    def __init__(self, ends: set[str], nameless: set[int]) -> None:
         self._ends_before = ends
         self._ends: set[str] = set()  # those of this run: of the runs of a block
-        self._messages: dict[int, BaseMessage | None] = {}
+        self._nameless = nameless
         self._question: str | None = None
         self._may_replace = False
-        self._met: dict[Any, tuple[Seen, Any]] = {}
-        # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
-        self._nameless: dict[Any, int] = {}
+        self._known: dict[Any, KnownMessage] = {}  # by id, else by object
+        # Dicts and pairs without an id that were read, by content; states make messages with ids of them.
+        self._unnamed: dict[Any, list[KnownMessage]] = {}
+        self._counted: dict[Any, list[KnownMessage]] = {}  # the messages whose model calls count, by their tokens
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
         self.has_own = False  # whether any message of the run itself was seen
 
-    def message(self, item: Any) -> BaseMessage | None:
-        """Return a message of any form as a message, each time the same object."""
-        if isinstance(item, BaseMessage):
-            return item
-        if id(item) not in self._messages:
-            self._messages[id(item)] = as_message(item)
-        return self._messages[id(item)]
+    # --- which message it is ---
 
-    def seen(self, item: Any) -> Seen | None:
-        """Return how a message was seen; None for a new one."""
-        known = self._met.get(key_of(item))
-        seen = None if known is None else known[0]
-        if seen is None and self._nameless and id_of(item) is not None:
-            key = _content_key(item)
-            if self._nameless.get(key):
-                self._nameless[key] -= 1
-                self._note(item, Seen.READ)
-                return Seen.READ
-        return seen
+    def known(self, item: Any) -> KnownMessage:
+        """Return the message of which an item is a form: by its id, which langgraph may give later, or the object.
 
-    def _note(self, item: Any, seen: Seen) -> None:
+        A message with an id may be one that was read as a dict or pair without it.
+        """
+        identifier = id_of(item)
+        key = identifier or id(item)
+        known = self._known.get(key)
+        if known is None:
+            alike = self._unnamed.get(_content_key(item)) if self._unnamed and identifier is not None else None
+            known = self._known[key] = alike.pop(0) if alike else KnownMessage(item)
+        return known
+
+    def _note(self, item: Any, seen: Seen) -> KnownMessage:
+        known = self.known(item)
+        known.form, known.seen = item, seen
         self.has_own = self.has_own or seen is not Seen.OLD
-        self._met[key_of(item)] = seen, item
         if seen is Seen.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
-            key = _content_key(item)
-            self._nameless[key] = self._nameless.get(key, 0) + 1
+            self._unnamed.setdefault(_content_key(item), []).append(known)
+        return known
 
-    def add_reported(self, message: AIMessage) -> None:
-        """Note a message that a model's callback told of."""
-        if self.seen(message) is None:
-            self._note(message, Seen.TOLD)
+    def add_reported(self, message: AIMessage, known: KnownMessage, node: Record | None) -> None:
+        """Note a message that a model's callback reported, whose call counts."""
+        if known.seen is None:
+            self._note(message, Seen.REPORTED)
+        self.count(message, known, node, is_reported=True)
+
+    def count(self, message: AIMessage, known: KnownMessage, node: Record | None, *, is_reported: bool = False) -> None:
+        """Note that a message's model call counts, with the node of the call, or where the message was first seen."""
+        known.counted, known.node, known.is_reported = message, node, is_reported
+        known.had_id = self._had_id(message)
+        self._counted.setdefault(_tokens(message), []).append(known)
+
+    def is_counted(self, message: AIMessage, known: KnownMessage, node: Record | None) -> bool:
+        """Return whether a message's model call counts already, perhaps that of another form of it.
+
+        On its way through an agent a message is copied, renamed, given another id or made anew; its call counts once.
+        """
+        if known.counted is not None:
+            return True
+        if message.usage_metadata is None:
+            alike = [each for found in self._counted.values() for each in found]
+        else:
+            alike = [*self._counted.get(_tokens(message), ()), *self._counted.get(None, ())]
+        had_id = self._had_id(message)
+        return any(_is_form_of(message, each, node, had_id=had_id) for each in alike)
+
+    def _had_id(self, message: AIMessage) -> bool:
+        return message.id is not None and id(message) not in self._nameless
+
+    def _seen(self, item: Any) -> Seen | None:
+        return self.known(item).seen
+
+    # --- what was there before the run ---
 
     def add_input(
         self, lists: Sequence[MessageList], question: str | None, *, may_replace: bool
@@ -144,7 +158,7 @@ class History:
             if is_start and (length := _length_of_copy(messages, before)):
                 self.add_old(messages[:-length])
                 continue
-            if known is not None or any(self.seen(item) is not None for item in messages):
+            if known is not None or any(self._seen(item) is not None for item in messages):
                 continue
             end = _end_of_copy(messages, before)
             if end is None and not is_graph:
@@ -153,7 +167,7 @@ class History:
 
     def add_old(self, messages: Sequence[Any]) -> None:
         """Note messages that stood before the run."""
-        if messages and self.seen(messages[-1]) is None:
+        if messages and self._seen(messages[-1]) is None:
             self._old.append(tuple(messages))
             self._old_keys = None
             self._note(messages[-1], Seen.OLD)
@@ -163,7 +177,7 @@ class History:
 
         Without the question in it, up to the user's last message: a function has loaded the history itself.
         """
-        if prompt and self.seen(prompt[-1]) is None:
+        if prompt and self._seen(prompt[-1]) is None:
             if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
                 self.add_old(prompt[:asked])
                 return
@@ -173,7 +187,7 @@ class History:
 
     def is_old(self, item: Any) -> bool:
         """Return whether a message stood before the run."""
-        seen = self.seen(item)
+        seen = self._seen(item)
         return self._is_among_old(item) if seen is None else seen is Seen.OLD
 
     def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
@@ -184,14 +198,14 @@ class History:
             unknown: What a list without any known message is taken for: new, older than the run, or another
                 conversation.
         """
-        items, known = messages
-        before = None if known is None else self.message(known)
+        items = messages.items
+        before = None if messages.before is None else as_message(messages.before)
         if unknown == "old" and not self.has_own:
             own = self._end_of_input(messages)
             self.add_old(items[:own])
             if own is None or own == len(items):
                 return Reading(passed_over=items)
-            before, items = (self.message(items[own - 1]) if own else before), items[own:]
+            before, items = (as_message(items[own - 1]) if own else before), items[own:]
         unread, how, before = self._unread(items, before)
         if not unread:
             return Reading(before=before)
@@ -208,16 +222,15 @@ class History:
             else:
                 first = len(unread)
         older = first if unknown == "new" else 0
-        for place, item in enumerate(unread):
-            self._note(item, Seen.OLD if place < older else Seen.READ)
+        noted = [self._note(item, Seen.OLD if place < older else Seen.READ) for place, item in enumerate(unread)]
         if first:
-            before = self.message(unread[first - 1])
+            before = noted[first - 1].message
         new: list[NewMessage] = []
         removed: list[str | None] = []
-        for item, seen in zip(unread[first:], how[first:], strict=True):
-            message = self.message(item)
+        for known, seen in zip(noted[first:], how[first:], strict=True):
+            message = known.message
             if isinstance(message, (AIMessage, ToolMessage)):
-                new.append(NewMessage(message, seen is Seen.TOLD, seen in (Seen.OLD, Seen.READ)))
+                new.append(NewMessage(message, known, is_unknown=seen is None))
             elif isinstance(message, RemoveMessage):
                 removed.append(message.id)
         return Reading(new, before, removed, items if first and first == len(unread) else ())
@@ -232,32 +245,31 @@ class History:
         unread: list[Any] = []
         how: list[Seen | None] = []
         for item in reversed(items):
-            seen = self.seen(item)
-            if seen in (None, Seen.TOLD) or not is_same_version(self._met[key_of(item)][1], item):
+            known = self.known(item)
+            if known.seen in (None, Seen.REPORTED) or not is_same_version(known.form, item):
                 unread.append(item)
-                how.append(seen)
+                how.append(known.seen)
             elif role_and_content(item)[0] != "tool":
-                before = self.message(item)
+                before = as_message(item)
                 break
         unread.reverse()
         how.reverse()
         return unread, how, before
-
-    # --- what stood before the run ---
 
     def _end_of_input(self, messages: MessageList) -> int | None:
         """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
         if self._may_replace:
             return None
         if messages.before is not None:
-            return 0 if self.seen(messages.before) is Seen.OLD else None
+            return 0 if self._seen(messages.before) is Seen.OLD else None
         return _end_of_copy(messages.items, self._old)
 
     def _is_among_old(self, item: Any) -> bool:
         if not self._old:
             return False
         if self._old_keys is None:
-            self._old_keys = {key for messages in self._old for each in messages for key in (key_of(each), id(each))}
+            old = [each for messages in self._old for each in messages]
+            self._old_keys = {*map(id, old), *map(id_of, old)} - {None}
         return id(item) in self._old_keys or id_of(item) in self._old_keys
 
     def _count_old(self, unread: Sequence[Any]) -> int:
@@ -306,7 +318,7 @@ class History:
         role, content = role_and_content(item)
         if role not in _USER_ROLES:
             return False
-        if self.seen(item) is Seen.OLD:
+        if self._seen(item) is Seen.OLD:
             return True
         if not self._question or not isinstance(content, str) or self._question not in content:
             return False
@@ -347,59 +359,26 @@ def _is_copy(one: Any, other: Any) -> bool:
     return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
 
 
-# A message, its node, whether a callback told of it, and whether it had an id when it was first seen.
-_Counted = tuple[AIMessage, "Record | None", bool, bool]
-
-
-class CountedMessages:
-    """The messages whose model calls a run has counted.
-
-    On its way through an agent a message is copied, renamed, given another id or made anew; its call counts once.
-    """
-
-    def __init__(self, nameless: set[int]) -> None:
-        self._nameless = nameless
-        self._all: list[_Counted] = []
-        self._by_tokens: dict[Any, list[_Counted]] = {}
-
-    def add(self, message: AIMessage, node: "Record | None", *, is_reported: bool) -> None:
-        """Note a message whose call is counted, with the node of the call, or where the message was first seen."""
-        counted = (message, node, is_reported, self._has_id(message))
-        self._all.append(counted)
-        self._by_tokens.setdefault(_tokens(message), []).append(counted)
-
-    def has(self, message: AIMessage, node: "Record | None") -> bool:
-        """Return whether a message's model call is counted already."""
-        alike = self._all
-        if message.usage_metadata is not None:
-            alike = [*self._by_tokens.get(_tokens(message), ()), *self._by_tokens.get(None, ())]
-        has_id = self._has_id(message)
-        return any(_is_form_of(message, counted, node, has_id=has_id) for counted in alike)
-
-    def _has_id(self, message: AIMessage) -> bool:
-        return message.id is not None and id(message) not in self._nameless
-
-
 def _tokens(message: AIMessage) -> Any:
     usage = message.usage_metadata
     return None if usage is None else (usage.get(INPUT_TOKENS), usage.get(OUTPUT_TOKENS))
 
 
-def _is_form_of(message: AIMessage, counted: _Counted, node: "Record | None", *, has_id: bool) -> bool:
-    """Return whether a message is another form of one that was counted."""
-    other, other_node, is_reported, other_has_id = counted
-    if message is other or (message.id is not None and message.id == other.id):
-        return True
+def _is_form_of(message: AIMessage, known: KnownMessage, node: Record | None, *, had_id: bool) -> bool:
+    """Return whether a message is another form of one whose model call is counted."""
+    other = known.counted
+    if other is None:
+        return False
     answers = _answer_id(message), _answer_id(other)
     is_same_answer = None not in answers and answers[0] == answers[1]
     if None not in answers and not is_same_answer:
         return False
-    if not (is_reported or has_id or other_has_id):
+    if not (known.is_reported or had_id or known.had_id):
         return False  # a node's own code made both, one for each answer
     if has_run_id(message) and has_run_id(other):
         return False
     has_same_tokens = message.usage_metadata is not None and message.usage_metadata == other.usage_metadata
-    if has_same_tokens and (is_same_answer or (is_reported and other_node is node)):
+    if has_same_tokens and (is_same_answer or (known.is_reported and known.node is node)):
         return True  # whatever was made of its text
     is_alike = message.content == other.content and message.tool_calls == other.tool_calls
     return is_alike and (has_same_tokens or message.usage_metadata is None or other.usage_metadata is None)

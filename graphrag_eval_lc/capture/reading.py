@@ -2,36 +2,21 @@
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import takewhile
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache, partial
+from itertools import count, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, CountedCall, Order, key_of
+from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part, Step
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
-from graphrag_eval_lc.capture.history import CountedMessages, History, NewMessage, Reading
-from graphrag_eval_lc.capture.kept_messages import KeptMessages
-from graphrag_eval_lc.capture.llm_calls import (
-    answer_problems,
-    generated_message,
-    is_generated,
-    message_result,
-    model_call,
-)  # fmt: skip
-from graphrag_eval_lc.capture.messages import (
-    answer_fields,
-    answer_in,
-    answer_text,
-    is_handoff_message,
-    last_of_model,
-    unanswered_calls,
-    whole_answer,
-)
-from graphrag_eval_lc.capture.record import ModelRun, Record, Tree, id_of
+from graphrag_eval_lc.capture.history import History, NewMessage, Reading
+from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
+from graphrag_eval_lc.capture.messages import answer_fields, is_handoff_message, last_of_model, unanswered_calls
+from graphrag_eval_lc.capture.record import ModelRun, Record, id_of
 
 
 class Withdrawn(NamedTuple):
@@ -43,33 +28,27 @@ class Withdrawn(NamedTuple):
 class ReadMessages:
     """What the messages of a tree tell, read in the order of its events."""
 
-    def __init__(self, tree: Tree, reported_ids: set[str], ends: set[str], kept: KeptMessages | None) -> None:
+    def __init__(self, part: Part, reported_ids: set[str], ends: set[str]) -> None:
         self.calls = AskedCalls()  # the calls that models asked for
         # those calls, prompts, answers and withdrawals in their order
         self.log: list[AskedCall | Answer | Record | Withdrawn] = []
-        # the model calls in their order: those of callbacks, and those of which only a message tells
-        self.models: list[Record | CountedCall] = []
+        self.models: list[CountedCall] = []  # the model calls in their order
         self.schemas: set[str] = set()  # the names of schemas for structured output, whose calls no tool answers
         # the calls of the provider's own tools, and provider_places where and when each was made
         self.provider = ProviderTools()
         self.provider_places: list[tuple[Record, Order, float]] = []
         self.begins: dict[Record, int] = {}  # the number of the event with which each record begins
         self.branches: dict[Record, Order] = {}  # the place of each record among parallel branches
-        self.outer_of: list[tuple[CountedCall, Record | None]] = []
-        self.warnings: list[str] = []
-        self.answer: str | None = None  # see Part
-        self.draft: str | None = None  # see Part
-        self.standing: str | None = None  # see Part
-        self.ends: list[str] = []  # see Part
-        self.cached_models = 0  # see Part
-        self._tree = tree
-        self._kept = kept
+        self.outer_of: list[tuple[CountedCall | Step, Record | None]] = []  # the tool around each model call and step
+        self.tops: list[Record] = []  # the root or the runs of a block, as they ended
+        self.given_fields: set[str] = set()  # the names of the answer fields that nodes have set
+        self._part = part
+        self._tree = part.tree
         self._reported_ids = reported_ids
-        self._history = History(ends)
-        self._counted = CountedMessages(tree.nameless)
-        self._reported_by: dict[str, list[Record]] = {}
+        self._history = History(ends, part.tree.nameless)
+        self.known = self._history.known
+        self.is_old = self._history.is_old
         self._tasks: dict[Record, tuple[Any, list[tuple[str, Any]]]] = {}
-        self._given_fields: set[str] = set()
         self._top: Record | None = None
         self._event = self._ranks = self._model_count = 0
         self._at = 0.0
@@ -83,17 +62,16 @@ class ReadMessages:
             return
         root = self._tree.events[0][0].scope
         for call in self._tree.resumes.waiting:
-            if root is not None:
-                taken = AskedCall(
-                    call.message_id, call.message_id, call.call_id, call.name, call.args, call.place, root, None,
-                    ((-1, 0), call.place), -1, call.asked_at, is_reported=True, is_seen=True, has_kept_args=True,
-                )  # fmt: skip
-                self.log.append(self.calls.add(taken))
+            taken = AskedCall(
+                self.known({"id": call.message_id}), call.call_id, call.name, call.args, call.place, root, None,
+                ((-1, 0), call.place), -1, call.asked_at, is_reported=True, is_seen=True, has_kept_args=True,
+            )  # fmt: skip
+            self.log.append(self.calls.add(taken))
 
     # --- the pass over messages: which calls are asked for, and by which messages they are answered ---
 
-    def read(self) -> Iterator[Exception]:
-        """Read all messages; yield what went wrong."""
+    def read(self) -> None:
+        """Read all messages."""
         for event, (record, is_end, at) in enumerate(self._tree.events):
             self._event, self._at, self._ranks = event, at, 0
             try:
@@ -104,7 +82,7 @@ class ReadMessages:
                     self._place(record)
                     self._read_start(record)
             except Exception as error:
-                yield error
+                self._part.warn_of(error)
 
     def _place(self, record: Record) -> None:
         """Find the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
@@ -140,13 +118,12 @@ class ReadMessages:
         if record.tool is not None and record.tool.call_id is not None:
             self._tool_started(record, record.tool.call_id, record.tool.args)
         if record.parsed is not None:
-            for call in self._seen_calls(record.parsed, record):
+            for call in self._calls_in(record.parsed, record):
                 call.is_expected = False
 
     def _tool_started(self, record: Record, call_id: str, args: dict[str, Any]) -> None:
         """Note the call of a tool for which no message is known to have asked."""
-        scope, branch = record.scope, self.branches[record]
-        if scope is not None and not self.calls.is_known(call_id, scope, record.outer, branch):
+        if not self.calls.is_known(call_id, record, self.branches[record]):
             self._ask(None, [ToolCall(name=record.name or "", args=args, id=call_id)], record)
 
     def _read_end(self, record: Record) -> None:
@@ -165,7 +142,7 @@ class ReadMessages:
         self._is_state = False
         for messages in record.output_messages:
             for message in messages.items:
-                if isinstance(message, ToolMessage) and record.scope is not None:
+                if isinstance(message, ToolMessage):
                     calls = self.calls.answered_by(message.tool_call_id, record.scope)
                     self._note_answer(message, calls, record)
 
@@ -176,24 +153,24 @@ class ReadMessages:
                 self._history.add_prompt(model.prompt)
             else:
                 self.log.append(record)
-        self.models.append(record)
+        counted = CountedCall({}, model)
+        self.models.append(counted)
+        self.outer_of.append((counted, record.outer))
 
     def _model_ended(self, record: Record, model: ModelRun) -> None:
         message = model.message
         if message is None:
             return
-        told = self._reported_by.setdefault(message.id, []) if message.id is not None else []
-        if told and not model.is_cache_hit:
-            begin = self.begins[record]
-            if any(self.begins[other] > begin for other in told):
-                self.models.remove(record)  # it hands on the message of another model, as a router does
-                return
-        told.append(record)
-        self._history.add_reported(message)
-        self._counted.add(message, record.node, is_reported=True)
+        begin, known = self.begins[record], self.known(message)
+        if not model.is_cache_hit and known.reported_from > begin:
+            # It hands on the message of another model, as a router does.
+            self.models = [counted for counted in self.models if counted.run is not model]
+            return
+        known.reported_from = max(begin, known.reported_from)
+        self._history.add_reported(message, known, record.node)
         self._note_provider_calls(message, record)
         if model.calls:
-            asked = self._ask(message, model.calls, record, is_reported=True)
+            asked = self._ask(known, model.calls, record, is_reported=True)
             for call in asked:
                 call.is_expected = model.unanswered_tool not in ("", call.name)
 
@@ -203,7 +180,6 @@ class ReadMessages:
         The input of a nested graph is not taken for older than the run: a node may have made it just now.
         """
         self._is_state = record.is_node
-        scope = record.scope
         if record.is_top:
             self._top, record.continues_thread = record, record.continues_thread or not record.has_input
         if record.is_top and not self._history.has_own:
@@ -213,36 +189,26 @@ class ReadMessages:
             )
             passed_over = self._history.add_input(record.input_messages, self._tree.question, may_replace=may_replace)
         else:
-            is_of_root = scope is not None and scope.is_root
-            unknown: Any = "old" if is_of_root else "elsewhere"
+            unknown: Any = "old" if record.scope is not None and record.scope.is_root else "elsewhere"
             readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
             passed_over = [reading.passed_over for reading in readings]
             self._take_in(readings, record)
         for messages in passed_over:
             message, answers = last_of_model(messages)
             if (waiting := unanswered_calls(messages)) is not None:
-                self._ask_or_update(waiting[0], waiting[1], record)
-            elif (
-                message is not None
-                and self._tree.resumes is not None
-                and self.calls.of_message(key_of(message), record)
-            ):
-                self._take_in([Reading([NewMessage(answer, is_reported=False) for answer in answers], message)], record)
-        branch = self.branches[record]
-        loose = [
-            call
-            for call in record.loose_calls
-            if scope is not None and not self.calls.is_known(call["id"], scope, record.outer, branch)
-        ]
-        if loose:
-            self._ask(None, loose, record)
+                self._calls_in(waiting[0], record, new=[call["id"] for call in waiting[1]], is_made=not waiting[0].id)
+            elif message is not None and self._tree.resumes is not None and self.known(message).calls:
+                new = [NewMessage(answer, self.known(answer)) for answer in answers]
+                self._take_in([Reading(new, message)], record)
+        known = partial(self.calls.is_known, record=record, branch=self.branches[record])
+        self._ask(None, [call for call in record.loose_calls if not known(call["id"])], record)
 
     def _node_ended(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
         scope = record.scope
         if record.is_node and scope is not None and scope.is_root and (scope.continues_thread or scope.is_block):
-            self._given_fields.update(answer_fields(record.output))
+            self.given_fields.update(answer_fields(record.output))
         readings = [self._history.read(messages) for messages in record.output_messages]
         is_unparsed = False
         if any(len(reading.new) > 1 for reading in readings):
@@ -254,44 +220,39 @@ class ReadMessages:
         self._take_in(readings, record, is_unparsed=is_unparsed)
 
     def _top_ended(self, record: Record) -> None:
-        output = record.output
-        if isinstance(output, LLMResult):
-            message = generated_message(output)
-            if message is not None:
-                self.answer = None if message.tool_calls else answer_text(message)
-            elif output.generations and output.generations[0]:
-                self.answer = output.generations[0][0].text
-            return
-        if record.kind != "chain":
-            return
-        if record.continues_thread:
-            self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
-        self._node_ended(record)
-        self._find_answer(record, output)
-        self.ends += self._history.add_end(record.output_messages)
+        self.tops.append(record)
+        if record.kind == "chain" and not isinstance(record.output, LLMResult):
+            if record.continues_thread:
+                self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
+            self._node_ended(record)
+            self._part.ends += self._history.add_end(record.output_messages)
 
     def _take_in(self, readings: Iterable[Reading], record: Record, *, is_unparsed: bool = False) -> None:
         """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
         for reading in readings:
-            if not (reading.new or reading.removed or isinstance(reading.before, AIMessage)):
-                continue
             asking = reading.before if isinstance(reading.before, AIMessage) else None
-            calls = [] if asking is None else self._seen_calls(asking, record)
-            if asking is not None and asking.tool_calls and not calls and self._history.is_old(asking):
-                calls = self._ask_again(asking, reading.new, record)
+            calls = (
+                [] if asking is None else self._calls_in(asking, record, new=self._answered_old(asking, reading.new))
+            )
             for message_id in reading.removed:
-                self._withdraw(self.calls.of_message(message_id, record))
-            for message, is_reported, is_edited in self._without_superseded(reading.new, record):
+                self._withdraw(self.known({"id": message_id}).calls_in(record))
+            for message, known, is_unknown in self._without_superseded(reading.new, record):
                 if isinstance(message, AIMessage):
                     asking = message
-                    is_known = is_reported or is_edited
-                    calls = self._seen_calls(message, record) if is_known else self._unreported(message, record)
+                    calls = self._unreported(message, known, record) if is_unknown else self._calls_in(message, record)
                     continue
                 answered = [call for call in calls if call.call_id == message.tool_call_id]
                 asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
-                if message.tool_call_id not in asked_ids and record.scope is not None:
+                if message.tool_call_id not in asked_ids:
                     answered = self.calls.answered_by(message.tool_call_id, record.scope)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
+
+    def _answered_old(self, asking: AIMessage, new: Sequence[NewMessage]) -> Sequence[str]:
+        """Return the ids of calls of an earlier run that this run answers out of sight, as a deployed graph does."""
+        if not asking.tool_calls or self.known(asking).calls or not self._history.is_old(asking):
+            return ()
+        answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
+        return [message.tool_call_id for message in answers if isinstance(message, ToolMessage)]
 
     def _without_superseded(self, messages: Sequence[NewMessage], record: Record) -> Sequence[NewMessage]:
         """Leave out tool messages whose call, of the same model's message, is answered once more later."""
@@ -317,21 +278,21 @@ class ReadMessages:
         for each in reversed(messages):
             if isinstance(each.message, AIMessage):
                 return sum(call["id"] == call_id for call in each.message.tool_calls)
-        return 1 if record.scope is None else len(self.calls.answered_by(call_id, record.scope))
+        return len(self.calls.answered_by(call_id, record.scope))
 
     def _note_answer(
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
     ) -> None:
         if calls:
             read, order = self._tree.as_read(message), (*self.branches[record], self._rank(), 0)
-            answer = Answer(read, calls, record.outer, self._event, key_of(message), order, self._model_count)
+            answer = Answer(read, calls, record.outer, self._event, self.known(message), order, self._model_count)
             answer.is_from_cache, answer.is_unparsed = self._is_from_cache(), is_unparsed
             self.log.append(answer)
 
     def _ask(
         self,
-        message: AIMessage | None,
-        tool_calls: Sequence[ToolCall],
+        source: KnownMessage | None,
+        tool_calls: Iterable[ToolCall],
         record: Record,
         *,
         is_reported: bool = False,
@@ -339,114 +300,81 @@ class ReadMessages:
         places: Sequence[int] | None = None,
     ) -> list[AskedCall]:
         """Note and return the calls of a message."""
-        scope = record.scope
-        if scope is None:
-            return []
-        rank, branch = self._rank(), self.branches.get(record, ())
+        rank, branch = self._rank(), self.branches[record]
         asked: list[AskedCall] = []
-        for number, call in enumerate(tool_calls):
-            place = number if places is None else places[number]
+        for place, call in zip(count() if places is None else places, tool_calls, strict=False):
             made = AskedCall(
-                None if message is None else key_of(message),
-                None if message is None else message.id,
-                call["id"],
-                call["name"],
-                call["args"],
-                place,
-                scope,
-                record.outer,
-                (*branch, rank, place),
-                self._event,
-                self._at,
-                is_reported,
-                is_expected or is_reported,
-            )
+                source, call["id"], call["name"], call["args"], place, record.scope, record.outer,
+                (*branch, rank, place), self._event, self._at, is_reported, is_expected or is_reported,
+            )  # fmt: skip
             self.log.append(self.calls.add(made))
             asked.append(made)
         return asked
 
-    def _ask_or_update(self, message: AIMessage, tool_calls: Sequence[ToolCall], record: Record) -> list[AskedCall]:
-        """Note the calls of a message that was there before."""
-        found = self._seen_calls(message, record)
-        left = list(found)
-        for place, call in enumerate(tool_calls):
+    def _calls_in(
+        self,
+        message: AIMessage,
+        record: Record,
+        *,
+        new: Collection[str | None] = (),
+        is_made: bool = False,
+        is_expected: bool = False,
+    ) -> list[AskedCall]:
+        """Return the calls of a message as it is now: an edited one has the same ids.
+
+        Those that the agent has removed from it need no step. ``new``: the ids of the calls that are noted if they are
+        not known; they may be those of a message of which this one is a copy, if code made it (``is_made``).
+        """
+        source = self.known(message)
+        left = list(source.calls_in(record))
+        found: list[AskedCall] = []
+        asked: dict[int, ToolCall] = {}
+        for place, call in enumerate(message.tool_calls):
             same = next((each for each in left if each.call_id == call["id"]), None)
             if same is not None:
                 left.remove(same)
-            elif message.id is None and (copied := self.calls.copied(call, is_made=True, in_state=True)) is not None:
-                found.append(copied)
-            else:
-                found += self._ask(message, [call], record, places=[place])
-        return found
-
-    def _seen_calls(self, message: AIMessage, record: Record) -> list[AskedCall]:
-        """Return the calls of a known message, as it is now: an edited one has the same ids.
-
-        Those that the agent has removed from it need no step.
-        """
-        known = self.calls.of_message(key_of(message), record)
-        found: list[AskedCall] = []
-        for call in message.tool_calls:
-            same = next((each for each in known if each.call_id == call["id"] and each not in found), None)
-            if same is None:
+            elif call["id"] not in new:
                 continue
+            elif (same := self.calls.copied(call, is_made=is_made, in_state=self._is_state)) is None:
+                asked[place] = call
+                continue
+            else:
+                source.calls.append(same)
+                if same.source is None:
+                    same.source, same.place = source, place
             same.is_seen = True
             if (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
-            if same.asked < 0 and record.scope is not None:
+            if same.asked < 0:
                 same.scope = record.scope
             found.append(same)
-        self._withdraw([call for call in known if call not in found])
+        self._withdraw(left)
+        if asked:
+            found += self._ask(source, asked.values(), record, is_expected=is_expected, places=list(asked))
         return found
 
     def _withdraw(self, calls: Iterable[AskedCall]) -> None:
         for call in calls:
             self.log.append(Withdrawn(call))
 
-    def _ask_again(self, asking: AIMessage, new: Iterable[NewMessage], record: Record) -> list[AskedCall]:
-        """Note the calls of an earlier run's message that this run answers out of sight, as a deployed graph does."""
-        answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
-        answered = {message.tool_call_id for message in answers if isinstance(message, ToolMessage)}
-        scope, branch = record.scope, self.branches[record]
-        if scope is None:
-            return []
-        calls: list[AskedCall] = []
-        for place, call in enumerate(asking.tool_calls):
-            if call["id"] in answered:
-                adopted = self.calls.adopt(asking, call, place)
-                if adopted is not None:
-                    calls.append(adopted)
-                elif not self.calls.is_known(call["id"], scope, record.outer, branch):
-                    calls += self._ask(asking, [call], record, places=[place])
-        return calls
-
-    def _unreported(self, message: AIMessage, record: Record) -> list[AskedCall]:
-        """Note a model's message that no callback told of in this form, and return its calls."""
+    def _unreported(self, message: AIMessage, known: KnownMessage, record: Record) -> list[AskedCall]:
+        """Note a model's message that no callback reported in this form, and return its calls."""
         if is_handoff_message(message):
             return []
-        is_models = is_generated(message)
-        is_from_cache = self._is_from_cache()
-        if not self._counted.has(message, record.node):
+        is_models, is_from_cache = is_generated(message), self._is_from_cache()
+        if not self._history.is_counted(message, known, record.node):
             if message.id in self._reported_ids:
-                self.cached_models += is_from_cache and self._tree.resumes is None
+                self._part.cached_models += is_from_cache and self._tree.resumes is None
             else:
                 self._note_provider_calls(message, record)
                 if is_models:
-                    self._counted.add(message, record.node, is_reported=False)
+                    self._history.count(message, known, record.node)
                     if is_from_cache:
-                        self.cached_models += 1
+                        self._part.cached_models += 1
                     else:
-                        self._add_unheard_call(message, record)
-        copied = [
-            self.calls.copied(call, is_made=not is_models, in_state=self._is_state) for call in message.tool_calls
-        ]
-        places = [place for place, call in enumerate(copied) if call is None]
-        unheard = [message.tool_calls[place] for place in places]
-        calls = [call for call in copied if call is not None]
-        if unheard:
-            calls += self._ask(message, unheard, record, is_expected=True, places=places)
-        self.calls.note_copy(key_of(message), calls)
-        return calls
+                        self._add_unreported_call(message, record)
+        new = [call["id"] for call in message.tool_calls]
+        return self._calls_in(message, record, new=new, is_made=not is_models, is_expected=True)
 
     def _is_from_cache(self) -> bool:
         """Return whether what is new comes from langgraph's cache: it is in a state, and no node gave it.
@@ -455,36 +383,21 @@ class ReadMessages:
         """
         return self._is_state and self._top is not None and self._top.has_input
 
-    def _add_unheard_call(self, message: AIMessage, record: Record) -> None:
+    def _add_unreported_call(self, message: AIMessage, record: Record) -> None:
         """Note a model call of which only its message tells."""
         result = message_result(message)
         call = model_call(result)
-        problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self.warnings)
+        problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)
         counted = CountedCall(call, problems=problems)
         counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
-        if self._kept is not None:
-            counted.output_message = self._kept.index(message)
+        if self._tree.kept is not None:
+            counted.output_message = self._tree.kept.index(message)
         self.outer_of.append((counted, record.outer))
         self.models.append(counted)
 
     def _note_provider_calls(self, message: AIMessage, record: Record) -> None:
         for _ in range(self.provider.read(message)):
             self.provider_places.append((record, (*self.branches.get(record, ()), self._rank(), 0), self._at))
-
-    def _find_answer(self, record: Record, output: Any) -> None:
-        may_be_older = record.continues_thread and record.is_graph
-        answer = answer_in(
-            output, self._history.is_old, is_given=lambda name: not may_be_older or name in self._given_fields
-        )
-        is_state = record.is_graph if record.has_nodes is None else record.has_nodes
-        if answer is None and not is_state:
-            answer = whole_answer(output)
-        if self._tree.is_paused:
-            self.draft = answer
-        elif answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
-            self.answer = answer
-        if answer is None and record.continues_thread:
-            self.standing = answer_in(output)
 
 
 @lru_cache(maxsize=1024)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, cast
 
-from graphrag_eval_lc.capture.calls import CountedCall, Step
-from graphrag_eval_lc.capture.interpret import Part, unfinished_text
+from graphrag_eval_lc.capture.calls import CountedCall, Part, Step
+from graphrag_eval_lc.capture.interpret import unfinished_text
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, Ranges
 from graphrag_eval_lc.capture.outputs import to_plain
 from graphrag_eval_lc.capture.record import Tree
@@ -42,9 +42,9 @@ def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:
     return responses
 
 
-def question_id_of(runs: Sequence[Tree | Part]) -> str | None:
+def question_id_of(runs: Sequence[Tree]) -> str | None:
     """Return the question id of a response's runs, None without one."""
-    return next((part.question_id for part in runs if part.question_id is not None), None)
+    return next((tree.question_id for tree in runs if tree.question_id is not None), None)
 
 
 def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequence[Tree]:
@@ -90,11 +90,12 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     Returns:
         A new dict of plain JSON values; none of it is shared with the parts.
     """
-    last = parts[-1]
-    error = last.error if last.has_ended else _NOT_ENDED
-    question_id = question_id_of(parts)
+    trees = [part.tree for part in parts]
+    last = trees[-1]
+    error = parts[-1].error if last.has_ended else _NOT_ENDED
+    question_id = question_id_of(trees)
     response: Response = {} if question_id is None else {"question_id": question_id}
-    question = next((part.question for part in parts if part.question is not None), None)
+    question = next((tree.question for tree in trees if tree.question is not None), None)
     if question is not None:
         response["question_text"] = question
     response["status"] = "success" if error is None else "error"
@@ -108,7 +109,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
     warnings = dict.fromkeys(
         chain(
-            *(part.warnings for part in parts),
+            *(chain(part.tree.warnings, part.warnings) for part in parts),
             _step_warnings(steps, options),
             _unanswered(parts, steps),
             _answer_warnings(parts),
@@ -118,8 +119,8 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
     response[ELAPSED_SEC] = sum(part.elapsed_sec for part in parts)
-    response["started_at"] = utc_timestamp(parts[0].started_at)
-    _add_trace(response, parts)
+    response["started_at"] = utc_timestamp(trees[0].started_at)
+    _add_trace(response, trees)
     _add_model_calls(response, parts)
     warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
@@ -130,9 +131,9 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
 def _answer(parts: Sequence[Part]) -> str | None:
     """Return the last answer; a paused run's draft counts if the resumed run left it in the state."""
     last = parts[-1]
-    if last.is_paused:
+    if last.tree.is_paused:
         return None
-    drafts = [part.draft for part in parts if part.is_paused]
+    drafts = [part.draft for part in parts if part.tree.is_paused]
     if last.answer is None and last.standing is not None and last.standing in drafts:
         return last.standing
     return next((part.answer for part in reversed(parts) if part.answer is not None), None)
@@ -167,7 +168,7 @@ def _listed_calls(calls: Sequence[tuple[str, str | None]]) -> str:
 def _unanswered(parts: Sequence[Part], steps: Sequence[Step]) -> Iterable[str]:
     """Warn of calls without an answer; those of a paused run may still get theirs."""
     taken = {(step.name, step.id) for step in steps}
-    calls = [call for part in parts if not part.is_paused for call in part.unanswered if call not in taken]
+    calls = [call for part in parts if not part.tree.is_paused for call in part.unanswered if call not in taken]
     if calls:
         yield f"asked for by a model and never answered, so that what they gave is not known: {_listed_calls(calls)}"
 
@@ -200,14 +201,14 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
         yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
 
 
-def _add_trace(response: Response, parts: Sequence[Part]) -> None:
+def _add_trace(response: Response, trees: Sequence[Tree]) -> None:
     """Add run ids, and the tags and metadata of the first run, by which LangSmith and others know it."""
-    run_ids = [str(run_id) for part in parts for run_id in part.run_ids]
+    run_ids = [str(run_id) for tree in trees for run_id in tree.run_ids]
     if run_ids:
         response["run_id"] = run_ids[0]
     if len(run_ids) > 1:
         response["run_ids"] = run_ids
-    response["tags"], response["metadata"] = shown_config(parts[0].tags, parts[0].metadata)
+    response["tags"], response["metadata"] = shown_config(trees[0].tags, trees[0].metadata)
 
 
 def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
@@ -216,16 +217,16 @@ def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
     messages, tools = list[dict[str, Any]](), list[dict[str, Any]]()
     starts: dict[KeptMessages | None, tuple[int, int]] = {}  # a resumed run has the table of the paused one
     for part in parts:
-        first_message, first_tool = starts.setdefault(part.kept, (len(messages), len(tools)))
+        first_message, first_tool = starts.setdefault(part.tree.kept, (len(messages), len(tools)))
         for call in _counted_calls(part):
             placed = call.call.copy()
             _add_place(placed, call)
             _add_messages(placed, call, first_message, first_tool)
             calls.append(placed)
-        if part.kept is not None and (len(messages), len(tools)) == starts[part.kept]:
-            messages += part.kept.messages.entries
-            tools += part.kept.tools.entries
-    if any(part.kept is not None for part in parts):
+        if part.tree.kept is not None and (len(messages), len(tools)) == starts[part.tree.kept]:
+            messages += part.tree.kept.messages.entries
+            tools += part.tree.kept.tools.entries
+    if any(part.tree.kept is not None for part in parts):
         response["llm_messages"] = cast("list[KeptMessage]", to_plain(messages))
     if tools:
         response["llm_tools"] = to_plain(tools)
@@ -301,7 +302,7 @@ def steps_of(parts: Sequence[Part]) -> list[Step]:
             _continue_with(merged, steps)
         else:
             merged.extend(steps)
-        was_paused = part.is_paused
+        was_paused = part.tree.is_paused
     return merged
 
 

@@ -10,7 +10,8 @@ from uuid import UUID
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
-from graphrag_eval_lc.capture.interpret import Part, interpreted
+from graphrag_eval_lc.capture.calls import Part
+from graphrag_eval_lc.capture.interpret import interpreted
 from graphrag_eval_lc.capture.messages import message_lists
 from graphrag_eval_lc.capture.outputs import is_command, is_of_langgraph
 from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
@@ -228,7 +229,7 @@ class Records:
         if tree not in self.parts and tree.root_id in self._roots:
             self.parts[tree] = part
             self.ends.update(part.ends)
-            tree.warnings, tree.waiting = part.warnings, part.waiting
+            tree.error, tree.waiting = part.error, part.waiting
             tree.drop_records()
 
     def snapshot(self) -> "Records":
@@ -237,9 +238,10 @@ class Records:
         copied.reported_ids, copied.ends = set(self.reported_ids), set(self.ends)
         for tree in self.trees:
             part = self.part(tree)
-            own = tree if tree.has_ended else tree.without_records()
-            copied.trees.append(own)
-            copied.parts[own] = part
+            if not tree.has_ended:
+                part.tree = tree.without_records()
+            copied.trees.append(part.tree)
+            copied.parts[part.tree] = part
         copied._paused = dict(self._paused)
         return copied
 

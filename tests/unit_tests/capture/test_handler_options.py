@@ -376,7 +376,7 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
     for step in part.steps:
         assert SECRET not in repr((step.args, step.text, step.artifact, step.own))
     waiting = [call.args for call in part.waiting]
-    assert SECRET not in repr((part.warnings, part.error, [call.call for call in part.model_calls], waiting))
+    assert SECRET not in repr((part.warnings, tree.error, [call.call for call in part.model_calls], waiting))
 
 
 def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:

@@ -10,7 +10,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
-from graphrag_eval_lc.capture.history import CountedMessages
+from graphrag_eval_lc.capture.history import History
 from graphrag_eval_lc.capture.record import Record, Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions
 
@@ -25,8 +25,21 @@ def said(content: str = "yes", message_id: str | None = "lc_run--a", **keys: Any
     return AIMessage(content, id=message_id, **{"usage_metadata": USAGE, **keys})
 
 
-def counted(message: AIMessage, *, is_reported: bool = True) -> CountedMessages:
-    messages = CountedMessages(set() if message.id else {id(message)})
+class Counted(History):
+    """Messages whose model calls count."""
+
+    def __init__(self, nameless: set[int]) -> None:
+        super().__init__(set(), nameless)
+
+    def add(self, message: AIMessage, node: Record, *, is_reported: bool) -> None:
+        self.count(message, self.known(message), node, is_reported=is_reported)
+
+    def has(self, message: AIMessage, node: Record) -> bool:
+        return self.is_counted(message, self.known(message), node)
+
+
+def counted(message: AIMessage, *, is_reported: bool = True) -> Counted:
+    messages = Counted(set() if message.id else {id(message)})
     messages.add(message, NODE, is_reported=is_reported)
     return messages
 
@@ -81,7 +94,7 @@ def test_messages_without_ids_that_look_alike_are_calls_of_their_own() -> None:
 def test_a_message_that_gets_an_id_later_stays_the_same() -> None:
     """A run is interpreted at its end, when langgraph has given it one."""
     message, other = said(message_id=str(UUID(int=7))), said(message_id=str(UUID(int=9)))
-    messages = CountedMessages({id(message), id(other)})
+    messages = Counted({id(message), id(other)})
     messages.add(message, NODE, is_reported=False)
     assert messages.has(message, OTHER_NODE)
     assert messages.has(said(message_id=str(UUID(int=8))), OTHER_NODE)
@@ -90,7 +103,7 @@ def test_a_message_that_gets_an_id_later_stays_the_same() -> None:
 
 @given(st.lists(st.sampled_from([USAGE, MORE, None]), max_size=8), st.booleans())
 def test_each_of_several_messages_is_found_again(usages: list[Any], is_reported: bool) -> None:
-    messages = CountedMessages(set())
+    messages = Counted(set())
     all_said = [said(f"{place}", message_id=None, usage_metadata=usage) for place, usage in enumerate(usages)]
     for message in all_said:
         assert not messages.has(message.model_copy(), OTHER_NODE)

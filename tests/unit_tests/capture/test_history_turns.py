@@ -323,14 +323,14 @@ def test_a_question_asked_again_by_a_critic_hides_no_step() -> None:
 @pytest.mark.parametrize("shape", [as_root, in_a_function, in_a_node])
 def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
-    find = History.seen
+    find = History.known
 
     def counting_find(self: History, item: Any) -> Any:
         nonlocal looked_at
         looked_at += 1
         return find(self, item)
 
-    monkeypatch.setattr(History, "seen", counting_find)
+    monkeypatch.setattr(History, "known", counting_find)
     agent, costs = shape([["a"]] * 8), []
     for _ in range(8):
         looked_at = 0

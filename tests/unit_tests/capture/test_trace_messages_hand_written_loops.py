@@ -307,7 +307,7 @@ def test_a_turn_costs_the_same_after_a_long_history(
     shape, ai, ask, chat_model, search, make_agent, monkeypatch
 ) -> None:
     looked_at = 0
-    find = History.seen
+    find = History.known
 
     def counting_find(self: History, item: Any) -> Any:
         nonlocal looked_at
@@ -324,7 +324,7 @@ def test_a_turn_costs_the_same_after_a_long_history(
         assert len(response["actual_steps"]) == 2
         return looked_at
 
-    monkeypatch.setattr(History, "seen", counting_find)
+    monkeypatch.setattr(History, "known", counting_find)
     monkeypatch.setattr(History, "_is_among_old", None)
     monkeypatch.setitem(globals(), "answer_to", lambda call: ToolMessage("found", tool_call_id=call["id"]))
     assert cost(100) == cost(1) < 60
