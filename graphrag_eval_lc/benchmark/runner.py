@@ -30,7 +30,7 @@ from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
 from graphrag_eval_lc.benchmark.kept_answers import reuse_text
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
-from graphrag_eval_lc.benchmark.workers.engines import worker_pool
+from graphrag_eval_lc.benchmark.workers.engines import workers_of
 from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
 from graphrag_eval_lc.evaluation.events import EventKind
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
@@ -116,7 +116,7 @@ class Runner:
         """Give what asks the agent: this process, or workers, which end with the context."""
         options, output = self._options, self._output
         if options.has_workers and self._plan.to_ask:
-            async with worker_pool(agent, options, output, self._stop) as pool:
+            async with workers_of(agent, options, output, self._stop) as pool:
                 yield pool
             return
         is_limited = options.max_cost is not None or options.max_tokens is not None

@@ -2,23 +2,24 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.benchmark.attempts import Asking
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.score_options import RAY
 from graphrag_eval_lc.benchmark.workers.messages import Job
-from graphrag_eval_lc.benchmark.workers.pool import Transport, WorkerPool
-from graphrag_eval_lc.benchmark.workers.processes import ProcessTransport
+from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
 from graphrag_eval_lc.benchmark.workers.scoring_engine import tell_of_start
 from graphrag_eval_lc.benchmark.workers.shipping import packed
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 @asynccontextmanager
-async def worker_pool(
+async def workers_of(
     agent: Agent, options: CheckedOptions, output: RunOutput, stop: StopSignal
-) -> AsyncGenerator[WorkerPool, None]:
+) -> AsyncGenerator[Asking, None]:
     """Give the workers of a run, which end with the context.
 
     Args:
@@ -30,32 +31,33 @@ async def worker_pool(
     Raises:
         GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
     """
-    pool = WorkerPool(
-        transport_of(job_of(agent, options, output.record.run_id), options),
-        timeout=options.timeout,
-        budget=output.budget,
-        tell=output.tell,
-        warn=output.warn,
-    )
-    is_whole = False
+    job = job_of(agent, options, output.record.run_id)
+    pool: Any
     if options.engine == RAY:
+        # Ray is an optional extra.
+        from graphrag_eval_lc.benchmark.workers.ray_actors import RayTransport
+
         tell_of_start(output, options.ray_address)
+        pool = WorkerPool(
+            RayTransport(job, workers=options.workers, address=options.ray_address),
+            timeout=options.timeout,
+            budget=output.budget,
+            tell=output.tell,
+            warn=output.warn,
+        )
+    else:
+        # Most runs do without loky.
+        from graphrag_eval_lc.benchmark.workers.processes import IsolatedWorkers
+
+        pool = IsolatedWorkers(packed(job), options.timeout, output.warn)
+    is_whole = False
     try:
-        await pool.aopen(stop)
+        if isinstance(pool, WorkerPool):
+            await pool.aopen(stop)
         yield pool
         is_whole = True
     finally:
         await pool.aclose(waits=is_whole)
-
-
-def transport_of(job: Job, options: CheckedOptions) -> Transport:
-    """Return what starts the workers of a run."""
-    if options.engine != RAY:
-        return ProcessTransport(packed(job), options.max_concurrency)
-    # Ray is an optional extra.
-    from graphrag_eval_lc.benchmark.workers.ray_actors import RayTransport
-
-    return RayTransport(job, workers=options.workers, address=options.ray_address)
 
 
 def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
@@ -71,10 +73,10 @@ def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
         capture=options.capture,
         timeout=options.timeout,
         retry=options.retry,
-        prices=options.config.prices if is_limited else None,
+        prices=options.config.prices if is_limited and is_elsewhere else None,
         places=options.max_concurrency if is_elsewhere else 1,
         repeats=options.repeats,
         run_id=run_id,
         spool=is_elsewhere,
-        tells_so_far=not is_elsewhere,
+        tells_so_far=False,
     )

@@ -148,23 +148,6 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class SoFar:
-    """What an attempt has done so far, in case its worker is lost.
-
-    Attributes:
-        number: The number of the attempt.
-        response: What its response would be if it ended now; of its lists only what the driver does not know.
-        known: How many entries of each list the driver knows.
-        counted: What the driver's budget has counted for it.
-    """
-
-    number: int
-    response: Mapping[str, Any]
-    known: Mapping[str, int]
-    counted: Spent
-
-
-@dataclass(frozen=True, slots=True)
 class Spending:
     """What a call of a model spent, in USD and tokens."""
 
@@ -187,4 +170,4 @@ class Closed:
     problem: str | None = None
 
 
-FromWorker = Ready | Unusable | Answered | SoFar | Spending | Told | Closed
+FromWorker = Ready | Unusable | Answered | Spending | Told | Closed

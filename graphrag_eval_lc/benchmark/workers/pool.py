@@ -13,7 +13,6 @@ from graphrag_eval_lc.benchmark.attempts import (
     QuestionTimeoutError,
     RunInterruptedError,
     WorkerLostError,
-    lost_attempt,
     unheard_attempt,
 )
 from graphrag_eval_lc.benchmark.workers.messages import (
@@ -24,13 +23,11 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     FromWorker,
     OutOfBudget,
     Ready,
-    SoFar,
     Spending,
     Told,
     ToWorker,
     Unusable,
 )
-from graphrag_eval_lc.benchmark.workers.so_far import HeardSoFar
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import Observer
@@ -105,14 +102,10 @@ class _Asked:
     outcome: "asyncio.Future[Attempt]"
     started_at: float = field(default_factory=time.time)
     began: float = field(default_factory=time.perf_counter)
-    so_far: HeardSoFar = field(default_factory=HeardSoFar)
 
     def failed(self, error: BaseException) -> Attempt:
         elapsed_sec = time.perf_counter() - self.began
-        heard = self.so_far.attempt
-        if heard is None:
-            return unheard_attempt(self.question, error, self.started_at, elapsed_sec)
-        return lost_attempt(heard, error, elapsed_sec)
+        return unheard_attempt(self.question, error, self.started_at, elapsed_sec)
 
 
 @dataclass(slots=True, eq=False)
@@ -328,10 +321,6 @@ class WorkerPool:
                 asked = worker.asked[message.number]
                 if not asked.outcome.done():
                     asked.outcome.set_result(_attempt_of(message))
-        elif isinstance(message, SoFar):
-            if message.number in worker.asked:
-                worker.asked[message.number].so_far.take(message)
-            return
         elif isinstance(message, Spending):
             self._budget.spend(message.cost, message.tokens)
             if self._budget.limit is not None:

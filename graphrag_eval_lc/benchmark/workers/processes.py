@@ -1,225 +1,229 @@
-"""Workers as processes of this machine, each asked one question at a time: what blocks, leaks or crashes costs one."""
+"""Each question in a process of this machine that is asked nothing else meanwhile: what crashes or blocks costs one."""
 
 import asyncio
 import contextlib
 import os
 import pickle
+import re
 import signal
-import socket
-import subprocess
-import sys
+import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
 
-from graphrag_eval_lc.benchmark.workers.fork_server import FORK, HEADER, NUMBER
-from graphrag_eval_lc.benchmark.workers.messages import FromWorker, ToWorker
-from graphrag_eval_lc.errors import AgentError, OptionError
+from loky import ProcessPoolExecutor
 
-# Loaded once for all workers, where the driver has them too. None of them starts threads.
-_MODULES = ("langgraph.graph", "langgraph.prebuilt", "langchain.agents", "openai", "langchain_openai", "yaml", "httpx")
-_SERVE = (
-    "import sys; sys.path[:] = {path!r}; "
-    "from graphrag_eval_lc.benchmark.workers.fork_server import serve; serve({descriptor}, {modules!r})"
+from graphrag_eval_lc.benchmark.attempts import (
+    Attempt,
+    QuestionTimeoutError,
+    RunInterruptedError,
+    WorkerLostError,
+    lost_attempt,
+    unheard_attempt,
 )
-_LEFT_SEC = 5.0
+from graphrag_eval_lc.benchmark.workers.agent_worker import AgentWorker, Unusable
+from graphrag_eval_lc.benchmark.workers.so_far import SoFarWriter
+from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.event_loop.loop import use_daemon_threads
+from graphrag_eval_lc.records import Question
+
+Outcome = TypeVar("Outcome")
+
+_OVERTIME_SEC = 3.0  # in which a worker itself ends an attempt whose time is over
+_CLOSING_SEC = 15.0
+_LOOKING_SEC = 0.5
+_MOST_STARTS = 3
 
 
-class ProcessTransport:
-    """Starts worker processes, forked from one process that has loaded the packages.
+class IsolatedWorkers:
+    """Makes each attempt in a worker process; the harness uses it as it uses ``AgentCall``.
+
+    Each worker is an executor of loky with one process, so that the end of one is not the end of others.
 
     Args:
-        job: The job of all workers, pickled.
-        size: How many there are at most.
+        job: The ``Job``, packed.
+        timeout: Seconds for an attempt; None for no limit.
+        warn: Given what went wrong when an agent was closed.
     """
 
-    places = 1
-    is_question_to_blame = True
-    is_begun_whole = False
-
-    def __init__(self, job: bytes, size: int) -> None:
-        if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
-            raise OptionError(
-                "questions cannot be isolated on this system, which cannot fork processes",
-                key="isolate",
-                hint="Leave isolate out, or run it on Linux or macOS.",
-            )
+    def __init__(self, job: bytes, timeout: float | None, warn: Callable[[str], None]) -> None:
         self._job = job
-        self._size = size
-        self._server: _ForkServer | None = None
-        self._starting = asyncio.Lock()
+        self._timeout = timeout
+        self._warn = warn
+        self._free: list[ProcessPoolExecutor] = []
+        self._all: set[ProcessPoolExecutor] = set()
+        self._so_far = tempfile.TemporaryDirectory(prefix="graphrag-eval-lc-", ignore_cleanup_errors=True)
 
-    async def aopen(self) -> int:
-        """Return how many workers there are to be."""
-        return self._size
-
-    async def aleft_behind(self) -> Sequence[Mapping[str, Any]]:
-        """Return nothing: what these workers answer is the driver's within a millisecond."""
-        return ()
-
-    async def astart(
-        self, number: int, hear: Callable[[FromWorker], None], lost: Callable[[str], None]
-    ) -> "ProcessLink":
-        """Start a worker process."""
-        async with self._starting:
-            if self._server is None:
-                self._server = await asyncio.to_thread(_ForkServer)
-            ours, theirs = socket.socketpair()
-            with theirs:
-                pid = await asyncio.to_thread(self._server.fork, theirs)
-        link = ProcessLink(pid, self._server, hear, lost)
-        _, transport = await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
-        assert transport is link
-        link.send_bytes(self._job)
-        return link
-
-    async def aclose(self) -> None:
-        """End the process that workers are forked from."""
-        if self._server is not None:
-            await asyncio.to_thread(self._server.close)
-
-
-class ProcessLink(asyncio.Protocol):
-    """The socket to one worker process; each message is pickled, behind its length.
-
-    Args:
-        pid: The process.
-        server: What it was forked from.
-        hear: Called with its messages.
-        lost: Called with the reason where it ends without being told to.
-    """
-
-    def __init__(
-        self, pid: int, server: "_ForkServer", hear: Callable[[FromWorker], None], lost: Callable[[str], None]
-    ) -> None:
-        self._pid = pid
-        self._server = server
-        self._hear = hear
-        self._lost = lost
-        self._received = bytearray()
-        self._transport: asyncio.Transport | None = None
-        self._is_ended = False
-
-    def send(self, message: ToWorker) -> None:
-        """Send a message."""
-        self.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send a pickled message."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(HEADER.pack(len(data)) + data)
-
-    def end(self) -> None:
-        """Kill the process, unless it has ended."""
-        if not self._is_ended:
-            self._is_ended = True
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-            if self._transport is not None:
-                self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        """Take parts of messages."""
-        self._received += data
-        while len(self._received) >= HEADER.size:
-            (length,) = HEADER.unpack_from(self._received)
-            end = HEADER.size + length
-            if len(self._received) < end:
-                return
-            message = pickle.loads(memoryview(self._received)[HEADER.size : end])
-            del self._received[:end]
-            self._hear(message)
-
-    def connection_lost(self, problem: Exception | None) -> None:
-        """Find out how the process ended."""
-        self._ending = asyncio.ensure_future(self._aended())
-
-    async def _aended(self) -> None:
-        status = await asyncio.to_thread(self._server.status, self._pid)
-        if not self._is_ended:
-            self._is_ended = True
-            self._lost(_how_it_ended(status))
-
-
-def _how_it_ended(status: int | None) -> str:
-    """Say how a worker process ended.
-
-    Example:
-        >>> _how_it_ended(signal.SIGSEGV)
-        'the process that asked it was ended by SIGSEGV (Segmentation fault)'
-        >>> _how_it_ended(3 << 8)
-        'the process that asked it ended itself with the exit code 3'
-    """
-    if status is None:
-        return "the process that asked it is gone"
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"the process that asked it ended itself with the exit code {code}"
-    known = signal.Signals(-code)
-    why = "; the system does that where memory runs out" if known is signal.SIGKILL else ""
-    return f"the process that asked it was ended by {known.name} ({signal.strsignal(known)}){why}"
-
-
-class _ForkServer:
-    """The process that workers are forked from; see ``fork_server``. It is asked from threads, one at a time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            modules = [name for name in _MODULES if name in sys.modules]
-            code = _SERVE.format(path=sys.path, descriptor=theirs.fileno(), modules=modules)
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
-            )
-
-    def fork(self, worker: socket.socket) -> int:
-        """Fork a worker that has this socket, and return its process id.
+    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
+        """Have a worker ask a question once; see ``AgentCall.aattempt``.
 
         Raises:
-            AgentError: The process that workers are forked from is gone.
+            AgentError: No worker can be started, or none can load the agent.
         """
-        with self._lock:
-            try:
-                socket.send_fds(self._socket, [NUMBER.pack(FORK)], [worker.fileno()])
-                return self._answer()
-            except OSError:
-                raise AgentError(
-                    f"no process can be started for questions: what they are forked from is gone{self._how_it_ended()}",
-                    hint="Look at what it printed. Where memory ran out, lower max_concurrency (--max-concurrency).",
-                ) from None
+        began = _Began()
+        worker = await self._free_worker(abandoned)
+        if worker is None:
+            return began.lost(RunInterruptedError("the run was stopped before the agent was asked"), question)
+        began = _Began(Path(self._so_far.name, uuid.uuid4().hex))
+        asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, str(began.so_far)))
+        longest = None if self._timeout is None else self._timeout + _OVERTIME_SEC
+        await asyncio.wait({asked, abandoned}, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
+        attempt = self._outcome(asked, abandoned)
+        if isinstance(attempt, Attempt) and not isinstance(attempt.error, QuestionTimeoutError):
+            self._free.append(worker)
+            return attempt
+        await self._end(worker)  # its code may still be at work
+        return attempt if isinstance(attempt, Attempt) else began.lost(attempt, question)
 
-    def _how_it_ended(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self._process.wait(_LEFT_SEC)
-            return f" (exit code {code})" if code >= 0 else f" ({signal.strsignal(-code)})"
-        return ""
+    def _outcome(self, asked: "asyncio.Future[Attempt]", abandoned: "asyncio.Future[None]") -> Attempt | BaseException:
+        """Return what a worker made of a question, or why it made nothing of it."""
+        if asked.done():
+            problem = asked.exception()
+            return asked.result() if problem is None else _loss(problem)
+        asked.add_done_callback(_forget)
+        if abandoned.done():
+            return RunInterruptedError("the run was stopped before the agent answered")
+        text = f"no answer within {self._timeout:g} s, the run's timeout; its process was ended, as it was blocked"
+        return QuestionTimeoutError(text)
 
-    def status(self, pid: int) -> int | None:
-        """Return the exit status of a worker that ends; None where nobody knows."""
-        with self._lock, contextlib.suppress(OSError, ChildProcessError):
-            self._socket.send(NUMBER.pack(pid))
-            return self._answer()
-        return None
+    async def aclose(self, *, waits: bool = True) -> None:
+        """Close the agents of all workers, and end them.
 
-    def close(self) -> None:
-        """End it."""
-        with self._lock:
-            self._socket.close()
+        Args:
+            waits: Whether the agents have time to be closed; else the workers are ended at once.
+        """
         try:
-            self._process.wait(_LEFT_SEC)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            async with asyncio.timeout(_CLOSING_SEC if waits else 0):
+                await asyncio.gather(*map(self._close, self._free))
+        except TimeoutError:
+            pass
+        finally:
+            await asyncio.gather(*map(self._end, list(self._all)))
+            self._so_far.cleanup()
 
-    def _answer(self) -> int:
-        answer = self._socket.recv(NUMBER.size, socket.MSG_WAITALL)
-        if len(answer) < NUMBER.size:
-            raise ChildProcessError("the process that worker processes are forked from is gone")
-        (number,) = NUMBER.unpack(answer)
-        return int(number)
+    async def _close(self, worker: ProcessPoolExecutor) -> None:
+        with contextlib.suppress(BrokenExecutor):
+            problem = await asyncio.wrap_future(worker.submit(_close))
+            if problem is not None:
+                self._warn(problem)
+        await asyncio.to_thread(worker.shutdown, wait=True)
+
+    async def _free_worker(self, abandoned: "asyncio.Future[None]") -> ProcessPoolExecutor | None:
+        """Return a worker that has loaded the agent; None if the run is abandoned before."""
+        if self._free:
+            return self._free.pop()
+        for _ in range(_MOST_STARTS):
+            worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._job, os.getpid()))
+            self._all.add(worker)
+            loading = asyncio.wrap_future(worker.submit(_load))
+            await asyncio.wait({loading, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+            loading.add_done_callback(_forget)
+            problem = loading.exception() if loading.done() else None
+            if loading.done() and problem is None:
+                unusable: Unusable | None = loading.result()
+                if unusable is None:
+                    return worker
+                raise AgentError(unusable[0], hint=unusable[1])
+            await self._end(worker)
+            if problem is None:
+                return None
+        raise AgentError(
+            f"no process can be started for questions: {_loss(problem)}",
+            hint="Look at what it printed. If memory ran out, lower max_concurrency (--max-concurrency).",
+        )
+
+    async def _end(self, worker: ProcessPoolExecutor) -> None:
+        """Kill the process of a worker and those that it has started."""
+        self._all.discard(worker)
+        await asyncio.to_thread(worker.shutdown, wait=True, kill_workers=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Began:
+    """The beginning of an attempt, and the file in which its worker writes what it has done so far."""
+
+    so_far: Path = Path()
+    started_at: float = field(default_factory=time.time)
+    began: float = field(default_factory=time.perf_counter)
+
+    def lost(self, error: BaseException, question: Question) -> Attempt:
+        """Return the attempt, whose worker did not return it, as far as it is known."""
+        elapsed_sec = time.perf_counter() - self.began
+        if not self.so_far.is_file():
+            return unheard_attempt(question, error, self.started_at, elapsed_sec)
+        return lost_attempt(Attempt(pickle.loads(self.so_far.read_bytes()), None), error, elapsed_sec)
+
+
+def _forget(ended: "asyncio.Future[Any]") -> None:
+    """Take note of an exception that nobody waits for, as asyncio would print it."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def _loss(problem: BaseException | None) -> BaseException:
+    """Return the error of an attempt whose worker did not return it.
+
+    Example:
+        >>> _loss(BrokenExecutor("The exit codes of the workers are {SIGSEGV(-11)}"))
+        WorkerLostError('the process that asked it was ended by SIGSEGV (Segmentation fault)')
+        >>> _loss(BrokenExecutor("The exit codes of the workers are {EXIT(3)}"))
+        WorkerLostError('the process that asked it ended itself with the exit code 3')
+    """
+    if not isinstance(problem, BrokenExecutor):
+        return problem or WorkerLostError("the process that asked it is gone")
+    found = re.search(r"exit codes of the workers are \{\w+\((-?\d+)\)", str(problem))
+    if found is None:
+        return WorkerLostError("the process that asked it is gone")
+    code = int(found[1])
+    if code >= 0:
+        return WorkerLostError(f"the process that asked it ended itself with the exit code {code}")
+    known = signal.Signals(-code)
+    why = "; the system does that where memory runs out" if known.name == "SIGKILL" else ""
+    return WorkerLostError(f"the process that asked it was ended by {known.name} ({signal.strsignal(known)}){why}")
+
+
+# --- in the worker process -------------------------------------------------------------------------------------------
+
+_worker: AgentWorker
+_loop: asyncio.AbstractEventLoop  # lasts as long as the process: clients of models live as long as their loop
+
+
+def _begin(job: bytes, driver: int) -> None:
+    """Prepare this process, which ends with the driver, and leaves Ctrl-C and the like to it."""
+    global _worker, _loop
+    _worker, _loop = AgentWorker(job), asyncio.new_event_loop()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None:  # not SIG_IGN, which the programs that an agent starts would inherit
+            signal.signal(number, lambda *_: None)
+    use_daemon_threads(_loop)
+    threading.Thread(target=_loop.run_forever, daemon=True).start()
+    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+
+
+def _end_with(driver: int) -> None:
+    while os.getppid() == driver:
+        time.sleep(_LOOKING_SEC)
+    os._exit(0)
+
+
+def _load() -> Unusable | None:
+    return _in_loop(_worker.aload())
+
+
+def _attempt(question: Question, attempt_id: str, so_far: str) -> Attempt:
+    follow = SoFarWriter.of(Path(so_far))
+    return _in_loop(_worker.aattempt(question, attempt_id, follow=follow))
+
+
+def _close() -> str | None:
+    return _in_loop(_worker.aclose())
+
+
+def _in_loop(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    return asyncio.run_coroutine_threadsafe(work, _loop).result()

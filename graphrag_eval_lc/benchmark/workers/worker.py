@@ -12,7 +12,6 @@ from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempts import (
     AgentCall,
     Attempt,
-    Follow,
     QuestionTimeoutError,
     RunInterruptedError,
     unheard_attempt,
@@ -33,7 +32,6 @@ from graphrag_eval_lc.benchmark.workers.messages import (
     ToWorker,
     Unusable,
 )
-from graphrag_eval_lc.benchmark.workers.so_far import SoFarTeller
 from graphrag_eval_lc.benchmark.workers.spool import Spool
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.errors import GraphRAGEvalError
@@ -159,9 +157,7 @@ class Worker:
 
     async def _aask(self, ask: Ask, call: AgentCall) -> None:
         try:
-            attempt = await call.aattempt(
-                ask.question, ask.attempt_id, self._abandoned[ask.number], follow=self._follow(ask.number)
-            )
+            attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number])
             failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
             if failure is None:
                 self._keep(ask, attempt)
@@ -172,12 +168,6 @@ class Worker:
         finally:
             self._asking.pop(ask.number, None)
             self._abandoned.pop(ask.number, None)
-
-    def _follow(self, number: int) -> Follow | None:
-        """Return what tells the driver of the steps of an attempt; None where it does not want to know."""
-        if not self._job.tells_so_far:
-            return None
-        return lambda attempt: SoFarTeller(number, attempt, self._send)
 
     def _keep(self, ask: Ask, attempt: Attempt) -> None:
         """Keep a response on this machine's disk; where that cannot be done, the run goes on without."""
