@@ -54,6 +54,8 @@ def _about_mismatch(aligned: Alignment, *, is_cut_off: bool) -> Iterator[str]:
         yield f"{counted(len(extra), 'row')} too many, e.g. {_in_brackets(aligned.actual_terms, example)}"
     if not missing and not extra:
         yield _about_equal_rows(aligned, is_cut_off=is_cut_off)
+    elif aligned.equal and aligned.order < 1.0:
+        yield "the rows that both have are in another order"
     if near:
         yield _about_cells(aligned, *near)
     if aligned.equal and (missing or extra):

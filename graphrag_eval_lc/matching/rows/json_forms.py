@@ -26,6 +26,7 @@ from graphrag_eval_lc.matching.rows.results import (
     TermColumn,
     Triple,
     column_of,
+    distinct_names,
     require_unicode,
     results_from_bindings,
     sparql_object,
@@ -133,29 +134,46 @@ def _noted(results: SparqlResults, where: str) -> SparqlResults:
 
 
 def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
-    """Read an array: of content blocks, of neo4j-graphrag's items, FalkorDB's reply, or of rows."""
-    if value and all(isinstance(item, Mapping) for item in value):
-        texts = [item["text"] for item in value if _is_block(item)]
-        if texts and all(isinstance(item.get("type"), str) for item in value):
-            return _noted(read_text("\n".join(texts)), "in content blocks")
-        is_statement = len(value) == 1 and {*value[0].keys()} & {"status", "success"}  # of SurrealDB, Cloudflare's D1
-        if is_statement and _is_array(value[0].get("results", value[0].get("result"))):
-            return results_in(value[0], read_text)
-    contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
-    texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
-    if texts and len(texts) == len(value):
-        return read_text("\n".join(texts))
-    if len(value) == 3 and all(map(_is_array, value)) and all(map(_is_array, value[1])):
-        names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
-        if value[2] and all(isinstance(note, str) and ": " in note for note in value[2]):
-            return _of_table(names, value[1], "FalkorDB's reply")
     if len(value) > 1 and value[-1] in ("...", "…") and not isinstance(value[0], str):
         raise CutOutput(f"the array ends with {value[-1]!r}")
-    return results_of_rows(value)
+    wrapped = _of_blocks(value, read_text) or _of_statement(value, read_text) or _of_items(value, read_text)
+    return wrapped or _of_falkordb(value) or results_of_rows(value)
+
+
+def _of_blocks(value: Sequence[Any], read_text: ReadText) -> SparqlResults | None:
+    """Read the texts in content blocks of a model or of MCP."""
+    if not all(isinstance(item, Mapping) and isinstance(item.get("type"), str) for item in value):
+        return None
+    texts = [item["text"] for item in value if _is_block(item)]
+    return _noted(read_text("\n".join(texts)), "in content blocks") if texts else None
 
 
 def _is_block(value: Mapping[Any, Any]) -> bool:
     return value.get("type") == "text" and isinstance(value.get("text"), str)
+
+
+def _of_statement(value: Sequence[Any], read_text: ReadText) -> SparqlResults | None:
+    """Read what SurrealDB and Cloudflare's D1 return for one statement."""
+    if len(value) != 1 or not isinstance(value[0], Mapping) or not {*value[0].keys()} & {"status", "success"}:
+        return None
+    rows = value[0].get("results", value[0].get("result"))
+    return results_in(value[0], read_text) if _is_array(rows) else None
+
+
+def _of_items(value: Sequence[Any], read_text: ReadText) -> SparqlResults | None:
+    """Read texts of one row each, also as the content of neo4j-graphrag's items."""
+    contents = [item.get("content") if isinstance(item, Mapping) else item for item in value]
+    texts = [text for text in contents if isinstance(text, str) and text.startswith(("<Record ", "{'", '{"'))]
+    return read_text("\n".join(texts)) if 0 < len(texts) == len(value) else None
+
+
+def _of_falkordb(value: Sequence[Any]) -> SparqlResults | None:
+    """Read FalkorDB's reply: names, rows, and notes about the query."""
+    if len(value) != 3 or not all(map(_is_array, value)) or not all(map(_is_array, value[1])):
+        return None
+    names = [name[1] if _is_array(name) and len(name) == 2 else name for name in value[0]]
+    are_notes = value[2] and all(isinstance(note, str) and ": " in note for note in value[2])
+    return _of_table(names, value[1], "FalkorDB's reply") if are_notes else None
 
 
 def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
@@ -168,19 +186,24 @@ def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
             raise UnreadableOutput(f"a value that {problem}") from None
         return results_in(value, read_text)
     results = _of_sparql(value) or _of_named_columns(value)
+    results = results or _of_parts(value, read_text) or _of_columns(value) or _of_one_key(value, read_text)
     if results is None:
-        refuse_error_report(value)
-        results = _of_parts(value, read_text) or _of_columns(value)
-    if results is None:  # values may be under the one key that does not only say something about results
-        keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
-        name, inner = (str(keys[0]).lower(), value[keys[0]]) if len(keys) == 1 else ("", None)
-        are_values = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
-        if not are_values and not (name in RESULT_KEYS and isinstance(inner, Mapping | int | float)):
-            return _of_one_object(value)
-        results = _noted(results_in(inner, read_text), f"under {keys[0]}")
+        return _of_one_object(value)
     if not results.form.startswith("an object of"):
         _refuse_flags(value, results.row_count)
     return results
+
+
+def _of_one_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | None:
+    """Read values under the one key that does not only say something about results."""
+    keys = [key for key in value if _plain_key(key) not in _ABOUT_KEYS | _COUNT_KEYS | _NEXT_PAGES]
+    if len(keys) != 1:
+        return None
+    name, inner = str(keys[0]).lower(), value[keys[0]]
+    are_values = _is_array(inner) and len(inner) > 0 and _are_scalars(inner) and name not in _TEXT_KEYS
+    if not are_values and not (name in RESULT_KEYS and isinstance(inner, Mapping | int | float)):
+        return None
+    return _noted(results_in(inner, read_text), f"under {keys[0]}")
 
 
 def _refuse_flags(value: Mapping[Any, Any], row_count: int, levels: int = _LEVELS) -> None:
@@ -301,7 +324,12 @@ def _of_parts(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults | 
     """Return the one thing under the keys of an object that is results.
 
     SPARQL results take precedence over rows, and these over rows with objects in their cells.
+
+    Raises:
+        UnreadableOutput: The object reports an error, or has several things that may be meant.
+        CutOutput: What is under its keys ends before its end.
     """
+    refuse_error_report(value)
     found: list[tuple[str, SparqlResults]] = []
     cuts: list[CutOutput] = []
     holders = [(value, "", 1)]
@@ -376,16 +404,12 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
 
 
 def _of_table(names: Sequence[Any], rows: Sequence[Sequence[Any]], form: str) -> SparqlResults:
-    """Return the results of rows of cells: RDF terms, plain values or values of a property graph.
-
-    The second of two columns with the same name gets a number.
-    """
+    """Return the results of rows of cells: RDF terms, plain values or values of a property graph."""
     if not all(isinstance(name, str) for name in names):
         raise UnreadableOutput("rows of columns whose names are not all texts")
     if not names or any(len(row) != len(names) for row in rows):
         raise UnreadableOutput(f"rows that do not all have {counted(len(names), 'cell')}, one for each column")
-    if len(set(names)) < len(names):
-        names = [name if name not in names[:at] else f"{name} ({at + 1})" for at, name in enumerate(names)]
+    names = distinct_names(names)
     require_unicode(names)
     cells = [cell for row in rows for cell in row if cell is not None]
     if len(names) > 1 and cells and all(_is_array(cell) and len(cell) == 1 and _are_scalars(cell) for cell in cells):

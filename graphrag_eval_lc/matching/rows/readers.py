@@ -34,6 +34,7 @@ from graphrag_eval_lc.texts import shortened
 Value = TypeVar("Value")
 
 _DEEPEST: Final = 4
+_NEXT_TO_TEXT: Final = " next to a sentence"
 _LONGEST_TAIL: Final = 20_000  # so far from the end a server's notice is looked for
 
 
@@ -106,8 +107,9 @@ def _read(output: Any, depth: int = 0, readers: Readers | None = None) -> Sparql
     except UnreadableOutput:
         _refuse_notice(output, read_alone)
         raise
-    may_end_with_notice = len(results.columns) == 1 or "Markdown" in results.form or results.is_graph
-    if may_end_with_notice and not results.has_end:
+    may_hold_notice = len(results.columns) == 1 or "Markdown" in results.form or results.is_graph
+    has_trace = results.form.endswith(_NEXT_TO_TEXT) and _TRACE_OR_HTML.search(output[-_LONGEST_TAIL:])
+    if has_trace or (may_hold_notice and not results.has_end):
         _refuse_notice(output, read_alone)
     return results
 
@@ -250,7 +252,7 @@ def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
         return results
 
     results = _one_of(_pieces(text_forms.prepared(text)), read, text)
-    return replace(results, form=f"{results.form} next to a sentence")
+    return replace(results, form=f"{results.form}{_NEXT_TO_TEXT}")
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -293,6 +295,7 @@ _NOTICE: Final = re.compile(
     |traceback[ ]\(.*|(?:\.\.\.|…)[\]}]*|<(?:!doctype[ ]html|html|head|body|h1)\b.*)$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
+_TRACE_OR_HTML: Final = re.compile(r"^(?:\s+at [\w.$<>]+\(|traceback \()|<(?:!doctype html|html|body)\b", re.I | re.M)
 
 
 def _refuse_notice(text: str, read: ReadText) -> None:

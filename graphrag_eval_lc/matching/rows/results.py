@@ -273,6 +273,20 @@ def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
     return TermColumn(texts, shapes[0] if len(known) == 1 else shapes, structures)
 
 
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return the names of columns, of which the second with the same name, as in a join, gets a number.
+
+    Example:
+        >>> distinct_names(["id", "id", "name"])
+        ['id', 'id (2)', 'name']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        numbered = (f"{name} ({at})" for at in range(2, len(names) + 1))
+        found[next(each for each in (name, *numbered) if each not in found)] = None
+    return list(found)
+
+
 def require_unicode(texts: Iterable[str]) -> None:
     """Raise UnreadableOutput if a text has an unpaired surrogate, which cannot be written."""
     joined = "\n".join(texts)

@@ -29,6 +29,7 @@ from graphrag_eval_lc.matching.rows.results import (
     Term,
     TermColumn,
     column_of,
+    distinct_names,
     require_unicode,
     results_from_bindings,
 )
@@ -75,10 +76,7 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
     if not names or not all(names):
         raise UnreadableOutput(f"not a {form}: a column has no name")
-    found: dict[str, TermColumn] = {}
-    for name, cells in zip(names, columns, strict=True):
-        numbered = (f"{name} {at}" for at in range(2, width + 1))  # names may occur twice
-        found[next(each for each in (name, *numbered) if each not in found)] = _column(cells)
+    found = dict(zip(distinct_names(names), map(_column, columns), strict=True))
     return SparqlResults(found, len(body), form=form, is_untyped=True, has_end=has_end)
 
 
