@@ -17,7 +17,7 @@ from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
+from graphrag_eval_lc.benchmark.run_manifest import Record, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
@@ -148,8 +148,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
                     confirmation.resume(record, again, source)
                     return await Runner(again, confirmation, stop).arun(loaded, templates, questions)
 
-            elapsed_sec = output.record.session.elapsed_sec
-            run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=elapsed_sec)
+            run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=output.elapsed_sec)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
@@ -259,7 +258,7 @@ def _begun(
     options: CheckedOptions,
     output: RunOutput,
     digests: Mapping[str, str] | None,
-) -> tuple[CheckedOptions, QuestionList, RunManifest]:
+) -> tuple[CheckedOptions, QuestionList, Record]:
     """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(templates)

@@ -4,12 +4,10 @@ import hashlib
 import json
 import platform
 import re
-import time
 import uuid
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
@@ -21,7 +19,6 @@ from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.run_identity import shard_record
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
@@ -38,216 +35,123 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _SCORED_SELECTION = "scored_selection"
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
 
+Record = dict[str, Any]
+"""What run.json says of a run. The functions here return new records and change none."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """One stretch of a run, from its start or resumption to its end.
+# The keys that come last, as their values grow with the run.
+_LAST = ("times", "stopped", "totals", "questions", "earlier_questions", "scored")
 
-    Attributes:
-        started_at: When it began.
-        finished_at: When it ended; None before, and for one that was killed.
-        stopped: Why it ended before its time, and how many samples it left out; None where it did not.
-        elapsed_sec: Seconds from its start to its end, whatever the clock was set to meanwhile; 0 before the end.
+
+def new_record(
+    source: object,
+    templates: Sequence[Template],
+    questions: Iterable[Question],
+    config: EvaluationConfig,
+    scorers: Mapping[str, Any] | None = None,
+    **described: Any,
+) -> Record:
+    """Return the record of a run that begins now.
+
+    Args:
+        source: The dataset's path, or the dataset itself.
+        templates: The dataset.
+        questions: Those that are selected.
+        config: The configuration.
+        scorers: What ``scored_with`` returns.
+        **described: Other keys of run.json, secrets masked; what is None or empty is left out.
     """
-
-    started_at: datetime
-    finished_at: datetime | None = None
-    stopped: Mapping[str, Any] | None = None
-
-    elapsed_sec: float = 0.0
-    _began: float = field(default_factory=time.monotonic, repr=False)
-
-    def end(self, stopped: Mapping[str, Any] | None = None) -> "Session":
-        """Return the session, ended now. Its end is not before its start, also where the clock was set back."""
-        elapsed = time.monotonic() - self._began
-        finished = max(datetime.now(UTC), self.started_at + timedelta(seconds=elapsed))
-        return replace(self, finished_at=finished, elapsed_sec=round(elapsed, 3), stopped=stopped)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the session as it stands in run.json."""
-        record: dict[str, Any] = {"started": _time_text(self.started_at)}
-        if self.finished_at is not None:
-            record |= {"finished": _time_text(self.finished_at), ELAPSED_SEC: self.elapsed_sec}
-        if self.stopped is not None:
-            record["stopped"] = dict(self.stopped)
-        return record
+    now = datetime.now(UTC)
+    known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
+    first: Record = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
+    return {
+        "run_id": new_run_id(now),
+        **first,
+        "dataset": dataset_record(source, templates),
+        **known,
+        **(scorers or {}),  # the empty lists too: they say that there are none
+        "versions": _versions(),
+        "config": config_record(config),
+        "times": {"started": _time_text(now), "sessions": [{"started": _time_text(now)}]},
+        "questions": {str(each["id"]): _text_digest(each["question_text"]) for each in questions},
+    }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunManifest:
-    """What run.json says of a run that this process carries out.
+def with_described(record: Mapping[str, Any], **described: Any) -> Record:
+    """Return a record with other values of some keys, as they are; new keys come before its times and questions."""
+    last = {key: record[key] for key in _LAST if key in record}
+    return {**{key: value for key, value in record.items() if key not in last}, **described, **last}
 
-    Attributes:
-        run_id: Unique for each run; a resumed run keeps it.
-        described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, git,
-            capture, limits, matchers, evaluators, versions, config; ``scored_selection``, where only some of the run's
-            questions are scored again; ``shard``, where this is one; ``merged``, of what it was put together.
-        questions: A digest of each selected question's text, by its id.
-        session: The stretch that this process carries out.
-        earlier_sessions: Those before it, as run.json has them.
-        earlier_questions: Digests of questions that they asked and that are no longer selected.
-        totals: What it spent; None before it is scored.
-        judges: Who judged, where that was not described when the run began.
-        scored_before: The run.json of a run whose responses are only scored again; what is said of its asking stays.
+
+def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
+    """Return the record of the same run as ``earlier``, a run.json, which continues with this session.
+
+    The earlier sessions have their own commit, capture and source if those of this one differ.
     """
+    kept = {key: earlier[key] for key in ("label", "href", "tags", "merged", KEPT, LATER_DIGESTS) if key in earlier}
+    sessions = list((earlier.get("times") or {}).get("sessions") or ())
+    others = {
+        key: earlier[key] for key in ("git", "capture", DIGESTS) if key in earlier and earlier[key] != record.get(key)
+    }
+    sessions = [*({**others, **session} for session in sessions), *record["times"]["sessions"]]
+    digests = {**(earlier.get("earlier_questions") or {}), **(earlier.get("questions") or {})}
+    gone = {key: digest for key, digest in digests.items() if key not in record["questions"]}
+    return {
+        "run_id": str(earlier.get("run_id") or record["run_id"]),
+        **{key: value for key, value in kept.items() if key not in record},
+        **{key: value for key, value in record.items() if key != "run_id"},
+        "times": {"started": sessions[0].get("started"), "sessions": sessions},
+        **({"earlier_questions": gone} if gone else {}),
+    }
 
-    run_id: str
-    described: Mapping[str, Any]
-    questions: Mapping[str, str]
-    session: Session
-    earlier_sessions: Sequence[Mapping[str, Any]] = ()
-    earlier_questions: Mapping[str, str] = field(default_factory=dict)
-    totals: Mapping[str, Any] | None = None
-    judges: Mapping[str, Any] | None = None
-    scored_before: Mapping[str, Any] | None = None
 
-    @classmethod
-    def begin(
-        cls,
-        source: object,
-        templates: Sequence[Template],
-        questions: Iterable[Question],
-        config: EvaluationConfig,
-        scorers: Mapping[str, Any] | None = None,
-        **described: Any,
-    ) -> "RunManifest":
-        """Return the record of a run that begins now.
+def scored_again(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
+    """Return the record of ``earlier``, a run.json, whose responses are scored again; plugins and judges are gone."""
+    scoring = ("dataset", "config", _SCORED_SELECTION)
+    gone = ("judges", "plugins", _SCORED_SELECTION)
+    return {
+        **{key: value for key, value in earlier.items() if key not in gone},
+        **{key: record[key] for key in (*scoring, "matchers", "evaluators", "plugins") if key in record},
+        "scored": None,
+    }
 
-        Args:
-            source: The dataset's path, or the dataset itself.
-            templates: The dataset.
-            questions: Those that are selected.
-            config: The configuration.
-            scorers: What ``scored_with`` gives.
-            **described: What else is to stand in run.json, secrets masked; what is None or empty is left out.
-        """
-        now = datetime.now(UTC)
-        known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
-        first: dict[str, Any] = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
-        return cls(
-            run_id=new_run_id(now),
-            described={
-                **first,
-                "dataset": dataset_record(source, templates),
-                **known,
-                **(scorers or {}),  # the empty lists too: they say that there are none
-                "versions": _versions(),
-                "config": config_record(config),
-            },
-            questions=_Digests(list(questions)),
-            session=Session(started_at=now),
-        )
 
-    def describing(self, **described: Any) -> "RunManifest":
-        """Return the record with more keys that run.json has, as they are."""
-        return replace(self, described={**self.described, **described})
+def ended(
+    record: Mapping[str, Any],
+    elapsed_sec: float,
+    totals: Mapping[str, Any],
+    stopped: Mapping[str, Any] | None = None,
+    scorers: Mapping[str, Any] | None = None,
+    judges: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return the record of the same run, whose session, or scoring, ends now.
 
-    def in_shard(self, shard: Shard) -> "RunManifest":
-        """Return the record of a shard, which has the questions and the limits of the whole run."""
-        return self.describing(shard=shard_record(shard, self.described))
-
-    def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
-        """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
-        self._share_questions(earlier)
-        asked = set(self.questions)
-        described = ("label", "href", "tags", "merged", KEPT, LATER_DIGESTS)
-        kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
-        return replace(
-            self,
-            run_id=str(earlier.get("run_id") or self.run_id),
-            described={**kept, **self.described},
-            earlier_sessions=self._earlier_sessions(earlier),
-            earlier_questions={
-                key: digest
-                for digests in (earlier.get("earlier_questions") or {}, earlier.get("questions") or {})
-                for key, digest in digests.items()
-                if key not in asked
-            },
-        )
-
-    def _share_questions(self, earlier: Mapping[str, Any]) -> None:
-        """Let an earlier run.json have the same object for the same questions, as there may be many."""
-        if isinstance(earlier, dict) and earlier.get("questions") == self.questions:
-            earlier["questions"] = self.questions
-
-    def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return the earlier sessions, each with its own commit, capture and source if those of this one differ."""
-        sessions = (earlier.get("times") or {}).get("sessions") or ()
-        others = {
-            key: earlier[key]
-            for key in ("git", "capture", DIGESTS)
-            if key in earlier and earlier[key] != self.described.get(key)
-        }
-        return tuple({**others, **session} for session in sessions) if others else tuple(sessions)
-
-    def scored_again(self, earlier: Mapping[str, Any]) -> "RunManifest":
-        """Return the record of ``earlier``, a run.json, whose responses are scored again."""
-        self._share_questions(earlier)
-        return replace(self, scored_before=earlier)
-
-    def end(
-        self,
-        totals: Mapping[str, Any],
-        stopped: Mapping[str, Any] | None = None,
-        scorers: Mapping[str, Any] | None = None,
-        judges: Mapping[str, Any] | None = None,
-    ) -> "RunManifest":
-        """Return the record of the same run, whose session ends now.
-
-        Args:
-            totals: What the run spent.
-            stopped: Why the session ended before its time, and how many samples it left out.
-            scorers: What ``scored_with`` gives by now.
-            judges: Who judged.
-        """
-        session = self.session.end(stopped)
-        described = {**self.described, **(scorers or {})}
-        return replace(self, session=session, totals=totals, described=described, judges=judges)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as it stands in run.json; what is not known is absent."""
-        record = self.to_write()
-        if isinstance(record.get("questions"), _Digests):
-            record["questions"] = dict(record["questions"])
-        return record
-
-    def to_write(self) -> dict[str, Any]:
-        """Return the same for a moment, such as to be written: the digests of the questions are not kept in it."""
-        judges = {} if self.judges is None or "judges" in self.described else {"judges": dict(self.judges)}
-        record = self._asked_dict() if self.scored_before is None else self._scored_dict(self.scored_before)
-        return {**record, **judges}
-
-    def _scored_dict(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an earlier run.json with what scoring changes; plugins and judges of before are gone."""
-        finished, scorers = self.session.finished_at, ("matchers", "evaluators", "plugins")
-        gone = ("judges", "plugins", _SCORED_SELECTION)
-        return {
-            **{key: value for key, value in earlier.items() if key not in gone},
-            **{key: self.described[key] for key in ("dataset", "config")},
-            "scored": None if finished is None else _time_text(finished),
-            "totals": self.totals,
-            **{key: self.described[key] for key in (_SCORED_SELECTION, *scorers) if key in self.described},
-        }
-
-    def _asked_dict(self) -> dict[str, Any]:
-        record: dict[str, Any] = {"run_id": self.run_id, **self.described, "times": self._times()}
-        if self.session.stopped is not None:
-            record["stopped"] = dict(self.session.stopped)
-        if self.totals is not None:
-            record["totals"] = dict(self.totals)
-        record["questions"] = self.questions
-        if self.earlier_questions:
-            record["earlier_questions"] = dict(self.earlier_questions)
-        return record
-
-    def _times(self) -> dict[str, Any]:
-        sessions = [*self.earlier_sessions, self.session.as_dict()]
-        times: dict[str, Any] = {"started": sessions[0].get("started")}
-        if "finished" in sessions[-1]:
-            times["finished"] = sessions[-1]["finished"]
-            # Time between sessions is no time of the run; of one that was killed it is not known.
-            times[ELAPSED_SEC] = round(sum(session.get(ELAPSED_SEC, 0.0) for session in sessions), 3)
-        return {**times, "sessions": sessions}
+    Args:
+        record: The record of its begin.
+        elapsed_sec: Seconds of this session, whatever the clock was set to meanwhile.
+        totals: What the run spent.
+        stopped: Why the session ended before its time, and how many samples it left out.
+        scorers: What ``scored_with`` returns by now.
+        judges: Who judged, if that was not described when the run began.
+    """
+    now = datetime.now(UTC)
+    found = with_described(record, **(scorers or {})) | {"totals": dict(totals)}
+    if "scored" in record:
+        found["scored"] = _time_text(now)
+    else:
+        *earlier, session = record["times"]["sessions"]
+        started = datetime.fromisoformat(session["started"])
+        # The end is not before the start, also if the clock was set back.
+        finished = _time_text(max(now, started + timedelta(seconds=elapsed_sec)))
+        session = {**session, "finished": finished, ELAPSED_SEC: elapsed_sec}
+        sessions = [*earlier, session if stopped is None else {**session, "stopped": dict(stopped)}]
+        # Time between sessions is no time of the run; of one that was killed it is not known.
+        elapsed = round(sum(each.get(ELAPSED_SEC, 0.0) for each in sessions), 3)
+        started_text = record["times"]["started"]
+        found["times"] = {"started": started_text, "finished": finished, ELAPSED_SEC: elapsed, "sessions": sessions}
+        if stopped is not None:
+            found["stopped"] = dict(stopped)
+    found = with_described(found)
+    return found if judges is None or "judges" in found else {**found, "judges": dict(judges)}
 
 
 def begun_record(
@@ -260,7 +164,7 @@ def begun_record(
     *,
     agent_source: str | None = None,
     agent_digests: Mapping[str, str] | None = None,
-) -> RunManifest:
+) -> Record:
     """Return the record of a run of an agent that begins now.
 
     Args:
@@ -290,7 +194,7 @@ def begun_record(
         "capture": capture_record(options.capture),
         "judges": judges,
     }
-    manifest = RunManifest.begin(
+    record = new_record(
         source,
         templates,
         [question for _, question in questions],
@@ -299,8 +203,10 @@ def begun_record(
         **described,
     )
     if agent_digests:  # which are not secrets, whatever their names
-        manifest = manifest.describing(**{DIGESTS: dict(agent_digests)})
-    return manifest if options.shard is None else manifest.in_shard(options.shard)
+        record[DIGESTS] = dict(agent_digests)
+    if options.shard is not None:  # with the questions and the limits of the whole run
+        record = with_described(record, shard=shard_record(options.shard, record))
+    return record
 
 
 def new_run_id(now: datetime) -> str:
@@ -366,42 +272,6 @@ def agent_name(agent: object) -> str:
 
 def _time_text(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
-
-
-class _Digests(Mapping[str, str]):
-    """The digests of the questions' texts by id; each is made when it is looked at, as there may be many."""
-
-    def __init__(self, questions: Sequence[Question]) -> None:
-        self._questions = questions
-
-    @cached_property
-    def _by_id(self) -> dict[str, Question]:
-        return {str(question["id"]): question for question in self._questions}
-
-    def __getitem__(self, question_id: str) -> str:
-        return _text_digest(self._by_id[question_id]["question_text"])
-
-    def __contains__(self, question_id: object) -> bool:
-        return question_id in self._by_id
-
-    def __iter__(self) -> Iterator[str]:
-        return (str(question["id"]) for question in self._questions)
-
-    def __len__(self) -> int:
-        return len(self._questions)
-
-    def items(self) -> ItemsView[str, str]:
-        """Return ids with digests, without a look at each id."""
-        return _DigestItems(self)
-
-
-class _DigestItems(ItemsView[str, str]):
-    def __init__(self, digests: _Digests) -> None:
-        super().__init__(digests)
-        self._questions = digests._questions
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return ((str(question["id"]), _text_digest(question["question_text"])) for question in self._questions)
 
 
 def _text_digest(text: str) -> str:

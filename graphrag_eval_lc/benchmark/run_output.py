@@ -1,5 +1,6 @@
 """Where a run goes: its folder with lock, journal and results, what an earlier run left there, and the end of all."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
@@ -30,7 +31,7 @@ from graphrag_eval_lc.benchmark.kept_answers import (
     refuse_other_source,
     source_changes,
 )
-from graphrag_eval_lc.benchmark.run_manifest import RunManifest
+from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, scored_again, with_described
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.comparing import Comparer
@@ -88,7 +89,9 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
         self.notes: list[str] = []
-        self._record: RunManifest | None = None
+        self.record: Record = {}
+        self.elapsed_sec = 0.0
+        self._began = time.monotonic()
         self._options: ScoredBy | None = None
         self._source: AgentSource | None = None
         self._changed: frozenset[str] = frozenset()
@@ -130,12 +133,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         return None if self.folder is None else self.folder.earlier
 
     @property
-    def record(self) -> RunManifest:
-        """What run.json says, once the run began."""
-        assert self._record is not None
-        return self._record
-
-    @property
     def judges_record(self) -> Mapping[str, Any] | None:
         """What run.json says of the judges; None where nobody judges."""
         return None if self.judges is None else self.judges.describe()
@@ -171,7 +168,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         )
 
     def resume(
-        self, record: RunManifest, options: "CheckedOptions", source: "AgentSource | None", *, is_dry: bool = False
+        self, record: Record, options: "CheckedOptions", source: "AgentSource | None", *, is_dry: bool = False
     ) -> None:
         """Go on with the run in the folder, or begin it.
 
@@ -185,11 +182,10 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             RunFolderError: The run in the folder is another one or of another source of the agent, or was scored with
                 what is missing now; or a file cannot be read or written.
         """
-        self._record, self._source = record, source
-        earlier, now = self.earlier, record.to_write()
+        self.record, self._source = record, source
+        earlier, now = self.earlier, record
         if source is not None and source.outdated:
-            record = record.describing(**{DIGESTS: {**record.described[DIGESTS], **source.outdated}})
-            self._record = record
+            self.record = with_described(record, **{DIGESTS: {**record[DIGESTS], **source.outdated}})
             self.warn(
                 f"{listed(list(source.outdated))} changed after Python loaded it, and the agent still runs the old "
                 "code: restart Python, or reload it with importlib.reload"
@@ -205,12 +201,12 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self._changed = changed_questions(earlier, now)
             self.warn(*capture_warnings(earlier, now))
             self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
-            self._record = record.resuming(earlier)
+            self.record = resumed(self.record, earlier)
         else:  # responses without a record of what they answer would be of no use
-            self.folder.write_run(record.to_write())
+            self.folder.write_run(self.record)
         journal = self.open_journal()
         if earlier is not None:
-            journal.share_ids(record.questions)
+            journal.share_ids(record["questions"])
             self._check_source(earlier, now, options)
         if self._cache is not None and self.budget.max_cost is not None:
             self.budget.spend(self._cache.spent(self.pricing.cost_of_usage))
@@ -218,7 +214,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:
                 journal.add(_superseded(key))
-            self.folder.write_run(self.record.to_write())
+            self.folder.write_run(self.record)
 
     def _check_source(self, earlier: Mapping[str, Any], now: Mapping[str, Any], options: "CheckedOptions") -> None:
         """Refuse to reuse the answers of an agent that changed, or record that they are kept."""
@@ -239,11 +235,11 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
             if not options.keep_answers and not any(agent_changes(earlier, now)):
                 refuse_other_source(kept, self.folder.shown)
-            self._record = self.record.describing(**{KEPT: [*kept_in(earlier), kept]})
+            self.record = with_described(self.record, **{KEPT: [*kept_in(earlier), kept]})
         later = {name: self._source.digest_now(name) for name in digests_in(earlier, LATER_DIGESTS)}
         if later := {name: digest for name, digest in later.items() if digest is not None}:
-            self._record = self.record.describing(**{LATER_DIGESTS: later})
-        self.notes += kept_notes(self.record.described)
+            self.record = with_described(self.record, **{LATER_DIGESTS: later})
+        self.notes += kept_notes(self.record)
 
     def asked_at(self, keys: Iterable[Key]) -> str:
         """Return when the newest of some answers in the folder was asked, to the minute; empty if that is unknown."""
@@ -260,23 +256,23 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if self.folder is not None and not overwrite:
             self.folder.refuse_earlier()
 
-    def replace(self, record: RunManifest, responses: Iterable[Response], *, overwrite: bool) -> None:
+    def replace(self, record: Record, responses: Iterable[Response], *, overwrite: bool) -> None:
         """Begin a run whose responses were recorded elsewhere.
 
         Raises:
             RunFolderError: The folder holds a run already, unless it is to be replaced; or cannot be written.
         """
-        self._record = record
+        self.record = record
         if self.folder is not None:
             if overwrite:
                 self.folder.clear()
             self.folder.refuse_earlier()
-            self.folder.write_run(record.to_write())
+            self.folder.write_run(record)
             self.folder.write_responses(responses)
 
-    def score_again(self, record: RunManifest, earlier: Mapping[str, Any]) -> None:
+    def score_again(self, record: Record, earlier: Mapping[str, Any]) -> None:
         """Begin to score the responses in the folder again; ``open_journal`` read them."""
-        self._record = record.scored_again(earlier)
+        self.record = scored_again(record, earlier)
 
     def open_journal(self) -> Journal:
         """Read the responses in the folder; what cannot be read is set aside, and told."""
@@ -340,15 +336,16 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         assert self._options is not None
         judges = self.judges_record
         scorers = scored_with(questions, self._options.config, self._options.evaluators, self.judges)
-        self._record = self.record.end(aggregates["totals"], stopped, scorers, judges)
+        self.elapsed_sec = round(time.monotonic() - self._began, 3)
         if self._source is not None and (later := self._source.later_digests()):
-            known = self._record.described.get(LATER_DIGESTS) or {}
-            self._record = self._record.describing(**{LATER_DIGESTS: {**known, **later}})
+            known = digests_in(self.record, LATER_DIGESTS)
+            self.record = with_described(self.record, **{LATER_DIGESTS: {**known, **later}})
+        self.record = ended(self.record, self.elapsed_sec, aggregates["totals"], stopped, scorers, judges)
         if self.journal is not None:
             self.journal.close()
         if self.folder is not None:
             self.folder.write_aggregates(aggregates)
-            self.folder.write_run(self.record.to_write())
+            self.folder.write_run(self.record)
         self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
         return BenchmarkRun(
             aggregates,
@@ -361,7 +358,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             notes=self.notes,
             config=self._options.config,
             # A part of a run is not held against the bounds of the whole.
-            gates=() if "shard" in self.record.described else (*self._options.config.gates, *self._options.gates),
+            gates=() if "shard" in self.record else (*self._options.config.gates, *self._options.gates),
         )
 
 

@@ -68,7 +68,7 @@ class Runner:
             options.requests_per_minute,
             lambda limit, reason: output.event("limit_changed", limit=limit, reason=reason),
         )
-        self._attempt_prefix = f"{output.record.run_id}/{len(output.record.earlier_sessions) + 1}"
+        self._attempt_prefix = f"{output.record['run_id']}/{len(output.record['times']['sessions'])}"
         self._call: Asking
         self._pipeline: Pipeline
         self._plan: RunPlan
@@ -375,8 +375,8 @@ class Runner:
             done=len(plan.done),
             errors=plan.errors,
             max_concurrency=options.max_concurrency,
-            run_id=output.record.run_id,
-            label=output.record.described.get("label"),
+            run_id=output.record["run_id"],
+            label=output.record.get("label"),
             output_dir=None if output.folder is None else str(output.folder.shown),
         )
 
@@ -401,6 +401,6 @@ class Runner:
             total=done + left_out,
             done=done,
             errors=errors,
-            elapsed_sec=self._output.record.session.elapsed_sec,
+            elapsed_sec=self._output.elapsed_sec,
             left_out=left_out,
         )

@@ -22,7 +22,7 @@ from graphrag_eval_lc.benchmark.kept_answers import kept_notes
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
-from graphrag_eval_lc.benchmark.run_manifest import RunManifest
+from graphrag_eval_lc.benchmark.run_manifest import new_record
 from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
@@ -82,7 +82,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     """
     given = CheckedScoreOptions(**options)
     new = _NewRun.of(dataset, responses, given)
-    record = RunManifest.begin(
+    record = new_record(
         dataset,
         new.templates,
         [question for _, question in new.questions],
@@ -191,17 +191,15 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         scorers = scored_with(kept, run.scoring.config, run.scoring.evaluators)
         asked = [question for _, question in run.questions]
         chosen = given.selection.as_dict()
-        record = RunManifest.begin(
-            run.source, run.templates, asked, run.scoring.config, scorers, scored_selection=chosen
-        )
+        record = new_record(run.source, run.templates, asked, run.scoring.config, scorers, scored_selection=chosen)
         output.score_again(record, earlier)
         output.notes += [*run.notes, *kept_notes(earlier)]
         output.warn(*_unanswered(samples, run.keys))
         scored = _scored(output, run.templates, samples, output.response, kept, comparer)
         scored.stopped = scored.stopped or earlier.get("stopped")
         output.warn(
-            *scoring_warnings(earlier, output.record.described, scored.judges, run.missing),
-            *question_warnings(earlier, record.to_write()),
+            *scoring_warnings(earlier, output.record, scored.judges, run.missing),
+            *question_warnings(earlier, record),
         )
         if "agent" not in earlier and output.journal is not None:
             known = earlier.get("questions") or {}  # those that are gone were told just now
@@ -399,7 +397,7 @@ def _scored(
     aggregates = pipeline.finish()
     run = output.end(pipeline, aggregates, questions, responses)
     number, errors = len(samples), aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]
-    elapsed = output.record.session.elapsed_sec
+    elapsed = output.elapsed_sec
     output.event("run_ended", total=number, done=number, errors=errors, elapsed_sec=elapsed, left_out=0)
     return run
 

@@ -4,14 +4,14 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.aggregation.score_means import mean_text, score_values, shown_means
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
-from graphrag_eval_lc.benchmark.run_manifest import RunManifest, Session
+from graphrag_eval_lc.benchmark.run_manifest import Record, ended
 from graphrag_eval_lc.benchmark.session_parts import PARTS, CollectedRun, collected_runs, folder_names, unanswered
 from graphrag_eval_lc.compare.gates import GateResult
 from graphrag_eval_lc.compare.runs import run_results
@@ -186,8 +186,8 @@ def finish_run(
             if overwrite:
                 target.clear()
             target.refuse_earlier()
-            record = _manifest(run, asked)
-            target.write_run(record.as_dict())
+            record = _record(run, asked)
+            target.write_run(record)
             samples = [Sample(position, *pair, repeat=1) for position, pair in enumerate(pairs)]
             responses = [
                 asked[sample.key[0]].get("response") or unanswered(sample.question, _DIED) for sample in samples
@@ -201,40 +201,38 @@ def finish_run(
                     else:
                         pipeline.keep(sample, result)
                 aggregates = pipeline.finish()
-            record = record.end(aggregates["totals"], stopped, judges=run.record.get("judges"))
+            elapsed = (datetime.now(UTC) - datetime.fromisoformat(record["times"]["started"])).total_seconds()
+            record = ended(record, round(elapsed, 3), aggregates["totals"], stopped, judges=run.record.get("judges"))
             target.write_aggregates(aggregates)
-            target.write_run(record.as_dict())
-        ended = BenchmarkRun(aggregates, output_dir=folder, gates=[*config.gates, *gates])
+            target.write_run(record)
+        finished = BenchmarkRun(aggregates, output_dir=folder, gates=[*config.gates, *gates])
         report, problem = written_report(folder) if has_report else (None, None)
         notes = _notes(run, asked, pipeline, problem)
         return FinishedRun(
             run.plan["name"],
             folder,
-            _counts_text(aggregates["micro"], ended),
-            ended.gate_results(),
+            _counts_text(aggregates["micro"], finished),
+            finished.gate_results(),
             notes,
             report,
         )
 
 
-def _manifest(run: CollectedRun, asked: Mapping[str, Any]) -> RunManifest:
+def _record(run: CollectedRun, asked: Mapping[str, Any]) -> Record:
     """Return the record of a run, of the questions that were asked alone."""
     assert run.record is not None
     selection = {**run.plan["selection"]}
     if len(asked) < run.plan["questions"]:
         selection["answered_only"] = True
-    described: dict[str, Any] = {}
-    for key, value in run.record.items():
-        if key not in _OF_ITS_OWN:
-            described[key] = value
-        if key == "dataset" and selection:
-            described["selection"] = selection
-    return RunManifest(
-        run_id=run.record["run_id"],
-        described=described,
-        questions={key: digest for key, digest in run.record["questions"].items() if key in asked},
-        session=Session(started_at=datetime.fromisoformat(run.record["times"]["started"])),
-    )
+    described = {key: value for key, value in run.record.items() if key not in _OF_ITS_OWN}
+    started = {"started": run.record["times"]["started"]}
+    return {
+        "run_id": run.record["run_id"],
+        **described,
+        **({"selection": selection} if selection else {}),
+        "times": {**started, "sessions": [started]},
+        "questions": {key: digest for key, digest in run.record["questions"].items() if key in asked},
+    }
 
 
 def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:

@@ -113,7 +113,7 @@ class Part:
             given = checked_options({**options, "output_dir": output})
             selected = run.dataset.selected
             record = begun_record(agent, run.dataset.source, run.dataset.templates, selected, given)
-            self._write_record(run, _asked_in_turn(record.as_dict()))
+            self._write_record(run, _asked_in_turn(record))
         self._add(run, question, status="error", begun=True)
 
     def end(self, run: MarkedRun, question: AskedQuestion, asked: BenchmarkRun) -> None:

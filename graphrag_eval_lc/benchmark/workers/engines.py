@@ -31,7 +31,7 @@ async def workers_of(
     Raises:
         GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
     """
-    job = job_of(agent, options, output.record.run_id)
+    job = job_of(agent, options, output.record["run_id"])
     pool: Any
     if options.engine == RAY:
         # Ray is an optional extra.
