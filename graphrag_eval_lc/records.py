@@ -232,7 +232,9 @@ def step_status(status: Any) -> Any:
 
 def is_error(record: Mapping[str, Any]) -> bool:
     """Return whether a response or result is of a question that failed."""
-    return step_status(record.get("status")) == "error" or record.get("error") is not None
+    status = record.get("status")
+    is_failed = status == "error" if status in ("success", "error") else step_status(status) == "error"
+    return is_failed or record.get("error") is not None
 
 
 class StepsSummary(TypedDict, total=False):

@@ -38,8 +38,6 @@ class Aggregator:
         >>> aggregator = Aggregator()
         >>> aggregator.add({"template_id": "t", "question_id": "q1", "status": "success", "steps_score": 0.5})
         >>> aggregator.add({"template_id": "t", "question_id": "q2", "status": "success", "steps_score": 1.0})
-        >>> aggregator.running_mean("steps_score")
-        0.75
         >>> aggregator.aggregates()["macro"]
         {'steps_score': {'mean': 0.75}}
     """
@@ -62,14 +60,6 @@ class Aggregator:
             self._steps[str(result["template_id"])].add(result)
         self._totals.add(result)
 
-    def running_mean(self, metric: str) -> float | None:
-        """Return the mean of a metric over the samples so far, at once; None where none has it.
-
-        Failed questions count as the config says, and each repeat on its own. Another thread may ask while results are
-        added.
-        """
-        return self._samples.running_mean(metric)
-
     def aggregates(self) -> dict[str, Any]:
         """Return the aggregates of the results so far, as ``compute_aggregates`` does."""
         statistics = self._statistics()
@@ -77,6 +67,7 @@ class Aggregator:
         all_steps = StepCounts()
         for steps in self._steps.values():
             all_steps.update(steps)
+        bounded = {metric: self._samples.bounded(metric) for metric in statistics}
         aggregates = {
             "per_template": {
                 name: self._summary(
@@ -88,7 +79,7 @@ class Aggregator:
                     {
                         metric: known.per_template[name]
                         for metric, known in statistics.items()
-                        if name in known.per_template and self._samples.is_told(metric, name)
+                        if name in known.per_template and ((told := bounded[metric]) is None or name in told)
                     },
                     self._steps.get(name, StepCounts()),
                 )
@@ -108,17 +99,14 @@ class Aggregator:
         return aggregates
 
     def _statistics(self) -> dict[str, MetricStatistics]:
-        """Return the statistics of each metric that has values."""
-        metrics = (*self._metrics.names(), *self._step_metrics())
+        """Return the statistics of each metric that has values, in graphrag-eval's order."""
+        known = self._samples.metrics()
+        of_steps = (*self._metrics.step_names(), *self._metrics.retrieval.names(known))
         return {
             metric: metric_statistics(values, with_error=self._samples.repeats > 1)
-            for metric in metrics
-            if self._samples.is_told(metric) and (values := self._samples.values_by_template(metric))
+            for metric in (*(each for each in self._metrics.names() if each in known), *of_steps)
+            if self._samples.bounded(metric) != set() and (values := self._samples.values_by_template(metric))
         }
-
-    def _step_metrics(self) -> Iterable[str]:
-        yield from self._metrics.step_names()
-        yield from self._metrics.retrieval.names(self._samples.metrics())
 
     def _counts(self) -> dict[str, Mapping[str, int]]:
         """Return the numbers of samples and questions, of missing and undecided steps and cut outputs by template."""
@@ -144,11 +132,12 @@ class Aggregator:
         self, counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts
     ) -> dict[str, Any]:
         """Put the parts of a summary into graphrag-eval's order."""
+        of_samples = self._metrics.names()
         summary: dict[str, Any] = dict(counts)
-        summary.update({metric: statistics[metric] for metric in self._metrics.names() if metric in statistics})
+        summary.update({metric: known for metric, known in statistics.items() if metric in of_samples})
         if steps_summary := steps.summary():
             summary["steps"] = steps_summary
-        summary.update({metric: statistics[metric] for metric in self._step_metrics() if metric in statistics})
+        summary.update({metric: known for metric, known in statistics.items() if metric not in of_samples})
         return summary
 
     def _template_order(self) -> Iterable[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from math import fsum
 
-from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import Need
@@ -261,7 +261,7 @@ class RunValues:
     def _failure(self, result: Sample) -> frozenset[Need]:
         """Return which of the metrics' needs a failed sample meets."""
         groups = result.get("reference_steps") or ()
-        steps = [*(step for group in groups for step in group), *steps_of(result)]
+        steps = [*(step for group in groups for step in group), *(result.get("actual_steps") or ())]
         had: dict[Need, bool] = {
             "reference_steps": bool(groups) or number(result.get(STEPS_SCORE)) is not None,
             "reference_answer": result.get("reference_answer") is not None,

@@ -30,11 +30,6 @@ def number(value: object) -> float | None:
     return float(value) if isinstance(value, bool) else value
 
 
-def steps_of(sample: Sample) -> Iterable[Mapping[str, Any]]:
-    """Return the actual steps of a result."""
-    return sample.get("actual_steps") or ()
-
-
 def counts_of(sample: Sample) -> Iterator[tuple[str, int]]:
     """Yield the counts in a mapping of a result, such as the undecided steps, with their keys.
 
@@ -95,12 +90,12 @@ class RetrievalMetrics:
 
     def values(self, sample: Sample) -> Iterator[tuple[str, float]]:
         """Yield the number of missing reference steps under its key, then each metric of each step."""
-        has_failed = is_error(sample)
         keys = [key for key in self.missing_keys if key in sample]
+        has_failed = bool(keys) and is_error(sample)
         for key in keys:
             if isinstance(count := sample[key], int) and count >= 0:
                 yield key, count
-        for step in steps_of(sample) if keys else ():  # without such reference steps nothing is measured
+        for step in sample.get("actual_steps") or () if keys else ():  # else nothing is measured
             for key in step:
                 prefix = _family_of(key)
                 value = None if prefix is None else _counted(key, step[key], has_failed)
@@ -185,7 +180,7 @@ class Metrics:
     def step_values(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Yield the metrics of each retrieval step with their values; those of a failed question as they count."""
         has_failed = is_error(sample)
-        for step in steps_of(sample):
+        for step in sample.get("actual_steps") or ():
             for metric in _OF_STEPS if step.get("name") in self.retrieval_names else ():
                 given = step.get(metric)
                 if given is not None and (value := _counted(metric, given, has_failed)) is not None:

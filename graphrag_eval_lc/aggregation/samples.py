@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, mean, median
 from typing import cast
 
-from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, counts_of, steps_of, with_upper_bounds
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, counts_of, with_upper_bounds
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.rows.row_steps import ROW_TOOLS, SQL_DB_QUERY
 from graphrag_eval_lc.metrics import clustered_standard_error
@@ -30,65 +30,34 @@ class ValueArray:
         >>> values.tolist()
         [3]
         >>> values.append(0.5)
-        >>> values.tolist(), values.mean()
-        ([3.0, 0.5], 1.75)
+        >>> values.tolist()
+        [3.0, 0.5]
     """
 
-    __slots__ = ("_are_whole", "_running", "_values")
+    __slots__ = ("_are_whole", "_values")
 
     def __init__(self) -> None:
         self._values = array("d")
         self._are_whole = True
-        self._running = (0, 0.0)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def append(self, value: float) -> None:
         """Add a number; an integer beyond 2**53 becomes the nearest float."""
         self._values.append(value)
         self._are_whole = self._are_whole and isinstance(value, int) and abs(value) <= _LARGEST_WHOLE
-        count, total = self._running
-        self._running = (count + 1, total + value)
 
     def tolist(self) -> list[float]:
         """Return the numbers in the order in which they were added."""
         return [int(value) for value in self._values] if self._are_whole else self._values.tolist()
 
-    def mean(self) -> float | None:
-        """Return the mean at once, from a running sum of floats; None without numbers.
-
-        Another thread may ask while numbers are added.
-        """
-        count, total = self._running
-        return total / count if count else None
-
 
 class Column:
     """The values of one metric, each with the row of its result; a metric of steps may have several a row."""
 
-    __slots__ = ("_rows", "_values")
+    __slots__ = ("rows", "values")
 
     def __init__(self) -> None:
-        self._rows: array[int] | None = None  # as long as each row has one value
-        self._values = ValueArray()
-
-    def append(self, row: int, value: float) -> None:
-        """Add a value."""
-        if self._rows is None and row != len(self._values):
-            self._rows = array("I", range(len(self._values)))
-        if self._rows is not None:
-            self._rows.append(row)
-        self._values.append(value)
-
-    def items(self) -> Iterable[tuple[int, float]]:
-        """Return the rows with their values."""
-        rows = range(len(self._values)) if self._rows is None else self._rows
-        return zip(rows, self._values.tolist(), strict=True)
-
-    def mean(self) -> float | None:
-        """Return the mean of the values so far; see ``ValueArray``."""
-        return self._values.mean()
+        self.rows = array("I")
+        self.values = ValueArray()
 
 
 class Samples:
@@ -111,12 +80,9 @@ class Samples:
         self._known_ids: dict[str, str] = {}
         self._bounded: dict[str, set[str]] = {}
 
-    def __len__(self) -> int:
-        return len(self._template_ids)
-
     def add(self, sample: Sample, *, is_counted: bool) -> None:
         """Add a result; the values of one that is not counted are left out."""
-        row = len(self)
+        row = len(self._template_ids)
         template_id = str(sample["template_id"])
         self._template_ids.append(self._known_ids.setdefault(template_id, template_id))
         question_id = sample.get("question_id")
@@ -134,27 +100,27 @@ class Samples:
                     column = self._columns.get(metric)
                     if column is None:
                         column = self._columns[metric] = Column()
-                    column.append(row, value)
+                    column.rows.append(row)
+                    column.values.append(value)
 
     def template_ids(self) -> Iterable[str]:
         """Return the templates that have results, the first seen first."""
         return self._known_ids
 
-    def is_told(self, metric: str, template_id: str | None = None) -> bool:
-        """Return whether a metric is told: an upper bound only where some result, of the template if given, has it.
+    def bounded(self, metric: str) -> Set[str] | None:
+        """Return the templates that have an upper bound; None for a metric that is not an upper bound.
+
+        An upper bound is only told if some result has it.
 
         Example:
             >>> from graphrag_eval_lc.aggregation.sample_values import metrics_of
             >>> from graphrag_eval_lc.config import EvaluationConfig
             >>> samples = Samples(metrics_of(EvaluationConfig()))
             >>> samples.add({"template_id": "t", "steps_score": 1.0}, is_counted=True)
-            >>> samples.is_told("steps_score"), samples.is_told("steps_score_upper")
-            (True, False)
+            >>> samples.bounded("steps_score"), samples.bounded("steps_score_upper")
+            (None, set())
         """
-        if metric not in UPPER_BOUNDS:
-            return True
-        templates = self._bounded.get(metric, set())
-        return bool(templates) if template_id is None else template_id in templates
+        return self._bounded.get(metric, set()) if metric in UPPER_BOUNDS else None
 
     def metrics(self) -> Set[str]:
         """Return the metrics that have values."""
@@ -167,11 +133,6 @@ class Samples:
     def question_counts(self) -> Counter[str]:
         """Return the number of questions by template."""
         return Counter(template_id for template_id, _ in set(self._questions()))
-
-    def running_mean(self, metric: str) -> float | None:
-        """Return the mean of a metric's values so far, at once; None where there is none."""
-        column = self._columns.get(metric)
-        return column.mean() if column else None
 
     def values_by_template(self, metric: str) -> dict[str, list[float]]:
         """Return what statistics are taken over: a metric's values, with repeats its mean for each question."""
@@ -216,9 +177,10 @@ class Samples:
     def _items(self, metric: str) -> Iterable[tuple[int, float]]:
         """Yield a metric's values with their rows, then a zero for each missing one that counts as 0."""
         if metric in self._columns:
-            yield from self._columns[metric].items()
+            column = self._columns[metric]
+            yield from zip(column.rows, column.values.tolist(), strict=True)
         zeros = self._columns.get(self._metrics.retrieval.zeros_key(metric) or "")
-        for row, number_of_zeros in zeros.items() if zeros else ():
+        for row, number_of_zeros in zip(zeros.rows, zeros.values.tolist(), strict=True) if zeros else ():
             yield from ((row, 0.0) for _ in range(int(number_of_zeros)))
 
 
@@ -242,7 +204,7 @@ class StepCounts:
     def add(self, sample: Sample) -> None:
         """Count the steps of a result."""
         names = set()
-        for step in steps_of(sample):
+        for step in sample.get("actual_steps") or ():
             name = str(step.get("name"))
             names.add(name)
             self._counters["total"][name] += 1

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphrag_eval_lc.aggregation.sample_values import Sample, number, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Sample, number
 from graphrag_eval_lc.aggregation.samples import ValueArray, exact_sum
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
@@ -67,7 +67,7 @@ class JudgeCosts:
         # Most records have nothing of any judge, which is quickly seen.
         if not self._sample_keys.isdisjoint(sample):
             yield from _costs(sample, self._sample_judges)
-        for step in steps_of(sample):
+        for step in sample.get("actual_steps") or ():
             if not _STEP_KEYS.isdisjoint(step):
                 yield from _costs(step, _STEP_JUDGES)
 
@@ -117,10 +117,17 @@ class Totals:
         attempts = failed_attempts_of(sample)
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
-        records = [sample, *attempts]
-        for metric in _AGENT_METRICS:
-            self._add(metric, records)
-        self._add_judges(sample)
+        unmeasured: set[str] = set()
+        for index, record in enumerate((sample, *attempts)):
+            self._add_record(record, unmeasured, is_attempt=index > 0)
+        for cost in self._judge_costs.of(sample):
+            if cost is None:
+                unmeasured.add(JUDGES_COST)
+            else:
+                self._measured[JUDGES_COST] += 1
+                self._spent[JUDGES_COST].append(cost)
+        for metric in unmeasured:
+            self._unmeasured[metric] += 1
 
     def summary(self) -> dict[str, Any]:
         """Return the totals; one that some samples lack is absent, and ``unmeasured_samples`` says how many do."""
@@ -138,27 +145,20 @@ class Totals:
             summary["unmeasured_samples"] = unmeasured
         return summary
 
-    def _add(self, metric: str, records: list[Mapping[str, Any]]) -> None:
-        """Add a sample's value: of its own record, which comes first, and of its failed attempts."""
-        is_unmeasured = False
-        for index, record in enumerate(records):
-            value = number(record.get(metric))
+    def _add_record(self, record: Mapping[str, Any], unmeasured: set[str], *, is_attempt: bool) -> None:
+        """Add what one attempt spent, and the metrics that it does not tell to ``unmeasured``."""
+        asked_no_model = None
+        for metric in _AGENT_METRICS:
+            given = record.get(metric)
+            value = None if given is None else number(given)
             if value is not None:
                 self._measured[metric] += 1
                 self._spent[metric].append(value)
-            elif metric not in _MODEL_METRICS or not _asked_no_model(record, is_attempt=index > 0):
-                is_unmeasured = True
-        self._unmeasured[metric] += is_unmeasured
-
-    def _add_judges(self, sample: Sample) -> None:
-        is_unmeasured = False
-        for cost in self._judge_costs.of(sample):
-            if cost is None:
-                is_unmeasured = True
-            else:
-                self._measured[JUDGES_COST] += 1
-                self._spent[JUDGES_COST].append(cost)
-        self._unmeasured[JUDGES_COST] += is_unmeasured
+                continue
+            if asked_no_model is None:
+                asked_no_model = _asked_no_model(record, is_attempt=is_attempt)
+            if metric not in _MODEL_METRICS or not asked_no_model:
+                unmeasured.add(metric)
 
 
 def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:

@@ -103,15 +103,6 @@ def test_templates_come_in_the_given_order_then_as_seen() -> None:
     assert list(aggregator.aggregates()["per_template"]) == ["a", "b", "d", "c"]
 
 
-def test_running_mean_counts_errors_as_the_config_says() -> None:
-    for errors, mean in (("exclude", 1.0), ("include", 0.5)):
-        aggregator = Aggregator({"aggregates": {"errors": errors}})
-        assert aggregator.running_mean("steps_score") is None
-        aggregator.add(sample(steps_score=1.0))
-        aggregator.add(sample(steps_score=1.0, **FAILED))
-        assert aggregator.running_mean("steps_score") == mean
-
-
 def test_whole_numbers_stay_whole() -> None:
     micro = compute_aggregates([sample(total_tokens=3), sample(total_tokens=5)])["micro"]
     assert all(isinstance(micro["total_tokens"][part], int) for part in ("sum", "mean", "min", "max"))

@@ -25,8 +25,3 @@ def test_mixed_numbers_keep_their_values(values: list[float]) -> None:
 
 def test_whole_number_beyond_the_exact_ones_becomes_the_nearest_float() -> None:
     assert array_of([2**53 + 1, 1]).tolist() == [float(2**53), 1.0]
-
-
-def test_mean_of_nothing_is_none() -> None:
-    assert array_of([]).mean() is None
-    assert array_of([1, 2]).mean() == 1.5
