@@ -184,6 +184,9 @@ class Template(TypedDict):
     questions: NotRequired[list[Question] | None]
 
 
+QuestionWithTemplate = tuple[Template, Question]
+
+
 class Result(TypedDict):
     """One scored question: its reference, the response, and the scores.
 

@@ -24,7 +24,6 @@ from graphrag_eval_lc.benchmark.runner import Runner
 from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
-from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
@@ -35,7 +34,7 @@ from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import priced_response
-from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.records import QuestionWithTemplate, Response, Template
 from graphrag_eval_lc.run_folder import CONFIRMATION
 
 
@@ -258,7 +257,7 @@ def _begun(
     options: CheckedOptions,
     output: RunOutput,
     digests: Mapping[str, str] | None,
-) -> tuple[CheckedOptions, QuestionList, Record]:
+) -> tuple[CheckedOptions, list[QuestionWithTemplate], Record]:
     """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
     options = options.replaced(selection=options.selection_in(output.earlier))
     questions = options.selection.apply(templates)

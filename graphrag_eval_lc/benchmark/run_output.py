@@ -37,7 +37,7 @@ from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
-from graphrag_eval_lc.evaluation.samples import RunPlan, SampleList, planned
+from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.exporters import written_report
@@ -281,7 +281,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.warn(*self.journal.set_aside)
         return self.journal
 
-    def planned(self, samples: SampleList, *, retry_errors: bool) -> RunPlan:
+    def planned(self, samples: Sequence[Sample], *, retry_errors: bool) -> RunPlan:
         """Return what is still to be asked of the run that was resumed."""
         known = None if self.journal is None else self.journal.summary
         return planned(samples, known, retry_errors=retry_errors, changed=self._changed)

@@ -43,7 +43,6 @@ from graphrag_eval_lc.dataset.loading import (
     read_responses,
     response_key,
 )
-from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
@@ -52,7 +51,7 @@ from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.judges.request_plan import RequestPlan
-from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.records import Question, QuestionWithTemplate, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
 from graphrag_eval_lc.texts import counted, listed
@@ -267,7 +266,7 @@ def _run_to_score(
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
             asked_ids = earlier.get("questions") or {}
-            questions = questions.those(lambda _, question: str(question["id"]) in asked_ids)
+            questions = [pair for pair in questions if str(pair[1]["id"]) in asked_ids]
         selected = _selected(given.selection, templates, questions, run_dir)
         output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
@@ -299,7 +298,9 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
     return given.replaced(config=config if given.measures is None else with_measures(config, given.measures))
 
 
-def _of_those_answered(selection: Selection, selected: QuestionList, journal: Journal) -> QuestionList:
+def _of_those_answered(
+    selection: Selection, selected: list[QuestionWithTemplate], journal: Journal
+) -> list[QuestionWithTemplate]:
     """Return the selected questions, or those of them whose responses count, where only these are scored."""
     if not selection.answered_only:
         return selected
@@ -319,14 +320,14 @@ class _QuestionsOf(Iterable[tuple[Template, Question]]):
 def _selected(
     selection: Selection,
     templates: Sequence[Template],
-    questions: QuestionList,
+    questions: list[QuestionWithTemplate],
     folder: str | PathLike[str],
-) -> QuestionList:
+) -> list[QuestionWithTemplate]:
     """Return those of a run's questions that are to be scored."""
     if selection.is_all:
         return questions
     ids = {str(question["id"]) for _, question in selection.apply(templates)}
-    selected = questions.those(lambda _, question: str(question["id"]) in ids)
+    selected = [pair for pair in questions if str(pair[1]["id"]) in ids]
     if not selected:
         hint = "Select questions that it has; they stand in run.json, under questions."
         raise DatasetError("the run has none of the selected questions", path=folder, hint=hint)
@@ -367,7 +368,9 @@ def _unknown_questions(keys: Iterable[Key], templates: Sequence[Template]) -> li
     return [] if warning is None else [warning]
 
 
-def _answered(journal: Journal, questions: QuestionList, earlier: Mapping[str, Any]) -> tuple[Sequence[Sample], int]:
+def _answered(
+    journal: Journal, questions: Sequence[QuestionWithTemplate], earlier: Mapping[str, Any]
+) -> tuple[Sequence[Sample], int]:
     """Return the samples of a run that are scored, and how many were not asked yet."""
     if "agent" not in earlier:  # the responses were recorded elsewhere: what has none counts as failed
         return recorded_samples(questions, journal.keys()), 0

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_eval_lc.dataset.question_list import QuestionList
+from graphrag_eval_lc.dataset.loading import questions_of
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, OptionError
-from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.records import QuestionWithTemplate, Template
 from graphrag_eval_lc.texts import counted, plural
 
 _MOST_SEEDS = 2**32
@@ -59,28 +59,28 @@ class Selection:
         """Whether there is no filter."""
         return not self.as_dict()
 
-    def apply(self, templates: Iterable[Template]) -> QuestionList:
+    def apply(self, templates: Iterable[Template]) -> list[QuestionWithTemplate]:
         """Return the selected questions with their templates, in the dataset's order, answered or not.
 
         Raises:
             DatasetError: The dataset has a question id twice or lacks an id that was given, or no question is left.
         """
         given = list(templates)
-        pairs = QuestionList.of(given)
+        pairs = list(questions_of(given))
         ids = [str(question["id"]) for _, question in pairs]
         _refuse_repeated(ids)
         self.refuse_unknown([str(template["template_id"]) for template in given], ids)
         names = self.by_id()
-        selected = pairs.those(lambda template, question: names(template["template_id"], question["id"]))
+        selected = [pair for pair in pairs if names(pair[0]["template_id"], pair[1]["id"])]
         if self.sample is not None and self.sample < len(selected):
             in_order = sorted(str(question["id"]) for _, question in selected)
             drawn = set(random.Random(self.seed).sample(in_order, self.sample))
-            selected = selected.those(lambda _, question: str(question["id"]) in drawn)
+            selected = [pair for pair in selected if str(pair[1]["id"]) in drawn]
         if not selected and not self.is_all:
             raise DatasetError("no question is left by the selection", hint="Select fewer things at the same time.")
         return selected if self.limit is None else selected[: self.limit]
 
-    def answered(self, questions: QuestionList, answered: Container[str]) -> QuestionList:
+    def answered(self, questions: list[QuestionWithTemplate], answered: Container[str]) -> list[QuestionWithTemplate]:
         """Return those of the questions that have a response; all of them without ``answered_only``.
 
         Args:
@@ -92,7 +92,7 @@ class Selection:
         """
         if not self.answered_only:
             return questions
-        found = questions.those(lambda _, question: str(question["id"]) in answered)
+        found = [pair for pair in questions if str(pair[1]["id"]) in answered]
         if questions and not found:
             what = f"none of {counted(len(questions), 'question')} has a response"
             raise DatasetError(what, hint="Check that the question ids of the responses are those of the dataset.")

@@ -15,7 +15,6 @@ from graphrag_eval_lc.dataset.loading import (
     read_responses,
     response_key,
 )
-from graphrag_eval_lc.dataset.question_list import QuestionList
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
@@ -138,7 +137,7 @@ def _begin(
     pricing = Pricing(settings.prices)
     judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
     has_ids = selection.template_ids or selection.question_ids
-    questions = selection.apply(templates) if has_ids else QuestionList.of(templates)
+    questions = selection.apply(templates) if has_ids else list(questions_of(templates))
     questions = selection.answered(questions, {question_id for question_id, _ in by_key})
     samples = recorded_samples(questions, by_key)
     repeats = max((sample.repeat for sample in samples), default=1)

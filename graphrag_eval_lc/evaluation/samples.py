@@ -1,13 +1,11 @@
 """The samples of a run: the selected questions and their repeats, and which of them are still to be asked."""
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.evaluation.shards import Shard
-from graphrag_eval_lc.made_list import MadeList
-from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.records import Question, QuestionWithTemplate, Template
 from graphrag_eval_lc.run_folder import Key, Summary
 
 if TYPE_CHECKING:
@@ -39,41 +37,6 @@ class Sample:
         return str(self.question["id"]), self.repeat
 
 
-class SampleList(MadeList[Sample]):
-    """Samples of which only numbers are kept, some 12 bytes each.
-
-    Args:
-        questions: The questions with their templates, in the dataset's order.
-        samples: Of each sample its position, the place of its question among these, and its repeat.
-    """
-
-    def __init__(
-        self, questions: Sequence[tuple[Template, Question]], samples: Iterable[tuple[int, int, int]] = ()
-    ) -> None:
-        self._questions = questions
-        self._positions, self._places, self._repeats = array("I"), array("I"), array("I")
-        for position, place, repeat in samples:
-            self._positions.append(position)
-            self._places.append(place)
-            self._repeats.append(repeat)
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def _made(self, place: int) -> Sample:
-        template, question = self._questions[self._places[place]]
-        return Sample(self._positions[place], template, question, self._repeats[place])
-
-    def chosen(self, places: Iterable[int]) -> "SampleList":
-        """Return the samples at some places of this list, from 0."""
-        chosen = ((self._positions[place], self._places[place], self._repeats[place]) for place in places)
-        return SampleList(self._questions, chosen)
-
-    def in_order(self) -> "SampleList":
-        """Return the same samples in the order of their positions."""
-        return self.chosen(sorted(range(len(self)), key=self._positions.__getitem__))
-
-
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What a run still has to ask.
@@ -102,7 +65,7 @@ class RunPlan:
         return len(self.to_ask) + len(self.done)
 
 
-def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int, shard: Shard | None = None) -> SampleList:
+def samples_of(questions: Sequence[QuestionWithTemplate], repeats: int, shard: Shard | None = None) -> list[Sample]:
     """Return the samples in the order in which they are asked: the first repeat of all questions, then the second.
 
     Args:
@@ -110,16 +73,15 @@ def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int, sha
         repeats: How often each is asked.
         shard: The part of the samples that is meant, which stand where they would in the whole run; None: all.
     """
-    asked = (
-        (index * repeats + repeat - 1, index, repeat)
+    return [
+        Sample(index * repeats + repeat - 1, template, question, repeat)
         for repeat in range(1, repeats + 1)
-        for index, (_, question) in enumerate(questions)
+        for index, (template, question) in enumerate(questions)
         if shard is None or shard.has((str(question["id"]), repeat))
-    )
-    return SampleList(questions, asked)
+    ]
 
 
-def recorded_samples(questions: Sequence[tuple[Template, Question]], keys: Iterable[Key]) -> SampleList:
+def recorded_samples(questions: Sequence[QuestionWithTemplate], keys: Iterable[Key]) -> list[Sample]:
     """Return the samples that responses with these keys answer; a question without any is a sample too."""
     repeats: dict[str, list[int]] = {}  # of the few that have others than the first alone
     answered: set[str] = set()
@@ -128,16 +90,15 @@ def recorded_samples(questions: Sequence[tuple[Template, Question]], keys: Itera
             repeats.setdefault(question_id, [1] if question_id in answered else []).append(repeat)
         else:
             answered.add(question_id)
-    asked = (
-        (index, repeat)
-        for index, (_, question) in enumerate(questions)
-        for repeat in sorted(repeats.get(str(question["id"]), (1,)))
-    )
-    return SampleList(questions, ((position, *each) for position, each in enumerate(asked)))
+    samples: list[Sample] = []
+    for template, question in questions:
+        for repeat in sorted(repeats.get(str(question["id"]), (1,))):
+            samples.append(Sample(len(samples), template, question, repeat))
+    return samples
 
 
 def planned(
-    samples: SampleList,
+    samples: Sequence[Sample],
     known: Callable[[Key], Summary | None] | None,
     *,
     retry_errors: bool = False,
@@ -153,15 +114,16 @@ def planned(
         only_scores: Whether nothing is asked again: an interrupted response counts as it is.
         changed: The ids of questions whose text has changed, which are asked again.
     """
-    to_ask, done = array("I"), array("I")
+    to_ask: list[Sample] = []
+    done: list[Sample] = []
     errors = 0
-    for at, sample in enumerate(samples):
+    for sample in samples:
         summary = (None if known is None else known(sample.key)) or _UNANSWERED
         is_answered = not summary.is_superseded and sample.key[0] not in changed
         is_again = not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error))
         if is_answered and not is_again:
-            done.append(at)
+            done.append(sample)
             errors += summary.is_error
         else:
-            to_ask.append(at)
-    return RunPlan(samples.chosen(to_ask), samples.chosen(done).in_order(), errors)
+            to_ask.append(sample)
+    return RunPlan(to_ask, sorted(done, key=lambda sample: sample.position), errors)

@@ -21,8 +21,7 @@ from graphrag_eval_lc.benchmark.run_identity import DATASET, REPEATS
 from graphrag_eval_lc.benchmark.run_manifest import dataset_record
 from graphrag_eval_lc.compare import read_gates
 from graphrag_eval_lc.compare.gates import Gates
-from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
-from graphrag_eval_lc.dataset.question_list import QuestionList
+from graphrag_eval_lc.dataset.loading import DatasetSource, questions_of, read_dataset
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Sample, samples_of
 from graphrag_eval_lc.files.opening import open_to_read
@@ -142,7 +141,7 @@ def _merge(
             raise RunFolderError(what, path=parts[0].path, hint="Mend the file, or leave this run out.")
         digests = merged_questions(parts, templates)
         parts = [part.without_questions() for part in parts]  # those are kept once
-        questions = QuestionList.of(templates).those(lambda _, question: str(question["id"]) in digests)
+        questions = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in digests]
         if not questions:
             what = "run.json names no question that the dataset has"
             raise RunFolderError(what, path=parts[0].path, hint="Put its questions back, or leave this run out.")

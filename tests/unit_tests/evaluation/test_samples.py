@@ -75,14 +75,3 @@ def test_recorded_responses_give_each_question_its_repeats_or_one_sample_without
     samples = recorded_samples(QUESTIONS, [("c", 7), ("a", 1), ("c", 2), ("gone", 1)])
     assert [sample.key for sample in samples] == [("a", 1), ("b", 1), ("c", 2), ("c", 7)]
     assert [sample.position for sample in samples] == [0, 1, 2, 3]
-
-
-def test_samples_of_a_list_are_made_when_they_are_looked_at() -> None:
-    questions: Any = [({"template_id": "t"}, {"id": f"q{number}"}) for number in range(4)]
-    samples = samples_of(questions, 2)
-    assert [sample.key for sample in samples] == [(f"q{number}", repeat) for repeat in (1, 2) for number in range(4)]
-    assert (samples[-1].position, samples[-1].key) == (7, ("q3", 2))
-    assert samples[1:3] == [samples[1], samples[2]] == list(samples.chosen([1, 2]))
-    assert [sample.position for sample in samples.in_order()] == list(range(8))
-    assert samples != samples[:7]
-    assert samples[0].question is questions[0][1]
