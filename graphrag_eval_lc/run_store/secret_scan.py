@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_read, cannot_write
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, STAND_IN, FolderLock
+from graphrag_eval_lc.files.folder_lock import LOCK_FILE, SOFT_LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside, open_to_read, refuse_odd
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE
@@ -18,7 +18,7 @@ from graphrag_eval_lc.run_store.scanned_blocks import blocks_of
 from graphrag_eval_lc.run_store.scanned_parquet import has_pyarrow, masked_parquet, secrets_of_parquet
 
 _OTHERS = 0o077
-_LOCKS = (LOCK_FILE, STAND_IN)
+_LOCKS = (LOCK_FILE, SOFT_LOCK_FILE)
 _PARQUET = b"PAR1"
 _LOOKED_AT = 8192  # bytes that tell text from other files
 

@@ -21,7 +21,7 @@ from graphrag_eval_lc.benchmark.run_identity import (
 )
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, STAND_IN, FolderLock
+from graphrag_eval_lc.files.folder_lock import LOCK_FILE, SOFT_LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside
 from graphrag_eval_lc.files.writing import unfinished
 from graphrag_eval_lc.json_values import json_text
@@ -29,7 +29,7 @@ from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, RUN_FILE, 
 from graphrag_eval_lc.run_folder.folder import JUDGE_CACHE_FILE
 from graphrag_eval_lc.texts import shortened
 
-_BEFORE_RUN = {LOCK_FILE, STAND_IN, unfinished(Path(RUN_FILE)).name}
+_BEFORE_RUN = {LOCK_FILE, SOFT_LOCK_FILE, unfinished(Path(RUN_FILE)).name}
 _MOST_DIFFERENCES = 4
 _LONGEST_VALUE = 60
 _HINT = "Give the folders of one run: its shards, or runs of parts of its questions."
