@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text
 from graphrag_eval_lc.capture.record import Record
-from graphrag_eval_lc.json_values import json_text
 
 _MAX_BREADTH = 32
 _RETURNED = "Returning structured response: "
@@ -128,7 +127,7 @@ class ProviderCall:
 
 
 class ProviderTools:
-    """The calls of a provider's own tools, read from one model's message after the other.
+    """The calls of a provider's own tools, in LangChain's standard blocks, read from one message after the other.
 
     A result may be in a later message than its call: where the provider paused its turn, or where its code calls tools
     of the agent.
@@ -139,38 +138,35 @@ class ProviderTools:
         self._open: dict[Any, ProviderCall] = {}
 
     def read(self, message: AIMessage) -> int:
-        """Read a message, and return how many calls are new."""
-        content = message.content
-        if "executed_tools" not in message.additional_kwargs and (
-            isinstance(content, str) or all(_is_ordinary(block) for block in content)
-        ):
-            return 0
-        executed = message.additional_kwargs.get("executed_tools")
+        """Read a model's message, and return how many calls are new."""
+        number, content = len(self.calls), message.content if isinstance(message.content, list) else []
+        own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
+        executed = message.additional_kwargs.get("executed_tools")  # Groq's
         if isinstance(executed, list):
             tools = [_translatable(tool) for tool in executed if isinstance(tool, Mapping)]
-            message = message.model_copy(
-                update={"additional_kwargs": {**message.additional_kwargs, "executed_tools": tools}}
-            )
-        number = len(self.calls)
-        for block in message.content_blocks:
-            kind = block.get("type")
-            if kind == "server_tool_call":
+            extra = {**message.additional_kwargs, "executed_tools": tools}
+            message = message.model_copy(update={"additional_kwargs": extra})
+        elif not own:
+            return 0
+        for translated in message.content_blocks:
+            block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind in ("server_tool_call", "mcp_approval_request"):
                 self._add(block)
             elif kind == "server_tool_result":
                 _take_result(self._open.pop(block.get("tool_call_id"), None), block)
-            elif kind == "non_standard":
-                request = block.get("value")
-                if isinstance(request, Mapping) and request.get("type") == "mcp_approval_request":
-                    self._add(request)
-        for part in content if isinstance(content, list) else ():
-            asked_id = part.get("approval_request_id") if isinstance(part, Mapping) else None
-            if asked_id is not None and (approved := self._open.pop(asked_id, None)) is not None:
-                approved.is_approved = True
+        for block in own:
+            if block["type"] == "image_generation_call":  # which LangChain translates to the image alone
+                args = {"prompt": block["revised_prompt"]} if block.get("revised_prompt") else {}
+                call = ProviderCall(block.get("id"), "image_generation", args)
+                self.calls.append(call)
+                _take_result(call, {"status": "error" if block.get("status") == "failed" else "success"})
+            elif (asked_id := block.get("approval_request_id")) in self._open:
+                self._open.pop(asked_id).is_approved = True
         return len(self.calls) - number
 
     def _add(self, block: Mapping[str, Any]) -> None:
-        extras = block.get("extras") or {}
-        name = extras.get("tool_name") or block.get("name") or "server_tool"
+        name = (block.get("extras") or {}).get("tool_name") or block.get("name") or "server_tool"
         call = ProviderCall(block.get("id"), name, block.get("args") or {})
         self._open[call.call_id] = call
         if name != "mcp_list_tools":
@@ -186,16 +182,12 @@ def _translatable(tool: Mapping[str, Any]) -> dict[str, Any]:
     is_code = "python" in (tool.get("type"), tool.get("name"))
     if isinstance(arguments, str) and arguments and not (is_code and arguments.lstrip().startswith("{")):
         try:
-            parsed = json.loads(arguments)
+            is_object = isinstance(json.loads(arguments), dict)
         except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
+            is_object = False
+        if not is_object:
             arguments = json.dumps({"code" if is_code else "input": arguments})
-    return {**tool, "arguments": arguments, "output": json_text(output) if isinstance(output, (dict, list)) else output}
-
-
-def _is_ordinary(block: Any) -> bool:
-    return isinstance(block, str) or block.get("type") in _ORDINARY_BLOCKS
+    return {**tool, "arguments": arguments, "output": output}
 
 
 def _take_result(call: ProviderCall | None, result: Mapping[str, Any]) -> None:

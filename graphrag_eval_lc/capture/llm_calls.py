@@ -13,25 +13,31 @@ from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.texts import shortened, text_of
 
-# The providers' names of these.
-_INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
-_OUTPUT_KEYS = (OUTPUT_TOKENS, "completion_tokens", "candidates_token_count")
-_TOTAL_KEYS = (TOTAL_TOKENS, "total_token_count")
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
 _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
 _REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
-_INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
-_OUTPUT_DETAILS = ("output_token_details", "completion_tokens_details", "output_tokens_details")
-_ANTHROPIC_READ, _ANTHROPIC_WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"  # as it sends them
-_CACHE_READ = ("cache_read", "cached_tokens", "priority_cache_read", "flex_cache_read")
-_CACHE_WRITTEN = ("cache_creation", "cache_write_tokens", "priority_cache_creation", "flex_cache_creation")
-_WRITTEN_FOR_MINUTES, _WRITTEN_FOR_AN_HOUR = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
 # Ids that LangChain or a provider gives to a model's message.
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
-_REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
+
+_ANTHROPIC_READ, _ANTHROPIC_WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"  # as it sends them
+_CACHED, _WRITTEN, _WRITTEN_1H = "cached_input_tokens", "cache_write_input_tokens", "cache_write_1h_input_tokens"
+# The providers' names of each count, in the usage or in details of it.
+_COUNTS = {
+    INPUT_TOKENS: (INPUT_TOKENS, "prompt_tokens", "prompt_token_count"),
+    OUTPUT_TOKENS: (OUTPUT_TOKENS, "completion_tokens", "candidates_token_count"),
+    TOTAL_TOKENS: (TOTAL_TOKENS, "total_token_count"),
+    _CACHED: ("cache_read", "cached_tokens", "priority_cache_read", "flex_cache_read", _ANTHROPIC_READ),
+    _WRITTEN: (
+        *("cache_creation", "cache_write_tokens", "priority_cache_creation", "flex_cache_creation"),
+        _ANTHROPIC_WRITTEN,
+    ),
+    _WRITTEN_1H: ("ephemeral_1h_input_tokens",),
+    "reasoning_tokens": ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning"),
+}
+_WRITTEN_5M = ("ephemeral_5m_input_tokens",)
 
 
 def first_generation(result: LLMResult) -> Generation | None:
@@ -120,32 +126,22 @@ def model_usage(result: LLMResult) -> ModelCall:
 
 
 def _tokens(usage: Mapping[str, Any]) -> ModelCall:
-    """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens.
-
-    LangChain's ``cache_creation`` is 0 where the counts are given by lifetime: five minutes or an hour.
-    """
-    given, made = _details(usage, _INPUT_DETAILS), _details(usage, _OUTPUT_DETAILS)
-    read, written = _count(given, _CACHE_READ), _count(given, _CACHE_WRITTEN)
-    read = _count(usage, (_ANTHROPIC_READ,)) if read is None else read
-    written = _count(usage, (_ANTHROPIC_WRITTEN,)) if written is None else written
-    minutes, hourly = _count(given, (_WRITTEN_FOR_MINUTES,)), _count(given, (_WRITTEN_FOR_AN_HOUR,))
-    if minutes is not None or hourly is not None:
-        written = max(written or 0, (minutes or 0) + (hourly or 0))
-    input_tokens, output_tokens, total = (_count(usage, keys) for keys in (_INPUT_KEYS, _OUTPUT_KEYS, _TOTAL_KEYS))
-    if input_tokens is not None and INPUT_TOKENS in usage and (_ANTHROPIC_READ in usage or _ANTHROPIC_WRITTEN in usage):
-        input_tokens += (read or 0) + (written or 0)  # which Anthropic does not count in
-    if total is None and input_tokens is not None and output_tokens is not None:
-        total = input_tokens + output_tokens
-    counts = {
-        INPUT_TOKENS: input_tokens,
-        OUTPUT_TOKENS: output_tokens,
-        TOTAL_TOKENS: total,
-        "cached_input_tokens": read,
-        "cache_write_input_tokens": written,
-        "cache_write_1h_input_tokens": hourly or None,
-        "reasoning_tokens": _count(made, _REASONING_KEYS),
-    }
-    return cast("ModelCall", {key: count for key, count in counts.items() if count is not None})
+    """Return the counts of a provider's usage; those of the cache are a part of the prompt's tokens."""
+    flat = dict(usage)
+    for details in usage.values():
+        if isinstance(details, Mapping):
+            flat = {**details, **flat}
+    counts = {name: count for name, keys in _COUNTS.items() if (count := _count(flat, keys)) is not None}
+    by_time = (_count(flat, _WRITTEN_5M) or 0) + counts.get(_WRITTEN_1H, 0)
+    if by_time:  # LangChain's sum is then 0
+        counts[_WRITTEN] = max(counts.get(_WRITTEN, 0), by_time)
+    if not counts.get(_WRITTEN_1H):
+        counts.pop(_WRITTEN_1H, None)
+    if INPUT_TOKENS in usage and INPUT_TOKENS in counts and (_ANTHROPIC_READ in usage or _ANTHROPIC_WRITTEN in usage):
+        counts[INPUT_TOKENS] += counts.get(_CACHED, 0) + counts.get(_WRITTEN, 0)  # which Anthropic does not count in
+    if INPUT_TOKENS in counts and OUTPUT_TOKENS in counts:
+        counts.setdefault(TOTAL_TOKENS, counts[INPUT_TOKENS] + counts[OUTPUT_TOKENS])
+    return cast("ModelCall", counts)
 
 
 def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
@@ -156,14 +152,6 @@ def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
         if value >= 0 and (isinstance(value, int) or value.is_integer()):
             return int(value)
     return None
-
-
-def _details(usage: Mapping[str, Any], places: tuple[str, ...]) -> Mapping[str, Any]:
-    for place in places:
-        details = usage.get(place)
-        if details and isinstance(details, Mapping):
-            return details
-    return {}
 
 
 def model_name(*places: Any) -> str | None:
@@ -245,12 +233,17 @@ def unanswered_tool(params: Any, options: Any) -> str | None:
 # --- what is wrong with an answer that came without an error ---
 
 _MOST_SHOWN = 200
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
-_FILTERED = frozenset(
-    {"content_filter", "content_filtered", "guardrail_intervened", "safety", "recitation", "blocklist"}
-    | {"prohibited_content", "spii", "image_safety"}
-)
-_MALFORMED = frozenset({"malformed_function_call", "malformed_tool_use", "malformed_model_output"})
+_CUT_OFF = "was cut off at the limit of tokens"
+_FILTERED = "was stopped by the provider's filter"
+_MALFORMED = "asked for a tool in a way that the provider could not read"
+_PROBLEMS = {  # by the reason why an answer ended
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), _CUT_OFF),
+    "model_context_window_exceeded": _CUT_OFF,
+    **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "safety", "recitation"), _FILTERED),
+    **dict.fromkeys(("blocklist", "prohibited_content", "spii", "image_safety"), _FILTERED),
+    **dict.fromkeys(("malformed_function_call", "malformed_tool_use", "malformed_model_output"), _MALFORMED),
+    "refusal": "refused",
+}
 _THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "refusal"})
 
 
@@ -283,17 +276,13 @@ def answer_problems(
 
 
 def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
+    problem = _PROBLEMS.get((reason or "").lower().replace("-", "_"))
+    if problem is None and not is_empty:
+        return ()
+    if problem == _CUT_OFF and is_empty:
+        problem = f"{problem} before it gave any text"
     stated = "" if reason is None else f" (finish_reason {reason})"
-    kind = "" if reason is None else reason.lower().replace("-", "_")
-    if kind in _CUT:
-        return (f"was cut off at the limit of tokens{' before it gave any text' * is_empty}{stated}",)
-    if kind in _FILTERED:
-        return (f"was stopped by the provider's filter{stated}",)
-    if kind == "refusal":
-        return (f"refused{stated}",)
-    if kind in _MALFORMED:
-        return (f"asked for a tool in a way that the provider could not read{stated}",)
-    return (f"gave neither text nor a tool call{stated}",) if is_empty else ()
+    return (f"{problem or 'gave neither text nor a tool call'}{stated}",)
 
 
 def _refusal(message: AIMessage) -> str | None:

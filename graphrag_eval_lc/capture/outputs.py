@@ -3,9 +3,9 @@
 import base64
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
@@ -16,7 +16,8 @@ from graphrag_eval_lc.json_values import json_number, json_text, parse_json
 from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
-_MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
+_MAX_MESSAGE_DEPTH = 6  # of lists and Commands, in which tool messages are looked for
+_MAX_BREADTH = 1000  # of each list, from its end
 _INVENTED_ID = re.compile(r"lc_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
@@ -179,36 +180,6 @@ def is_of_langgraph(value: object, name: str) -> bool:
     return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
-def _leaves(value: Any, parts_of: Callable[[Any], Iterator[Any] | None]) -> Iterator[Any]:
-    """Yield the values inside a value that have no parts, however deep; a value that holds itself has an end."""
-    waiting = [iter([value])]
-    above: dict[int, None] = {}  # the ids of the values around a part
-    while waiting:
-        for part in waiting[-1]:
-            parts = None if id(part) in above else parts_of(part)
-            if parts is None:
-                yield part
-                continue
-            waiting.append(parts)
-            above[id(part)] = None
-            break
-        else:
-            waiting.pop()
-            if above:
-                above.popitem()
-
-
-def _parts_with_messages(value: Any) -> Iterator[Any] | None:
-    """Return the parts of a value that may hold tool messages, the last one first; None where it has none."""
-    if isinstance(value, (list, tuple)):
-        return (item for item in islice(reversed(value), _MAX_BREADTH) if not isinstance(item, (str, dict)))
-    if isinstance(value, dict):
-        return (item for item in reversed(value.values()) if isinstance(item, (list, tuple)))
-    if is_command(value):
-        return chain((getattr(target, "arg", None) for target in reversed(_targets(value))), (value.update,))
-    return None
-
-
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
     """Return the tool message that answers a call, or None where a tool returned something else.
 
@@ -223,10 +194,23 @@ def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
         return output
     if not (is_command(output) or isinstance(output, (list, tuple))):
         return None
-    for part in _leaves(output, _parts_with_messages):
-        if isinstance(part, ToolMessage) and call_id in (None, part.tool_call_id):
-            return part
-    return None
+    messages = _tool_messages(output, _MAX_MESSAGE_DEPTH)
+    return next((message for message in messages if call_id in (None, message.tool_call_id)), None)
+
+
+def _tool_messages(value: Any, depth: int) -> Iterator[ToolMessage]:
+    """Yield the tool messages in a value, the last one first; dicts in lists are rows of data."""
+    parts: Iterable[Any] = ()
+    if isinstance(value, ToolMessage):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        parts = (item for item in islice(reversed(value), _MAX_BREADTH) if not isinstance(item, (str, dict)))
+    elif isinstance(value, dict):
+        parts = (item for item in reversed(value.values()) if isinstance(item, (list, tuple)))
+    elif is_command(value):
+        parts = (*(getattr(target, "arg", None) for target in reversed(_targets(value))), value.update)
+    for part in parts if depth else ():
+        yield from _tool_messages(part, depth - 1)
 
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
@@ -261,10 +245,10 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
         return None
     structured = artifact.get("structured_content") if isinstance(artifact, Mapping) else None
     if isinstance(structured, Mapping):
-        value = _unwrapped(structured, texts)
-        if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
-            return texts[0]
-        return json_text(value, to_plain=to_plain)
+        try:
+            return _structured_text(structured, texts)
+        except RecursionError:  # nested more deeply than can be compared
+            return "".join(texts)
     if not texts or not all(str(block.get("id")).startswith("lc_") for block in content):
         return None  # the blocks are a tool's own: the adapters' have ids made by LangChain
     if len(texts) > 1 and all(_parsed(text) is not _NOT_JSON for text in texts):
@@ -280,36 +264,20 @@ def _texts(content: Any) -> list[str] | None:
     return texts if len(texts) == len(content) else None
 
 
-def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
-    """Return the value in ``{"result": value}`` where FastMCP wrapped it: then the blocks are those of the value."""
-    if set(structured) != {_WRAPPED}:
-        return structured
-    value = structured[_WRAPPED]
-    if len(texts) != 1:
-        return value if len(_values_with_blocks(value)) == len(texts) else structured
-    parsed = _parsed(texts[0])
-    if _are_same(parsed, structured):
-        return structured
-    leaves = _values_with_blocks(value)
-    is_of_value = _are_same(parsed, value) or (len(leaves) == 1 and _is_text_of(leaves[0], texts[0], parsed))
-    return value if is_of_value else structured
+def _structured_text(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
+    """Return structured content as text, without what FastMCP wraps around values that are no objects."""
+    value: Any = structured
+    parsed = _parsed(texts[0]) if len(texts) == 1 else _NOT_JSON
+    if set(structured) == {_WRAPPED} and _count_blocks(structured[_WRAPPED]) == len(texts) and parsed != structured:
+        value = structured[_WRAPPED]
+    if len(texts) == 1 and (not isinstance(value, list) or parsed == value):
+        return texts[0]
+    return json_text(value, to_plain=to_plain)
 
 
-def _values_with_blocks(value: Any) -> list[Any]:
-    """Return the values with a block each in FastMCP: lists are flattened, and None has no block."""
-    leaves = _leaves(value, lambda item: iter(item) if isinstance(item, list) else None)
-    return [leaf for leaf in leaves if leaf is not None and not isinstance(leaf, list)]
-
-
-def _is_text_of(leaf: Any, text: str, parsed: Any) -> bool:
-    return text == leaf or _are_same(parsed, leaf) or (isinstance(leaf, Mapping) and isinstance(parsed, Mapping))
-
-
-def _are_same(left: Any, right: Any) -> bool:
-    try:
-        return bool(left == right)
-    except RecursionError:  # nested more deeply than can be compared; the blocks then stay as they are
-        return False
+def _count_blocks(value: Any) -> int:
+    """Return how many blocks FastMCP makes of a value: lists are flattened, and None has no block."""
+    return sum(map(_count_blocks, value)) if isinstance(value, list) else int(value is not None)
 
 
 def _parsed(text: str) -> Any:

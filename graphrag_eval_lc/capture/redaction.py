@@ -120,10 +120,9 @@ def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
     return k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
 
 
-_MOST_TAGS = 100
+_MOST_ENTRIES = 100
 _LONGEST_TAG = 200
 _LONGEST_TEXT = 1_000
-_LONGEST_METADATA = 10_000
 _OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes below
 _OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
 _OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
@@ -134,46 +133,32 @@ def kept_tags(tags: list[str] | None) -> list[str]:
     """Return the tags of a root run without LangChain's and langgraph's own."""
     if not tags:
         return []
-    own = [text_of(tag) for tag in tags[:_MOST_TAGS]]
+    own = [text_of(tag) for tag in tags[:_MOST_ENTRIES]]
     return [shortened(tag, _LONGEST_TAG, keeps_lines=True) for tag in own if not tag.startswith(_OWN_TAGS)]
 
 
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the metadata of a root run, without the question's id and LangChain's and langgraph's own keys.
 
-    It is a deep copy of plain JSON values. Long texts are cut; values beyond 10,000 characters in all are left out,
-    which the key ``…`` says.
+    It is a deep copy of plain JSON values. Of values that are longer than 1,000 characters as JSON it has the beginning
+    of that, and 100 keys at most, which the key ``…`` says.
 
     Example:
         >>> kept_metadata({"question_id": "q1", "team": "grid", "ls_integration": "langgraph"})
         {'team': 'grid'}
     """
-    if not metadata:
-        return {}
     kept: dict[str, Any] = {}
-    left, left_out = _LONGEST_METADATA, 0
-    for key, value in metadata.items():
+    for key, value in (metadata or {}).items():
         name = key if type(key) is str else text_of(key)
         if name in _OWN_KEYS or name.startswith(_OWN_PREFIXES):
             continue
-        plain = _without_long_texts(value if type(value) in _SCALARS else to_plain(value))
-        length = len(name) + (len(plain) if isinstance(plain, str) else len(json_text(plain)))
-        if length > left:
-            left_out += 1
-            continue
-        kept[name] = plain
-        left -= length
-    if left_out:
-        kept["…"] = f"{left_out} left out, as they are longer than {_LONGEST_METADATA:,} characters"
+        if len(kept) == _MOST_ENTRIES:
+            kept["…"] = f"only {_MOST_ENTRIES} keys are kept"
+            break
+        plain = value if type(value) in _SCALARS else to_plain(value)
+        text = plain if isinstance(plain, str) else json_text(plain)
+        kept[name] = plain if len(text) <= _LONGEST_TEXT else shortened(text, _LONGEST_TEXT, keeps_lines=True)
     return kept
-
-
-def _without_long_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        return shortened(value, _LONGEST_TEXT, keeps_lines=True)
-    if isinstance(value, list):
-        return [_without_long_texts(item) for item in value]
-    return {key: _without_long_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

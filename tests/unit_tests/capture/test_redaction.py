@@ -21,7 +21,6 @@ from graphrag_eval_lc.capture.redaction import (
     shown_config,
 )
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_secrets
 
 ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
@@ -142,12 +141,9 @@ def test_metadata_is_plain_json_which_later_changes_leave_as_it_is() -> None:
 
 def test_metadata_is_bounded() -> None:
     kept = kept_metadata({"long": "x" * 5_000, "rows": list(range(100_000)), "small": 1})
-    assert len(kept["long"]) == 1_001
-    assert kept["small"] == 1
-    assert kept["…"] == "1 left out, as they are longer than 10,000 characters"
-    many = kept_metadata({f"key {number}": "x" * 150 for number in range(10_000)})
-    assert len(json_text(many)) < 12_000
-    assert "left out" in many["…"]
+    assert [len(kept["long"]), len(kept["rows"]), kept["small"]] == [1_001, 1_001, 1]
+    many = kept_metadata({f"key {number}": "x" for number in range(10_000)})
+    assert (len(many), many["…"]) == (101, "only 100 keys are kept")
 
 
 def test_tags_are_bounded() -> None:
