@@ -25,9 +25,7 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 AGENTS_MODEL_NODE = "model"  # the name of the node of create_agent that asks the model
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, if its thread is new
 _SECOND_STEP = "graph:step:2"  # the first one that callbacks report if the node before it was cached
-_MOST_ASKING = 4  # models' messages with calls that are read from the end of a prompt
-_MOST_PASSED = 40  # other messages there
-
+_LAST_OF_PROMPT = 100  # messages
 
 RunKind = Literal["chain", "tool", "retriever", "model"]
 
@@ -249,23 +247,12 @@ class Tree:
         return known is not None and is_same_version(known, item)
 
     def prompt_end(self, prompt: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
-        """Return the end of a prompt: up to messages that were read before, or the whole of a run's first prompt."""
+        """Return the end of a prompt, in which calls may be answered, or the whole of a run's first prompt."""
         if not self.has_models:
             self.has_models = True
             return tuple(prompt)
-        items: list[BaseMessage] = []
-        asking = passed = 0
-        for message in reversed(prompt):
-            items.append(message)
-            if isinstance(message, AIMessage) and message.tool_calls:
-                asking += 1
-            elif not isinstance(message, ToolMessage):
-                passed += 1
-            if asking == _MOST_ASKING or passed == _MOST_PASSED:
-                break
-        items.reverse()
-        self.note_texts(items)
-        return tuple(items)
+        self.note_texts(prompt[-_LAST_OF_PROMPT:])
+        return tuple(prompt[-_LAST_OF_PROMPT:])
 
     def note_texts(self, messages: Sequence[Any]) -> None:
         """Record the present texts of tool messages."""

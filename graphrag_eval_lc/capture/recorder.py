@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
@@ -25,7 +25,7 @@ from graphrag_eval_lc.capture.outputs import (
     to_plain,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.record import AGENTS_MODEL_NODE, MessageList, ModelRun, Record, ToolRun
+from graphrag_eval_lc.capture.record import AGENTS_MODEL_NODE, MessageList, ModelRun, Record, RunKind, ToolRun
 from graphrag_eval_lc.capture.redaction import CaptureOptions, asked_k, kept_text
 from graphrag_eval_lc.capture.runs import (
     Records,
@@ -88,17 +88,43 @@ class RunCallbacks(BaseCallbackHandler):
             for tree in trees:
                 tree.warn(*warnings)
 
-    def _end(self, record: Record | None, error: str | None = None) -> None:
-        """End a root with its tree, or a run that a block calls: the block failed if its last run did."""
-        if record is None or not record.is_top:
-            return
+    def _start(
+        self,
+        kind: RunKind,
+        run_id: UUID,
+        event: Mapping[str, Any],
+        name: str | None = None,
+        *,
+        tool: ToolRun | None = None,
+        model: ModelRun | None = None,
+    ) -> Record | None:
+        """Record the start of a run; ``event`` has its parent's id, metadata and tags."""
+        with self._lock:
+            record = self._records.started(kind, run_id, event)
+            if record is not None:
+                record.name, record.tool, record.model = name, tool, model
+            return record
+
+    def _end(self, run_id: UUID, note: Callable[[Record], None], error: str | None = None) -> None:
+        """Record the end of a run: what ``note`` writes into its record, and perhaps the end of its tree."""
+        record = None
+        try:
+            with self._lock:
+                record = self._records.ended(run_id)
+                if record is not None:
+                    note(record)
+        finally:
+            if record is not None:
+                self._end_tree(record, error)
+
+    def _end_tree(self, record: Record, error: str | None) -> None:
+        """End the tree of a root. A run that a block calls ends no tree: the block failed if its last run did."""
         tree = record.tree
-        if not record.is_root:
+        if record.is_top and not record.is_root:
             tree.error = error
+        if not record.is_root or tree.has_ended:
             return
         with self._lock:
-            if tree.has_ended:
-                return
             tree.close(error)
             self._records.root_ended(tree)
         if record.tool is not None and len(tree.events) == 2 and self._options.redact is None:
@@ -137,7 +163,7 @@ class RunCallbacks(BaseCallbackHandler):
             if record is not None and error is not None and not record.tree.events:
                 self._records.trees.append(record.tree)
         if record is not None:
-            self._end(record, record.tree.error if error is None else error_text(error))
+            self._end_tree(record, record.tree.error if error is None else error_text(error))
 
     # --- chains, graphs and their nodes ---
 
@@ -149,10 +175,10 @@ class RunCallbacks(BaseCallbackHandler):
             if is_state_update(name, metadata, kwargs.get("parent_run_id")):
                 self._records.ignore(run_id)
                 return
-            record = self._records.started("chain", run_id, kwargs)
+            record = self._start("chain", run_id, kwargs, name)
             if record is None:
                 return
-            record.name, record.has_input = name, inputs is not None and not is_command(inputs)
+            record.has_input = inputs is not None and not is_command(inputs)
             record.inputs = None if record.is_top or record.is_node else inputs
             if not record.is_node:
                 self._records.note_thread(record, inputs, metadata)
@@ -171,16 +197,7 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the output of a root run, or the messages of a node."""
-        with self._lock:
-            record = self._records.ended(run_id)
-            if record is None:
-                return
-        try:
-            with self._lock:
-                record.inputs = None
-                self._chain_ended(record, outputs)
-        finally:
-            self._end(record, None)
+        self._end(run_id, lambda record: self._chain_ended(record, outputs))
 
     def _chain_ended(self, record: Record, outputs: Any) -> None:
         tree = record.tree
@@ -204,17 +221,16 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the error of a root run, a pause, or a handoff."""
-        with self._lock:
-            record = self._records.ended(run_id)
-            if record is None:
-                return
+
+        def note(record: Record) -> None:
             record.inputs = None
             if is_interrupt(error):
                 record.tree.is_paused = True
             elif is_handoff(error) and record.is_node:
                 record.output = error.args
                 record.tree.ended(record)
-        self._end(record, None if is_interrupt(error) or is_handoff(error) else error_text(error))
+
+        self._end(run_id, note, None if is_interrupt(error) or is_handoff(error) else error_text(error))
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
@@ -239,20 +255,17 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a tool, with a copy of the arguments, as the tool may change them."""
         is_retry = any(tag.startswith(_RETRY_TAG) for tag in kwargs.get("tags") or ())
         tool = ToolRun(args_snapshot(kwargs.get("inputs"), input_str), kwargs.get("tool_call_id"), is_retry)
-        with self._lock:
-            record = self._records.started("tool", run_id, kwargs)
-            if record is not None:
-                record.name, record.tool = (serialized or {}).get("name") or kwargs.get("name") or "tool", tool
+        name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
+        self._start("tool", run_id, kwargs, name, tool=tool)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record what the tool returned."""
-        message = None
-        if type(output) is not str:
-            record = self._records.get(run_id)
-            call_id = None if record is None or record.tool is None else record.tool.call_id
-            message = tool_message_of(output, call_id)
-        self._end_tool(run_id, output_outcome(output, message), None if message is None else message.tool_call_id)
+        record = self._records.get(run_id)
+        call_id = None if record is None or record.tool is None else record.tool.call_id
+        message = None if type(output) is str else tool_message_of(output, call_id)
+        answer_id = None if message is None else message.tool_call_id
+        self._end_tool(run_id, output_outcome(output, message), answer_id=answer_id)
 
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -268,25 +281,23 @@ class RunCallbacks(BaseCallbackHandler):
         self,
         run_id: UUID,
         outcome: Outcome,
+        *,
         answer_id: str | None = None,
         documents: list[dict[str, Any]] | None = None,
-        *,
         error: str | None = None,
     ) -> None:
-        """End a run of a tool or retriever, with copies of what others may change."""
-        artifact = outcome.artifact
-        if artifact is not None:
+        """Record the end of a tool or retriever, with a copy of its artifact, as others may change it."""
+        if (artifact := outcome.artifact) is not None:
             documents = documents_in(artifact)
             outcome = outcome._replace(artifact=to_plain(artifact) if self._options.keep_artifacts else None)
-        with self._lock:
-            record = self._records.ended(run_id)
-            if record is None:
-                return
+
+        def note(record: Record) -> None:
             if record.tool is not None:
                 record.tool.end(outcome, answer_id, documents)
             record.tree.is_paused = record.tree.is_paused or outcome.status == "pending"
             record.tree.ended(record)
-        self._end(record, error)
+
+        self._end(run_id, note, error)
 
     # --- retrievers ---
 
@@ -295,11 +306,9 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a retriever; it is a step, unless a tool or another retriever called it."""
         k = asked_k(kwargs.get("metadata"))
         tool = ToolRun({"query": query} if k is None else {"query": query, "k": k}, k=k)
-        with self._lock:
-            record = self._records.started("retriever", run_id, kwargs)
-            if record is None:
-                return
-            record.name, record.tool = kwargs.get("name") or (serialized or {}).get("name") or "retriever", tool
+        name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
+        record = self._start("retriever", run_id, kwargs, name, tool=tool)
+        if record is not None:
             around = record.outer.tool if record.outer is not None and record.is_inside_step else None
             if around is not None and not record.is_retriever:
                 around.retrievers.append(tool)
@@ -328,15 +337,15 @@ class RunCallbacks(BaseCallbackHandler):
         params, metadata = kwargs.get("invocation_params"), kwargs.get("metadata") or {}
         prompt: Sequence[Any] = messages[0] if messages else (kwargs.get("prompts") or ())[:1]
         model = ModelRun(model_name(params, metadata), unanswered_tool(params, kwargs.get("options")))
+        model.node, model.namespace = metadata.get("langgraph_node"), metadata.get("langgraph_checkpoint_ns")
         with self._lock:
-            record = self._records.started("model", run_id, kwargs)
+            record = self._start("model", run_id, kwargs, model=model)
             if record is None:
                 return
-            tree, record.model = record.tree, model
+            tree = record.tree
             if record.is_top and tree.question is None and prompt:
                 tree.question = question_in(prompt)
             model.prompt = tree.prompt_end(prompt) if messages else ()
-            model.node, model.namespace = metadata.get("langgraph_node"), metadata.get("langgraph_checkpoint_ns")
             model.agent = record.graph_name() or metadata.get("lc_agent_name")
         if tree.kept is not None:  # without the lock, as redact is not ours
             model.input_messages, model.tools = tree.kept.prompt(prompt), tree.kept.definitions(params)
@@ -375,19 +384,17 @@ class RunCallbacks(BaseCallbackHandler):
     def _end_model(self, run_id: UUID, response: object, error: str | None = None) -> None:
         result = response if isinstance(response, LLMResult) else None
         record = self._records.get(run_id)
-        model = None if record is None else record.model
-        if record is not None and model is not None and record.tree.kept is not None:
-            name = model.agent if record.node is not None and record.node.is_model_node else None
-            model.output_message = record.tree.kept.output(result, name)  # without the lock, as redact is not ours
-        with self._lock:
-            record = self._records.ended(run_id)
-            if record is None:
-                return
-            if model is not None:
-                model.end(result, error)
-                if model.message is not None and model.message.id is not None:
-                    self._records.reported_ids.add(model.message.id)
+        if record is not None and record.model is not None and record.tree.kept is not None:
+            name = record.model.agent if record.node is not None and record.node.is_model_node else None
+            record.model.output_message = record.tree.kept.output(result, name)  # without the lock, as above
+
+        def note(record: Record) -> None:
+            if record.model is not None:
+                record.model.end(result, error)
+                if record.model.message is not None and record.model.message.id is not None:
+                    self._records.reported_ids.add(record.model.message.id)
             if record.is_top and error is None:
                 record.output = result
             record.tree.ended(record)
-        self._end(record, error)
+
+        self._end(run_id, note, error)

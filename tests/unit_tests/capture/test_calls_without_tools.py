@@ -222,3 +222,13 @@ def test_groqs_tools_that_langchain_does_not_translate(
     (step,) = ask(make_agent([message], []))["actual_steps"]
     assert (step["name"], step["args"]) == ("web_search", args)
     assert output in step["output"]
+
+
+def test_an_image_of_openai_is_a_step(ask: Any, ai: Any, make_agent: Any) -> None:
+    image = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "eA=="}
+    failed = {**image, "id": "ig_2", "status": "failed", "revised_prompt": "a fjord"}
+    message = ai([image, failed, {"type": "text", "text": "done"}])
+    message.response_metadata = {"model_provider": "openai"}
+    made, not_made = ask(make_agent([message], []))["actual_steps"]
+    assert (made["name"], made["args"], made["output"]) == ("image_generation", {}, "")
+    assert (not_made["args"], not_made["error"]) == ({"prompt": "a fjord"}, "error without a message")
