@@ -33,7 +33,8 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
         ends: The ids of the last messages of its earlier runs.
     """
     part = Part(tree, perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec)
-    part.error = None if tree.error is None else part.kept_error(tree.error)
+    of_error = list[str]()
+    part.error = None if tree.error is None else part.kept_error(tree.error, of_error)
     messages = ReadMessages(part, reported_ids, ends)
     steps = Steps(part, messages)
     interpretation = _Interpretation(part, messages, steps)
@@ -53,8 +54,7 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
             each()
         except Exception as error:
             part.warn_of(error)
-    if tree.kept is not None:
-        part.warnings += tree.kept.warnings
+    part.warnings = [*(() if tree.kept is None else tree.kept.warnings), *part.warnings, *of_error]
     return part
 
 
