@@ -226,8 +226,7 @@ class AskedCalls:
         alike = [
             asked
             for asked in self._by_id.get(call["id"], ())
-            if (asked.is_like(call) and (asked.is_reported or (in_state and asked.message_id is None)))
-            or (asked.source is None and asked.name == call["name"])
+            if asked.is_like(call) and (asked.is_reported or (in_state and asked.message_id is None))
         ]
         unseen = next((asked for asked in alike if not asked.is_seen), None)
         return unseen or (alike[-1] if alike and is_made else None)
@@ -307,8 +306,6 @@ def answers_in(
             answers.setdefault(message.tool_call_id, []).append(message)
         elif isinstance(message, AIMessage) and message.tool_calls:
             calls = [call for call in left if call.source is known(message)]
-            for asked in () if calls else message.tool_calls:
-                calls += [each for each in left if each.is_like(asked) and each not in calls][-1:]
             calls.reverse()
             for call in calls:
                 left.remove(call)

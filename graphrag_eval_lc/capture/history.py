@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
@@ -49,10 +48,7 @@ class History:
         self._ends: set[str] = set()  # those of this run: of the runs of a block
         self._nameless = nameless
         self._question: str | None = None
-        self._may_replace = False
         self._known: dict[Any, KnownMessage] = {}  # by id, else by object
-        # Dicts and pairs without an id that were read, by content; states make messages with ids of them.
-        self._unnamed: dict[Any, list[KnownMessage]] = {}
         self._counted: dict[Any, list[KnownMessage]] = {}  # the messages whose model calls count, by their tokens
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
@@ -61,24 +57,17 @@ class History:
     # --- which message it is ---
 
     def known(self, item: Any) -> KnownMessage:
-        """Return the message of which an item is a form: by its id, which langgraph may give later, or the object.
-
-        A message with an id may be one that was read as a dict or pair without it.
-        """
-        identifier = id_of(item)
-        key = identifier or id(item)
+        """Return the message of which an item is a form: by its id, which langgraph may give later, or the object."""
+        key = id_of(item) or id(item)
         known = self._known.get(key)
         if known is None:
-            alike = self._unnamed.get(_content_key(item)) if self._unnamed and identifier is not None else None
-            known = self._known[key] = alike.pop(0) if alike else KnownMessage(item)
+            known = self._known[key] = KnownMessage(item)
         return known
 
     def _note(self, item: Any, seen: Seen) -> KnownMessage:
         known = self.known(item)
         known.form, known.seen = item, seen
         self.has_own = self.has_own or seen is not Seen.OLD
-        if seen is Seen.READ and not isinstance(item, BaseMessage) and id_of(item) is None:
-            self._unnamed.setdefault(_content_key(item), []).append(known)
         return known
 
     def add_reported(self, message: AIMessage, known: KnownMessage, node: Record | None) -> None:
@@ -115,14 +104,9 @@ class History:
 
     # --- what was there before the run ---
 
-    def add_input(
-        self, lists: Sequence[MessageList], question: str | None, *, may_replace: bool
-    ) -> list[Sequence[Any]]:
-        """Note the run's own input and its question, and return the input's lists of messages.
-
-        ``may_replace``: on its thread it may take the place of messages with its ids, before others.
-        """
-        self._question, self._may_replace = question, may_replace
+    def add_input(self, lists: Sequence[MessageList], question: str | None) -> list[Sequence[Any]]:
+        """Note the run's own input and its question, and return the input's lists of messages."""
+        self._question = question
         for messages in lists:
             self.add_old(messages.items)
         return [messages.items for messages in lists]
@@ -139,7 +123,6 @@ class History:
         state: Sequence[MessageList],
         given: Sequence[MessageList] | None,
         *,
-        is_start: bool = False,
         is_graph: bool = True,
     ) -> None:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
@@ -150,14 +133,10 @@ class History:
         Args:
             state: The state at the end, or the input of a graph's first node.
             given: The lists of messages in the graph's input; None for the run's own.
-            is_start: Whether it is the state at the start, where the given messages themselves are no history.
             is_graph: Whether it is the state of a graph.
         """
         before = self._old if given is None else [each.items for each in given if each.items]
         for messages, known in state:
-            if is_start and (length := _length_of_copy(messages, before)):
-                self.add_old(messages[:-length])
-                continue
             if known is not None or any(self._seen(item) is not None for item in messages):
                 continue
             end = _end_of_copy(messages, before)
@@ -178,7 +157,7 @@ class History:
         Without the question in it, up to the user's last message: a function has loaded the history itself.
         """
         if prompt and self._seen(prompt[-1]) is None:
-            if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
+            if (asked := _end_of(prompt, self._holds_question)) is not None:
                 self.add_old(prompt[:asked])
                 return
             roles = [message.type for message in prompt[-_LAST_OF_PROMPT:]]
@@ -258,8 +237,6 @@ class History:
 
     def _end_of_input(self, messages: MessageList) -> int | None:
         """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
-        if self._may_replace:
-            return None
         if messages.before is not None:
             return 0 if self._seen(messages.before) is Seen.OLD else None
         return _end_of_copy(messages.items, self._old)
@@ -275,26 +252,18 @@ class History:
     def _count_old(self, unread: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.
 
-        The first of these tells: the same object as an old message, copies of the run's input or of its last
-        question, the question itself, the end of an earlier run, a message that holds the question. Without a model's
-        message in the list it does not matter.
+        The first of these decides: a message that is known as old, the question itself, the end of an earlier run, a
+        message that holds the question.
         """
-        if not any(role_and_content(item)[0] in _MODEL_ROLES for item in unread):
-            return 0
-        for count in range(len(unread), 0, -1):
-            if self._is_among_old(unread[count - 1]):
-                return count
-        end = _end_of_copy(unread, self._old)
-        if end is not None:
-            return end
-        if (end := self._end_of_question(unread, self._is_question)) is not None:
-            return end
+        for is_last in (self._is_among_old, self._is_question):
+            if (end := _end_of(unread, is_last)) is not None:
+                return end
         start = self._end_of_earlier(unread)
         rest = unread[start:] or unread  # a state that is nothing but an earlier one was kept for this question
         asking = next((item for item in rest if self._holds_question(item)), None)
         if asking is None:
             return start
-        return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
+        return _end_of(unread, lambda item: _is_copy(asking, item)) or start  # asked again in each turn
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Return the place behind the end of an earlier run; 0 where there is none."""
@@ -304,53 +273,29 @@ class History:
                 return end
         return 0
 
-    @staticmethod
-    def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
-        """Return the place behind the last message that is the run's question."""
-        return next((end for end in range(len(messages), 0, -1) if is_asked(messages[end - 1])), None)
-
     def _is_question(self, item: Any) -> bool:
         role, content = role_and_content(item)
         return role in _USER_ROLES and bool(content) and content == self._question
 
     def _holds_question(self, item: Any) -> bool:
-        """Return whether a user's message is of the run's input, or has the run's question in it."""
+        """Return whether a user's message has the run's question in it."""
         role, content = role_and_content(item)
         if role not in _USER_ROLES:
             return False
-        if self._seen(item) is Seen.OLD:
-            return True
         if not self._question or not isinstance(content, str) or self._question not in content:
             return False
         return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
 
 
+def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | None:
+    """Return the place behind the last message of a kind."""
+    return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
+
+
 def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Return the place behind the last copy of a given list, or else of the user's message at its end."""
-    for old in given:
-        for end in range(len(messages), len(old) - 1, -1):
-            if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
-                return end
-    for old in given:
-        for end in range(len(messages), 0, -1):
-            if role_and_content(old[-1])[0] in _USER_ROLES and _is_copy(old[-1], messages[end - 1]):
-                return end
-    return None
-
-
-def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int:
-    """Return how many messages at the end of a list are copies of a given list's end."""
-    lengths = (sum(1 for _ in takewhile(bool, map(_is_copy, reversed(old), reversed(messages)))) for old in given)
-    return max(lengths, default=0)
-
-
-def _content_key(item: Any) -> Any:
-    message = as_message(item)
-    if message is None:
-        return None
-    calls = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else ()
-    answered = message.tool_call_id if isinstance(message, ToolMessage) else None
-    return message.type, str(message.content), tuple(calls), answered
+    """Return the place behind the last copy of the user's message at the end of a given list."""
+    asking = [old[-1] for old in given if role_and_content(old[-1])[0] in _USER_ROLES]
+    return _end_of(messages, lambda item: any(_is_copy(each, item) for each in asking))
 
 
 def _is_copy(one: Any, other: Any) -> bool:

@@ -1,9 +1,8 @@
 """The pass over messages: which calls models ask for, which messages answer them, and what the answer is."""
 
 from bisect import bisect
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import count, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_
 from graphrag_eval_lc.capture.history import History, NewMessage, Reading
 from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
 from graphrag_eval_lc.capture.messages import answer_fields, is_handoff_message, last_of_model, unanswered_calls
-from graphrag_eval_lc.capture.record import ModelRun, Record, id_of
+from graphrag_eval_lc.capture.record import ModelRun, Record
 
 
 class Withdrawn(NamedTuple):
@@ -110,7 +109,7 @@ class ReadMessages:
 
     def _read_start(self, record: Record) -> None:
         if record.starts_graph is not None:
-            self._history.add_history(record.input_messages, record.starts_graph.input_messages, is_start=True)
+            self._history.add_history(record.input_messages, record.starts_graph.input_messages)
         if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
             self._node_started(record)
         if record.model is not None:
@@ -183,11 +182,7 @@ class ReadMessages:
         if record.is_top:
             self._top, record.continues_thread = record, record.continues_thread or not record.has_input
         if record.is_top and not self._history.has_own:
-            nameless, given = self._tree.nameless, [item for each in record.input_messages for item in each.items]
-            may_replace = bool(self._tree.thread_ids) and any(
-                id_of(each) and id(each) not in nameless for each in given
-            )
-            passed_over = self._history.add_input(record.input_messages, self._tree.question, may_replace=may_replace)
+            passed_over = self._history.add_input(record.input_messages, self._tree.question)
         else:
             unknown: Any = "old" if record.scope is not None and record.scope.is_root else "elsewhere"
             readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
@@ -200,8 +195,6 @@ class ReadMessages:
             elif message is not None and self._tree.resumes is not None and self.known(message).calls:
                 new = [NewMessage(answer, self.known(answer)) for answer in answers]
                 self._take_in([Reading(new, message)], record)
-        known = partial(self.calls.is_known, record=record, branch=self.branches[record])
-        self._ask(None, [call for call in record.loose_calls if not known(call["id"])], record)
 
     def _node_ended(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
@@ -234,9 +227,7 @@ class ReadMessages:
             calls = (
                 [] if asking is None else self._calls_in(asking, record, new=self._answered_old(asking, reading.new))
             )
-            for message_id in reading.removed:
-                self._withdraw(self.known({"id": message_id}).calls_in(record))
-            for message, known, is_unknown in self._without_superseded(reading.new, record):
+            for message, known, is_unknown in reading.new:
                 if isinstance(message, AIMessage):
                     asking = message
                     calls = self._unreported(message, known, record) if is_unknown else self._calls_in(message, record)
@@ -253,32 +244,6 @@ class ReadMessages:
             return ()
         answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
         return [message.tool_call_id for message in answers if isinstance(message, ToolMessage)]
-
-    def _without_superseded(self, messages: Sequence[NewMessage], record: Record) -> Sequence[NewMessage]:
-        """Leave out tool messages whose call, of the same model's message, is answered once more later."""
-        if len(messages) < 2:
-            return messages
-        kept: list[NewMessage] = []
-        left: Counter[str] = Counter()
-        for place in range(len(messages) - 1, -1, -1):
-            message = messages[place].message
-            if isinstance(message, AIMessage):
-                left.clear()
-            else:
-                call_id = message.tool_call_id
-                left[call_id] += 1
-                if left[call_id] > 1 and left[call_id] > self._sharing(messages[:place], call_id, record):
-                    continue
-            kept.append(messages[place])
-        kept.reverse()
-        return kept
-
-    def _sharing(self, messages: Sequence[NewMessage], call_id: str, record: Record) -> int:
-        """Return how many calls of the message before these have an id."""
-        for each in reversed(messages):
-            if isinstance(each.message, AIMessage):
-                return sum(call["id"] == call_id for call in each.message.tool_calls)
-        return len(self.calls.answered_by(call_id, record.scope))
 
     def _note_answer(
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
@@ -340,13 +305,9 @@ class ReadMessages:
                 continue
             else:
                 source.calls.append(same)
-                if same.source is None:
-                    same.source, same.place = source, place
             same.is_seen = True
             if (same.name, same.args) != (call["name"], call["args"]):
                 same.name, same.args, same.has_kept_args = call["name"], call["args"], False
-            if same.asked < 0:
-                same.scope = record.scope
             found.append(same)
         self._withdraw(left)
         if asked:
