@@ -119,11 +119,7 @@ class History:
         return ends
 
     def add_history(
-        self,
-        state: Sequence[MessageList],
-        given: Sequence[MessageList] | None,
-        *,
-        is_graph: bool = True,
+        self, state: Sequence[MessageList], given: Sequence[MessageList] | None, *, is_graph: bool = True
     ) -> None:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
@@ -137,7 +133,7 @@ class History:
         """
         before = self._old if given is None else [each.items for each in given if each.items]
         for messages, known in state:
-            if known is not None or any(self._seen(item) is not None for item in messages):
+            if known is not None or (self.has_own and any(self._seen(item) is not None for item in messages)):
                 continue
             end = _end_of_copy(messages, before)
             if end is None and not is_graph:
