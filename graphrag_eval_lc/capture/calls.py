@@ -306,6 +306,8 @@ def answers_in(
             answers.setdefault(message.tool_call_id, []).append(message)
         elif isinstance(message, AIMessage) and message.tool_calls:
             calls = [call for call in left if call.source is known(message)]
+            for asked in () if calls else message.tool_calls:
+                calls += [each for each in left if each.is_like(asked) and each not in calls][-1:]
             calls.reverse()
             for call in calls:
                 left.remove(call)

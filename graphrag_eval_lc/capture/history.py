@@ -48,6 +48,7 @@ class History:
         self._ends: set[str] = set()  # those of this run: of the runs of a block
         self._nameless = nameless
         self._question: str | None = None
+        self._may_replace = False  # whether the input may take the place of messages before others
         self._known: dict[Any, KnownMessage] = {}  # by id, else by object
         self._counted: dict[Any, list[KnownMessage]] = {}  # the messages whose model calls count, by their tokens
         self._old: list[tuple[Any, ...]] = []
@@ -79,7 +80,7 @@ class History:
     def count(self, message: AIMessage, known: KnownMessage, node: Record | None, *, is_reported: bool = False) -> None:
         """Note that a message's model call counts, with the node of the call, or where the message was first seen."""
         known.counted, known.node, known.is_reported = message, node, is_reported
-        known.had_id = self._had_id(message)
+        known.had_id = self._has_own_id(message)
         self._counted.setdefault(_tokens(message), []).append(known)
 
     def is_counted(self, message: AIMessage, known: KnownMessage, node: Record | None) -> bool:
@@ -93,22 +94,27 @@ class History:
             alike = [each for found in self._counted.values() for each in found]
         else:
             alike = [*self._counted.get(_tokens(message), ()), *self._counted.get(None, ())]
-        had_id = self._had_id(message)
+        had_id = self._has_own_id(message)
         return any(_is_form_of(message, each, node, had_id=had_id) for each in alike)
 
-    def _had_id(self, message: AIMessage) -> bool:
-        return message.id is not None and id(message) not in self._nameless
+    def _has_own_id(self, item: Any) -> bool:
+        """Return whether a message had an id when it was first seen."""
+        return id_of(item) is not None and id(item) not in self._nameless
 
     def _seen(self, item: Any) -> Seen | None:
         return self.known(item).seen
 
     # --- what was there before the run ---
 
-    def add_input(self, lists: Sequence[MessageList], question: str | None) -> list[Sequence[Any]]:
-        """Note the run's own input and its question, and return the input's lists of messages."""
+    def add_input(self, lists: Sequence[MessageList], question: str | None, *, has_thread: bool) -> list[Sequence[Any]]:
+        """Note the run's own input and its question, and return the input's lists of messages.
+
+        On a thread messages with ids may take the place of others in the middle of the state.
+        """
         self._question = question
         for messages in lists:
             self.add_old(messages.items)
+            self._may_replace = self._may_replace or (has_thread and any(map(self._has_own_id, messages.items)))
         return [messages.items for messages in lists]
 
     def add_end(self, lists: Sequence[MessageList]) -> list[str]:
@@ -233,6 +239,8 @@ class History:
 
     def _end_of_input(self, messages: MessageList) -> int | None:
         """Return the place behind the run's input in its first state; what follows comes from langgraph's cache."""
+        if self._may_replace:
+            return None
         if messages.before is not None:
             return 0 if self._seen(messages.before) is Seen.OLD else None
         return _end_of_copy(messages.items, self._old)
@@ -248,11 +256,15 @@ class History:
     def _count_old(self, unread: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.
 
-        The first of these decides: a message that is known as old, the question itself, the end of an earlier run, a
-        message that holds the question.
+        The first of these decides: a message that is known as old, copies of the run's input, the question itself, the
+        end of an earlier run, a message that holds the question.
         """
-        for is_last in (self._is_among_old, self._is_question):
-            if (end := _end_of(unread, is_last)) is not None:
+        for end in (
+            _end_of(unread, self._is_among_old),
+            _end_of_copy(unread, self._old),
+            _end_of(unread, self._is_question),
+        ):
+            if end is not None:
                 return end
         start = self._end_of_earlier(unread)
         rest = unread[start:] or unread  # a state that is nothing but an earlier one was kept for this question
@@ -289,7 +301,11 @@ def _end_of(messages: Sequence[Any], is_last: Callable[[Any], bool]) -> int | No
 
 
 def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Return the place behind the last copy of the user's message at the end of a given list."""
+    """Return the place behind the last copy of a given list, or else of the user's message at its end."""
+    for old in given:
+        for end in range(len(messages), len(old) - 1, -1):
+            if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
+                return end
     asking = [old[-1] for old in given if role_and_content(old[-1])[0] in _USER_ROLES]
     return _end_of(messages, lambda item: any(_is_copy(each, item) for each in asking))
 

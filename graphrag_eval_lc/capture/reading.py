@@ -182,7 +182,8 @@ class ReadMessages:
         if record.is_top:
             self._top, record.continues_thread = record, record.continues_thread or not record.has_input
         if record.is_top and not self._history.has_own:
-            passed_over = self._history.add_input(record.input_messages, self._tree.question)
+            has_thread = bool(self._tree.thread_ids)
+            passed_over = self._history.add_input(record.input_messages, self._tree.question, has_thread=has_thread)
         else:
             unknown: Any = "old" if record.scope is not None and record.scope.is_root else "elsewhere"
             readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
@@ -195,6 +196,10 @@ class ReadMessages:
             elif message is not None and self._tree.resumes is not None and self.known(message).calls:
                 new = [NewMessage(answer, self.known(answer)) for answer in answers]
                 self._take_in([Reading(new, message)], record)
+        branch = self.branches[record]
+        loose = [call for call in record.loose_calls if not self.calls.is_known(call["id"], record, branch)]
+        if loose:
+            self._ask(None, loose, record)
 
     def _node_ended(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
@@ -227,6 +232,8 @@ class ReadMessages:
             calls = (
                 [] if asking is None else self._calls_in(asking, record, new=self._answered_old(asking, reading.new))
             )
+            for message_id in reading.removed:
+                self._withdraw(self.known({"id": message_id}).calls_in(record))
             for message, known, is_unknown in reading.new:
                 if isinstance(message, AIMessage):
                     asking = message

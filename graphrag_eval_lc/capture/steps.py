@@ -79,9 +79,10 @@ class Steps:
             return self._called(calls.to_run(tool.call_id, tool.args, record, begin, branch), record, tool)
         alike = calls.like(record.name or "", tool.args)
         before = [call for call in alike if call.asked < begin and not call.is_settled]
-        for call in before:
-            if not call.steps:
-                return call
+        free = next((call for call in before if not call.steps), None)
+        retried = (call for call in reversed(before) if call.steps and call.steps[-1].status == "error")
+        if (found := free or next(retried, None)) is not None:
+            return found
         answered = calls.answered_by(tool.answer_id, record.scope) if tool.answer_id else ()
         return next((call for call in answered if not call.steps), None)
 
@@ -92,6 +93,10 @@ class Steps:
         sent = [call for call in record.node.loose_calls if call["id"] == tool.call_id] if record.node else []
         name, args = (sent[0]["name"], sent[0]["args"]) if len(sent) == 1 else (record.name, tool.args)
         same = [call for call in calls if call.name == name and call.args == args]
+        if len(sent) == 1:
+            for call in same:
+                if any(self._runs[step][-1].node is record.node for step in call.steps):
+                    return call
         free = [call for call in same or calls if not call.steps]
         return (free or same or calls)[0]
 
