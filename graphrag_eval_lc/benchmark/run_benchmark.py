@@ -1,9 +1,9 @@
 """run_benchmark: the questions of a dataset through an agent, and scored; plan_benchmark: only the plan of it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -17,7 +17,7 @@ from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.benchmark.run_manifest import Record, begun_record
+from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
@@ -34,7 +34,7 @@ from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import priced_response
-from graphrag_eval_lc.records import QuestionWithTemplate, Response, Template
+from graphrag_eval_lc.records import QuestionWithTemplate, Response
 from graphrag_eval_lc.run_folder import CONFIRMATION
 
 
@@ -106,45 +106,34 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> 
 async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
-    refuse_dataset_as_agent(agent)
-    checked = _checked(agent, dataset, options)
-    # An unknown id is refused before an agent is loaded.
-    check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
-    source = None if folder is None else AgentSource()
-    loaded = await _aload(agent, options)
+    setup = await _aset_up(agent, dataset, options)
+    loaded, templates = setup.loaded, setup.read.templates
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
-        read = _usable(checked, dataset, options)
-        templates = read.templates
+        doubts = setup.check(options)
         if options.has_workers:  # each of which loads it for itself
             await loaded.aclose()
-        doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
         output = stack.enter_context(RunOutput(options.output_dir, at=folder, open_files=options.open_files))
         log = stack.enter_context(EventLog(log_file)) if log_file is not None else None
-        in_shard = options.in_shard()
-        output.prepare(in_shard)
+        output.prepare(options.in_shard())
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
-        digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
-        options, questions, record = _begun(agent, loaded, dataset, templates, options, output, digests)
-        output.notes += shard_notes(options, questions)
-        output.warn(*loaded.warnings, *read.notes, *doubts)
+        output.warn(*loaded.warnings, *setup.read.notes, *doubts)
         try:
-            output.resume(record, in_shard, source)
-            run = await Runner(in_shard, output, stop).arun(loaded, templates, questions)
+            options, questions = setup.begin(output, options)
+            output.notes += shard_notes(options, questions)
+            run = await Runner(options.in_shard(), output, stop).arun(loaded, templates, questions)
 
             async def aask_again(again: CheckedOptions) -> BenchmarkRun:
                 at = None if folder is None else folder / CONFIRMATION
                 with RunOutput(again.output_dir, at=at, open_files=again.open_files) as confirmation:
                     confirmation.prepare(again)
                     confirmation.observers = output.observers
-                    # With the digests as they were: modules that the agent loaded since are in no later session.
-                    _, questions, record = _begun(agent, loaded, dataset, templates, again, confirmation, digests)
-                    confirmation.resume(record, again, source)
+                    _, questions = setup.begin(confirmation, again)
                     return await Runner(again, confirmation, stop).arun(loaded, templates, questions)
 
             run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=output.elapsed_sec)
@@ -154,6 +143,66 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
             if log is not None and log.problem is not None:
                 output.warn(log.problem)
     return await asyncio.to_thread(with_report, run, folder) if options.report else run
+
+
+@dataclass
+class _Setup:
+    """An agent that is loaded, and the dataset whose questions it is asked."""
+
+    given: Any
+    dataset: DatasetSource
+    loaded: Agent
+    checked: CheckedDataset
+    source: AgentSource | None
+    digests: Mapping[str, str] | None
+
+    @property
+    def read(self) -> LoadedDataset:
+        """The dataset."""
+        return self.checked.loaded
+
+    def check(self, options: CheckedOptions) -> list[str]:
+        """Check dataset and gates, now that the agent's module has registered metrics and step kinds; return doubts."""
+        if self.checked.problem is not None:
+            self.checked = check_dataset(self.dataset, options.config, options.config_source)
+        self.checked.usable(lacks_kinds=options.force)
+        return check_gates_of(options, self.read.templates, options.config_source)
+
+    def begin(
+        self, output: RunOutput, options: CheckedOptions, *, is_dry: bool = False
+    ) -> tuple[CheckedOptions, list[QuestionWithTemplate]]:
+        """Begin the run, or resume that in the folder; return its options, with the seed of that run, and questions."""
+        options = options.replaced(selection=options.selection_in(output.earlier))
+        questions = options.selection.apply(self.read.templates)
+        record = begun_record(
+            self.loaded.spec or self.given,
+            self.dataset,
+            self.read.templates,
+            questions,
+            options,
+            output.judges_record,
+            agent_source=self.loaded.source,
+            agent_digests=self.digests,  # as they were: modules that the agent loaded since are in no later session
+        )
+        output.resume(record, options, self.source, is_dry=is_dry)
+        return options, questions
+
+
+async def _aset_up(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> _Setup:
+    """Check the dataset and load the agent."""
+    refuse_dataset_as_agent(agent)
+    checked = check_dataset(dataset, options.config, options.config_source)
+    checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
+    check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
+    source = None if options.output_dir is None else AgentSource()
+    loaded = await aload_agent(
+        agent,
+        has_input_fn=options.input_fn is not None,
+        agent_config=options.agent_config,
+        key_variable=options.agent_key_env,
+    )
+    digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
+    return _Setup(agent, dataset, loaded, checked, source, digests)
 
 
 @of_agent(RunOptions)
@@ -171,54 +220,31 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         [('q1', 1), ('q1', 2)]
     """
     checked = checked_options(options)
-    refuse_dataset_as_agent(agent)
-    found = _checked(agent, dataset, checked)
-    check_baseline(checked.baseline, checked.selection.apply(found.loaded.templates))
-
-    async def aload() -> Agent:
-        loaded = await _aload(agent, checked)
-        await loaded.aclose()
-        return loaded
-
     place = checked.output_dir and absolute_path(checked.output_dir)
-    source = None if place is None else AgentSource()
-    loaded = run_sync(aload)
-    read = _usable(found, dataset, checked)
-    templates = read.templates
-    doubts = check_gates_of(checked, templates, checked.config_source)
-    folder = checked.output_dir
+
+    async def aset_up() -> _Setup:
+        setup = await _aset_up(agent, dataset, checked)
+        await setup.loaded.aclose()
+        return setup
+
+    setup = run_sync(aset_up)
+    doubts = setup.check(checked)
     is_new = place is None or checked.overwrite or not place.exists()
-    with RunOutput(None if is_new else folder, at=place, open_files=checked.open_files) as output:
-        in_shard = checked.in_shard()
-        output.prepare(in_shard)
-        digests = None if source is None else source.digests(loaded, (checked.input_fn, checked.answer_fn))
-        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output, digests)
-        output.resume(record, in_shard, source, is_dry=True)
+    with RunOutput(None if is_new else checked.output_dir, at=place, open_files=checked.open_files) as output:
+        output.prepare(checked.in_shard())
+        checked, questions = setup.begin(output, checked, is_dry=True)
         samples = samples_of(questions, checked.repeats, checked.shard)
         plan = output.planned(samples, retry_errors=checked.retry_errors)
-        costs = [cost_spent(_priced(output, sample)) for sample in plan.done]
+        done = (output.response(sample.key) or {} for sample in plan.done)
+        costs = [cost_spent(priced_response(response, output.pricing)) for response in done]
         known = [cost for cost in costs if cost is not None]
         return replace(
             plan,
             notes=tuple(shard_notes(checked, questions)),
-            warnings=(*read.notes, *doubts),
-            judging=_judging_of(plan, output, in_shard),
+            warnings=(*setup.read.notes, *doubts),
+            judging=_judging_of(plan, output, checked.in_shard()),
             agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
         )
-
-
-def _checked(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> CheckedDataset:
-    """Refuse what ``validate`` calls an error, but not yet what a module of the agent may still register."""
-    checked = check_dataset(dataset, options.config, options.config_source)
-    checked.usable(lacks_kinds=isinstance(agent, str))
-    return checked
-
-
-def _usable(checked: CheckedDataset, dataset: DatasetSource, options: CheckedOptions) -> LoadedDataset:
-    """Return the dataset, now that the agent is loaded."""
-    if checked.problem is not None:
-        checked = check_dataset(dataset, options.config, options.config_source)
-    return checked.usable(lacks_kinds=options.force)
 
 
 def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> RequestPlan | None:
@@ -234,35 +260,3 @@ def _judging_of(plan: RunPlan, output: RunOutput, options: CheckedOptions) -> Re
     if judging is not None and is_new:
         judging.notes.add(LIKE_THE_REFERENCE)
     return judging
-
-
-def _priced(output: RunOutput, sample: Sample) -> Mapping[str, Any]:
-    return priced_response(output.response(sample.key) or {}, output.pricing)
-
-
-async def _aload(agent: Any, options: CheckedOptions) -> Agent:
-    return await aload_agent(
-        agent,
-        has_input_fn=options.input_fn is not None,
-        agent_config=options.agent_config,
-        key_variable=options.agent_key_env,
-    )
-
-
-def _begun(
-    agent: Any,
-    loaded: Agent,
-    dataset: DatasetSource,
-    templates: Sequence[Template],
-    options: CheckedOptions,
-    output: RunOutput,
-    digests: Mapping[str, str] | None,
-) -> tuple[CheckedOptions, list[QuestionWithTemplate], Record]:
-    """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
-    options = options.replaced(selection=options.selection_in(output.earlier))
-    questions = options.selection.apply(templates)
-    given, judges = loaded.spec or agent, output.judges_record
-    record = begun_record(
-        given, dataset, templates, questions, options, judges, agent_source=loaded.source, agent_digests=digests
-    )
-    return options, questions, record
