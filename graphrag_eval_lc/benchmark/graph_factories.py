@@ -4,8 +4,9 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AsyncContextDecorator, AsyncExitStack, ContextDecorator
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, NoReturn, cast, get_args, get_origin, get_type_hints
 
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
@@ -60,7 +61,7 @@ def server_arguments(
         )
     given = ensure_config(cast("RunnableConfig", {**config}))
     given["configurable"] = {**given.get("configurable", {}), "__is_for_execution__": True}  # as the server says it
-    return {key: _server_runtime(store) if key in runtimes else given for key in annotations}
+    return {key: _Runtime(store) if key in runtimes else given for key in annotations}
 
 
 def config_parameter(function: Callable[..., Any]) -> str | None:
@@ -145,8 +146,24 @@ def _names(annotation: Any, names: frozenset[str]) -> bool:
     return any(_names(each, names) for each in (origin, *arguments) if each is not None)
 
 
-def _server_runtime(store: object) -> Any:
-    # Only a function that names the type gets here. The SDK has no other way to make one, and neither has the server.
-    from langgraph_sdk.runtime import _ExecutionRuntime
+@dataclass(frozen=True, slots=True)
+class _Runtime:
+    """What LangGraph's server gives a graph factory as its ``ServerRuntime`` to run the graph, without a user."""
 
-    return _ExecutionRuntime(access_context="threads.create_run", user=None, store=store, context=None)  # type: ignore[arg-type]
+    store: object
+    access_context: str = "threads.create_run"
+    user: None = None
+    context: None = None
+
+    @property
+    def execution_runtime(self) -> "_Runtime":
+        """The runtime itself, as the graph is to run."""
+        return self
+
+    def ensure_user(self) -> NoReturn:
+        """Say that there is no user.
+
+        Raises:
+            PermissionError: Always.
+        """
+        raise PermissionError("there is no authenticated user in a benchmark")
