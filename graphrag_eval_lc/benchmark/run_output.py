@@ -206,7 +206,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.folder.write_run(self.record)
         journal = self.open_journal()
         if earlier is not None:
-            journal.share_ids(record["questions"])
             self._check_source(earlier, now, options)
         if self._cache is not None and self.budget.max_cost is not None:
             self.budget.spend(self._cache.spent(self.pricing.cost_of_usage))

@@ -171,7 +171,7 @@ class Runner:
         for sample in samples:
             response = self._output.response(sample.key)
             if response is not None:
-                await self._score(sample, response)
+                await self._score(sample, self._pipeline.priced(response))
                 await asyncio.sleep(0)
 
     async def _score(self, sample: Sample, response: Response) -> None:
@@ -289,7 +289,10 @@ class Runner:
             response: The response, priced.
             counted: What the budget has counted.
         """
-        budget, cost, tokens = self._budget, cost_spent(response), tokens_spent(response)
+        budget = self._budget
+        if budget.max_cost is None and budget.max_tokens is None:
+            return
+        cost, tokens = cost_spent(response), tokens_spent(response)
         if tokens is None and budget.max_tokens is not None:
             why = "the agent's model does not report all its tokens"
             budget.end("max_tokens", f"{why}, so that a budget of tokens cannot be kept")

@@ -271,7 +271,6 @@ def _run_to_score(
         output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
         journal = output.open_journal()
-        journal.share_ids(str(question["id"]) for _, question in questions)
         scored = _of_those_answered(given.selection, selected, journal)
         samples, unasked = _answered(journal, scored, earlier)
         notes = _notes(given.selection, len(scored), len(selected), len(questions))

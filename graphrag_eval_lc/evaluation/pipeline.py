@@ -119,7 +119,7 @@ class Pipeline:
             return
 
         async def score(sample: Sample) -> None:
-            await self._ascore(sample, response_of(sample))
+            await self._ascore(sample, self.priced(response_of(sample)))
 
         try:
             with StallWatch(self._stall_warnings.append):
@@ -157,7 +157,7 @@ class Pipeline:
         self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
 
     async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored and judged soon, beside the event loop; wait where too many wait already.
+        """Have a priced response scored and judged soon, beside the event loop; wait if too many wait already.
 
         A failure is told at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
         responses are paid for, and can be scored again.
@@ -207,14 +207,13 @@ class Pipeline:
 
     def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
         for sample, response in added:
-            self.add(sample, response)
+            self._take(sample, self._unjudged(sample, response))
 
     async def _ascore(self, sample: Sample, response: Response | None) -> None:
-        """Price, score and judge a response.
+        """Score and judge a priced response.
 
         Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
         """
-        response = self.priced(response)
         result = await asyncio.to_thread(self._unjudged, sample, response)
         await self._ajudge(sample, response, result)
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
-from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.opening import open_descriptor, open_to_read
 from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
 from graphrag_eval_lc.records import Key, is_error
@@ -20,7 +19,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class JournalLine(NamedTuple):
-    """One line of a journal that is not blank, or one of the records that stand glued on it.
+    """One line of a journal that is not blank.
 
     Attributes:
         number: The line's number, from 1.
@@ -132,13 +131,6 @@ class Journal:
         with self._lock:
             return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
 
-    def share_ids(self, ids: Iterable[str]) -> None:
-        """Have these objects for the ids that are known, as a dataset has them too and they may be many."""
-        own = {each: each for each in ids}
-        with self._lock:
-            for repeat, places in self._places.items():
-                self._places[repeat] = {own.get(question_id, question_id): at for question_id, at in places.items()}
-
     @property
     def most_repeats(self) -> int:
         """The highest repeat of a record; 0 where there is none."""
@@ -231,7 +223,7 @@ class Journal:
             with open_to_read(self.path) as file:
                 for offset in offsets:
                     file.seek(offset)
-                    record = first_record_in(file.readline())
+                    record = record_in(file.readline())
                     if record is None:
                         raise RunFolderError(
                             f"no record can be read at byte {offset}",
@@ -244,7 +236,7 @@ class Journal:
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
-    """Read a journal line by line, without the blank ones; records that stand glued on one line are yielded each.
+    """Read a journal line by line, without the blank ones.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -253,26 +245,11 @@ def journal_lines(path: Path) -> Iterator[JournalLine]:
     try:
         with open_to_read(path) as file:
             for number, line in enumerate(file, start=1):
-                if (record := record_in(line)) is not None:
-                    yield JournalLine(number, offset, len(line), record, line.endswith(b"\n"))
-                elif not line.isspace():
-                    yield from _glued_lines(line, number, offset)
+                if not line.isspace():
+                    yield JournalLine(number, offset, len(line), record_in(line), line.endswith(b"\n"))
                 offset += len(line)
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-
-
-def _glued_lines(line: bytes, number: int, offset: int) -> Iterator[JournalLine]:
-    """Yield the records on a line that is none as a whole, and what cannot be read; without any the line itself."""
-    parts = [(part, record_in(line[part.start : part.end]) if part.is_json else None) for part in pieces(line)]
-    has_newline = line.endswith(b"\n")
-    if all(record is None for _, record in parts):
-        yield JournalLine(number, offset, len(line), None, has_newline)
-        return
-    for part, record in parts:
-        is_last = part is parts[-1][0]
-        end = len(line) if is_last and has_newline else part.end
-        yield JournalLine(number, offset + part.start, end - part.start, record, has_newline)
 
 
 def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
@@ -296,14 +273,6 @@ def record_in(line: bytes) -> dict[str, Any] | None:
     """
     value = _value_in(line.removeprefix(_BYTE_ORDER_MARK))
     return value if isinstance(value, dict) and key_of(value) is not None else None
-
-
-def first_record_in(line: bytes) -> dict[str, Any] | None:
-    """Return the record with which a line begins; None where it begins with none."""
-    record = record_in(line)
-    if record is None and (first := next(pieces(line), None)) is not None and first.is_json:
-        return record_in(line[first.start : first.end])
-    return record
 
 
 def key_of(record: Mapping[str, Any]) -> Key | None:
@@ -401,25 +370,12 @@ def end_last_line(journal: Path, *, is_private: bool = True) -> None:
 
 
 def _bytes_without(journal: Path, lines: Sequence[JournalLine]) -> Iterator[bytes]:
-    """Yield what remains of a journal; a record that stood glued to what goes ends its line."""
-    gone: dict[int, list[JournalLine]] = {}
-    for each in lines:
-        gone.setdefault(each.number, []).append(each)
-    offset = 0
+    """Yield what remains of a journal."""
+    gone = {line.number for line in lines}
     with open_to_read(journal) as file:
         for number, line in enumerate(file, start=1):
-            yield _without(line, gone[number], offset) if number in gone else line
-            offset += len(line)
-
-
-def _without(line: bytes, gone: Sequence[JournalLine], offset: int) -> bytes:
-    """Return a line without some of its parts; an empty text where nothing is left."""
-    kept, at = b"", 0
-    for part in gone:
-        kept += line[at : part.offset - offset]
-        at = part.offset - offset + part.length
-    kept = (kept + line[at:]).strip()
-    return kept + b"\n" if kept else b""
+            if number not in gone:
+                yield line
 
 
 def _sentence(line: JournalLine, target: Path) -> str:

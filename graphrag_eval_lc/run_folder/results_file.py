@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
-from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file
 from graphrag_eval_lc.json_values import parse_json
@@ -122,7 +121,7 @@ class ResultsFile:
 
 
 def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read a file of results line by line, without the blank ones; of those glued on one line each.
+    """Read a file of results line by line, without the blank ones.
 
     Raises:
         RunFolderError: The file cannot be read, or a line is no result.
@@ -130,39 +129,26 @@ def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
     try:
         with open_to_read(Path(path)) as file:
             for number, line in enumerate(file, start=1):
-                if not line.isspace():
-                    for result in _results_in(line, path, number):
-                        if key := wrong_steps(result):
-                            raise _no_result(path, number, result.get("question_id"), key)
-                        yield result
+                if line.isspace():
+                    continue
+                try:
+                    result = parse_json(line)
+                except (ValueError, RecursionError) as problem:
+                    raise _no_result(path, number) from problem
+                if not isinstance(result, dict):
+                    raise _no_result(path, number)
+                if key := wrong_steps(result):
+                    raise _no_result(path, number, result.get("question_id"), key)
+                yield result
     except OSError as problem:
         raise cannot_read(path, problem) from problem
-
-
-def _results_in(line: bytes, path: str | PathLike[str], number: int) -> list[dict[str, Any]]:
-    try:
-        return [_result_in(line)]
-    except (ValueError, RecursionError) as problem:
-        parts = list(pieces(line))
-        if len(parts) < 2 or not all(part.is_json for part in parts):
-            raise _no_result(path, number) from problem
-    try:
-        return [_result_in(line[part.start : part.end]) for part in parts]
-    except (ValueError, RecursionError) as problem:
-        raise _no_result(path, number) from problem
-
-
-def _result_in(text: bytes) -> dict[str, Any]:
-    result = parse_json(text)
-    if not isinstance(result, dict):
-        raise ValueError("no result")
-    return result
 
 
 def wrong_steps(result: Mapping[str, Any]) -> str | None:
     """Return the key of steps that are not what scoring writes, on which readers of results rely; None if all are."""
     for key, depth, is_right in _STEPS:
-        if not _is_nested(result.get(key) or (), depth, is_right):
+        found = result.get(key)
+        if found and not _is_nested(found, depth, is_right):
             return key
     return None
 

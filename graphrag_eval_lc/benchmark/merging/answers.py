@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import RunFolderError, cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.records import Key, is_error
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
-from graphrag_eval_lc.run_folder.journal import JournalLine, first_record_in, journal_lines, key_of
+from graphrag_eval_lc.run_folder.journal import JournalLine, journal_lines, key_of, record_in
 
 # A place is a whole number: the journal, the offset there, and two flags.
 _INTERRUPTED, _ERROR = 1, 2
@@ -143,7 +143,7 @@ class Answers:
                 self._open = number, open_to_read(path)
             file = self._open[1]
             file.seek(offset)
-            record = first_record_in(file.readline())
+            record = record_in(file.readline())
         except OSError as problem:
             raise cannot_read(path, problem) from problem
         if record is None:
