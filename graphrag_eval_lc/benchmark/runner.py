@@ -31,7 +31,6 @@ from graphrag_eval_lc.benchmark.kept_answers import reuse_text
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.engines import workers_of
-from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
 from graphrag_eval_lc.evaluation.events import EventKind
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
@@ -40,7 +39,6 @@ from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
-from graphrag_eval_lc.run_folder.journal import key_of
 from graphrag_eval_lc.texts import counted
 
 # Responses that wait for their scores, for each slot: enough that the agents never wait for a single large one.
@@ -91,10 +89,6 @@ class Runner:
         samples = samples_of(questions, options.repeats, options.shard)
         self._plan = output.planned(samples, retry_errors=options.retry_errors)
         async with self._asking(agent) as self._call:
-            if isinstance(self._call, WorkerPool):
-                if await self._take_over(self._call):
-                    self._plan = output.planned(samples, retry_errors=options.retry_errors)
-                await self._call.abegin(self._stop)
             self._tell_started()
             self._pipeline = output.pipeline(templates, repeats=options.repeats)
             await self._ask_and_score()
@@ -129,24 +123,6 @@ class Runner:
             options.timeout,
             (lambda: AgentCosts(self._budget, output.pricing)) if is_limited else None,
         )
-
-    async def _take_over(self, workers: WorkerPool) -> bool:
-        """Journal what workers of a lost session answered and its driver did not get; return whether there was any."""
-        asked = {sample.key: sample for sample in self._plan.to_ask}
-        journal = self._output.journal
-        taken = 0
-        for response in () if journal is None else await workers.aleft_behind():
-            sample = asked.pop(key_of(response) or ("", 0), None)
-            if journal is None or sample is None or response.get("question_text") != sample.question["question_text"]:
-                continue
-            journal.add(completed(sample, response, self._options.repeats))
-            taken += 1
-        if taken:
-            was = counted(taken, "answer", "answers")
-            self._output.warn(
-                f"{was} of a session that was lost came from its workers, and nothing of it is asked again"
-            )
-        return taken > 0
 
     async def _ask_and_score(self) -> None:
         """Ask what is to be asked while what earlier sessions answered is scored."""

@@ -33,7 +33,7 @@ from graphrag_eval_lc.benchmark.score_options import (
 )
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.benchmark.scoring_progress import scoring_shown
-from graphrag_eval_lc.benchmark.workers.scoring_engine import comparer_of
+from graphrag_eval_lc.benchmark.workers.engines import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import (

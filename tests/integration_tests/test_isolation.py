@@ -318,7 +318,7 @@ def test_all_processes_keep_to_one_budget_of_money(stub: OpenAIStub, agent: str)
     most = 0.012
     run = isolated(*map(str, range(60)), agent=agent, max_cost=most, config={"prices": PRICES}, output_dir="run")
     costs = [response.get("agent_cost") or 0.0 for response in run.responses]
-    assert 0 < sum(costs) <= most + 3 * max(costs)  # those in flight may pass it
+    assert 0 < sum(costs) <= most + 4 * max(costs)  # those in flight may pass it
     assert run.stopped is not None
     assert run.stopped["reason"] == "max_cost"
     assert len(stub.requests) == sum(bool(response.get("llm_calls")) for response in run.responses)

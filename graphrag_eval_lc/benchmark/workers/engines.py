@@ -1,25 +1,28 @@
-"""Which workers a run has: processes of this machine, or actors of a Ray cluster."""
+"""Which workers ask or compare: those of this process, processes of this machine, or those of a Ray cluster.
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import Any
+Scoring loads no agent, so nothing of agents and their workers is imported before it is needed.
+"""
 
-from graphrag_eval_lc.benchmark.agents import Agent
-from graphrag_eval_lc.benchmark.attempts import Asking
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
 from graphrag_eval_lc.benchmark.run_output import RunOutput
-from graphrag_eval_lc.benchmark.score_options import RAY
-from graphrag_eval_lc.benchmark.workers.messages import Job
-from graphrag_eval_lc.benchmark.workers.pool import WorkerPool
-from graphrag_eval_lc.benchmark.workers.scoring_engine import tell_of_start
-from graphrag_eval_lc.benchmark.workers.shipping import packed
-from graphrag_eval_lc.evaluation.stop_signal import StopSignal
+from graphrag_eval_lc.benchmark.score_options import RAY, ScoringOptions
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.evaluation.comparing import Comparer
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.agents import Agent
+    from graphrag_eval_lc.benchmark.attempts import Asking
+    from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+    from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 @asynccontextmanager
 async def workers_of(
-    agent: Agent, options: CheckedOptions, output: RunOutput, stop: StopSignal
-) -> AsyncGenerator[Asking, None]:
+    agent: "Agent", options: "CheckedOptions", output: RunOutput, stop: "StopSignal"
+) -> AsyncGenerator["Asking", None]:
     """Give the workers of a run, which end with the context.
 
     Args:
@@ -31,40 +34,9 @@ async def workers_of(
     Raises:
         GraphRAGEvalError: The workers cannot be started, or the agent cannot be sent to them.
     """
-    job = job_of(agent, options, output.record["run_id"])
-    pool: Any
-    if options.engine == RAY:
-        # Ray is an optional extra.
-        from graphrag_eval_lc.benchmark.workers.ray_actors import RayTransport
+    from graphrag_eval_lc.benchmark.workers.worker import Job
 
-        tell_of_start(output, options.ray_address)
-        pool = WorkerPool(
-            RayTransport(job, workers=options.workers, address=options.ray_address),
-            timeout=options.timeout,
-            budget=output.budget,
-            tell=output.tell,
-            warn=output.warn,
-        )
-    else:
-        # Most runs do without loky.
-        from graphrag_eval_lc.benchmark.workers.processes import IsolatedWorkers
-
-        pool = IsolatedWorkers(packed(job), options.timeout, output.warn)
-    is_whole = False
-    try:
-        if isinstance(pool, WorkerPool):
-            await pool.aopen(stop)
-        yield pool
-        is_whole = True
-    finally:
-        await pool.aclose(waits=is_whole)
-
-
-def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
-    """Return the job of the workers of a run."""
-    is_elsewhere = options.engine is not None
-    is_limited = options.max_cost is not None or options.max_tokens is not None
-    return Job(
+    job = Job(
         agent=agent.given,
         agent_config=options.agent_config,
         key_variable=options.agent_key_env,
@@ -73,10 +45,56 @@ def job_of(agent: Agent, options: CheckedOptions, run_id: str) -> Job:
         capture=options.capture,
         timeout=options.timeout,
         retry=options.retry,
-        prices=options.config.prices if is_limited and is_elsewhere else None,
-        places=options.max_concurrency if is_elsewhere else 1,
-        repeats=options.repeats,
-        run_id=run_id,
-        spool=is_elsewhere,
-        tells_so_far=False,
     )
+    workers: Any
+    if options.engine == RAY:
+        from graphrag_eval_lc.benchmark.workers.ray_workers import RayWorkers
+
+        _tell_of_start(output, options.ray_address)
+        workers = RayWorkers(
+            job,
+            workers=options.workers,
+            address=options.ray_address,
+            places=options.max_concurrency,
+            warn=output.warn,
+        )
+    else:
+        from graphrag_eval_lc.benchmark.workers.processes import IsolatedWorkers
+
+        workers = IsolatedWorkers(job, options.timeout, output.warn)
+    is_whole = False
+    try:
+        if options.engine == RAY:
+            await workers.aopen(stop)
+        yield workers
+        is_whole = True
+    finally:
+        await workers.aclose(waits=is_whole)
+
+
+@contextmanager
+def comparer_of(given: ScoringOptions, config: EvaluationConfig, output: RunOutput) -> Iterator[Comparer | None]:
+    """Give what compares responses elsewhere, until the end of the context; None if this process does.
+
+    Args:
+        given: The options of the scoring.
+        config: The configuration.
+        output: Whose observers are told of the start.
+
+    Raises:
+        OptionError: Ray is not installed, its cluster cannot be reached, or a matcher cannot be sent.
+    """
+    if given.engine != RAY:
+        yield None
+        return
+    from graphrag_eval_lc.benchmark.workers.ray_scoring import ray_comparer
+
+    _tell_of_start(output, given.ray_address)
+    with ray_comparer(config, workers=given.workers, address=given.ray_address) as comparer:
+        yield comparer
+
+
+def _tell_of_start(output: RunOutput, address: str | None) -> None:
+    """Tell the observers that workers of a cluster are started, which takes some seconds."""
+    where = "a Ray cluster" if address is None else f"the Ray cluster {address}"
+    output.event("workers_starting", message=f"Starting workers on {where}.")

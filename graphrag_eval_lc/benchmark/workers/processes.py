@@ -26,10 +26,10 @@ from graphrag_eval_lc.benchmark.attempts import (
     lost_attempt,
     unheard_attempt,
 )
-from graphrag_eval_lc.benchmark.workers.agent_worker import AgentWorker, Unusable
+from graphrag_eval_lc.benchmark.workers.shipping import packed
 from graphrag_eval_lc.benchmark.workers.so_far import SoFarWriter
+from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker
 from graphrag_eval_lc.errors import AgentError
-from graphrag_eval_lc.event_loop.loop import use_daemon_threads
 from graphrag_eval_lc.records import Question
 
 Outcome = TypeVar("Outcome")
@@ -41,18 +41,21 @@ _MOST_STARTS = 3
 
 
 class IsolatedWorkers:
-    """Makes each attempt in a worker process; the harness uses it as it uses ``AgentCall``.
+    """Makes each attempt in a worker process; the runner uses it as it uses ``AgentCall``.
 
     Each worker is an executor of loky with one process, so that the end of one is not the end of others.
 
     Args:
-        job: The ``Job``, packed.
+        job: What a worker must know.
         timeout: Seconds for an attempt; None for no limit.
         warn: Given what went wrong when an agent was closed.
+
+    Raises:
+        AgentError: The agent cannot be sent to another process.
     """
 
-    def __init__(self, job: bytes, timeout: float | None, warn: Callable[[str], None]) -> None:
-        self._job = job
+    def __init__(self, job: Job, timeout: float | None, warn: Callable[[str], None]) -> None:
+        self._job = packed(job)
         self._timeout = timeout
         self._warn = warn
         self._free: list[ProcessPoolExecutor] = []
@@ -189,19 +192,18 @@ def _loss(problem: BaseException | None) -> BaseException:
 
 # --- in the worker process -------------------------------------------------------------------------------------------
 
-_worker: AgentWorker
+_worker: Worker
 _loop: asyncio.AbstractEventLoop  # lasts as long as the process: clients of models live as long as their loop
 
 
 def _begin(job: bytes, driver: int) -> None:
     """Prepare this process, which ends with the driver, and leaves Ctrl-C and the like to it."""
     global _worker, _loop
-    _worker, _loop = AgentWorker(job), asyncio.new_event_loop()
+    _worker, _loop = Worker(job), asyncio.new_event_loop()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None:  # not SIG_IGN, which the programs that an agent starts would inherit
             signal.signal(number, lambda *_: None)
-    use_daemon_threads(_loop)
     threading.Thread(target=_loop.run_forever, daemon=True).start()
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
 

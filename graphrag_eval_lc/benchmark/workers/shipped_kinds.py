@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from graphrag_eval_lc.benchmark.workers.shipping import pickled
-from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
+from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.plugins import Plugin, loaded_plugin, plugin_of
 from graphrag_eval_lc.registry.step_kinds import StepKind, custom_step_kinds, register_step_kind, registered_name
 
@@ -33,12 +33,10 @@ class ShippedKinds:
     Attributes:
         plugins: Those that register some, in the order in which they were loaded.
         by_value: The kinds that only the driver's program registered, each pickled.
-        functions: The names of all matchers, by what they serve.
     """
 
     plugins: tuple[ShippedPlugin, ...] = ()
     by_value: tuple[bytes, ...] = ()
-    functions: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of_this_process(cls) -> "ShippedKinds":
@@ -55,29 +53,18 @@ class ShippedKinds:
                 plugins[plugin.name] = _shipped(plugin)
             elif kind not in by_value:
                 by_value[kind] = _pickled(kind)
-        return cls(tuple(plugins.values()), tuple(by_value.values()), _functions())
+        return cls(tuple(plugins.values()), tuple(by_value.values()))
 
     def register(self) -> None:
         """Register the kinds in this process.
 
         Raises:
-            GraphRAGEvalError: A plugin cannot be loaded here, or gives other matchers than at the driver.
+            GraphRAGEvalError: A plugin cannot be loaded here.
         """
         for plugin in self.plugins:
             _load(plugin)
         for kind in self.by_value:
             register_step_kind(pickle.loads(kind))
-        if dict(self.functions) != dict(_functions()):
-            others = dict(set(self.functions) ^ set(_functions()))
-            raise OptionError(
-                f"a worker has other matchers than the process that was started: {', '.join(sorted(others))}",
-                hint="Have the same versions of plugins on all machines.",
-            )
-
-
-def _functions() -> tuple[tuple[str, str], ...]:
-    kinds = custom_step_kinds().items()
-    return tuple((registered_name(key), getattr(kind.matcher, "__qualname__", "")) for key, kind in kinds)
 
 
 def _shipped(plugin: Plugin) -> ShippedPlugin:
@@ -116,10 +103,3 @@ def _is_same(path: Path, source: bytes) -> bool:
         return path.read_bytes() == source
     except OSError:
         return False
-
-
-def reason_and_hint(problem: Exception) -> tuple[str, str | None]:
-    """Return what an error of a worker says, for the driver to say."""
-    if isinstance(problem, GraphRAGEvalError):
-        return problem.what, problem.hint
-    return f"{type(problem).__name__}: {problem}", None

@@ -9,7 +9,7 @@ from typing import Any
 
 import cloudpickle
 
-from graphrag_eval_lc.benchmark.workers.messages import Job
+from graphrag_eval_lc.benchmark.workers.worker import Job
 from graphrag_eval_lc.errors import AgentError
 
 _NAMES = {

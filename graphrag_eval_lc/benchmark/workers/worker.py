@@ -1,193 +1,123 @@
-"""The inside of a worker: it loads the agent, asks it what the driver sends, and sends back what came of it."""
+"""The inside of a worker: it loads the agent once, and makes the attempts that the driver sends."""
 
 import asyncio
-import contextlib
-import threading
-import time
-from collections import deque
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
-from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
+from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import (
     AgentCall,
     Attempt,
+    Follow,
     QuestionTimeoutError,
     RunInterruptedError,
-    unheard_attempt,
 )
-from graphrag_eval_lc.benchmark.workers.messages import (
-    Abandon,
-    Answered,
-    Ask,
-    Close,
-    Closed,
-    Failure,
-    FromWorker,
-    Job,
-    OutOfBudget,
-    Ready,
-    Spending,
-    Told,
-    ToWorker,
-    Unusable,
-)
-from graphrag_eval_lc.benchmark.workers.spool import Spool
-from graphrag_eval_lc.budget import Budget
+from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.evaluation.events import RunEvent
-from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
-from graphrag_eval_lc.event_loop.stalls import StallWatch
+from graphrag_eval_lc.event_loop.loop import use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, masked_error_text, retry_after_of
+from graphrag_eval_lc.records import Question
+from graphrag_eval_lc.retrying import RetryPolicy, ToldError, is_rate_limit, masked_error_text, retry_after_of
 
-Send = Callable[[FromWorker], None]
+Unusable = tuple[str, str | None]
+"""Why an agent cannot be loaded in a worker, and a hint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a worker needs to know to ask the agent as the driver would.
+
+    Attributes:
+        agent: The agent, as it was given: a spec, a Runnable or a function.
+        agent_config: More of LangChain's config.
+        key_variable: The environment variable with the key of the agent's server; None for its default.
+        input_fn: Makes the agent's input from a question; None for its default.
+        answer_fn: Makes the answer from its output; None for the default.
+        capture: The options of the handler.
+        timeout: Seconds for an attempt; None for no limit.
+        retry: What is worth another attempt.
+    """
+
+    agent: Any
+    agent_config: Mapping[str, Any] = field(default_factory=dict)
+    key_variable: str | None = None
+    input_fn: Callable[[Question], Any] | None = None
+    answer_fn: Callable[[Any], Any] | None = None
+    capture: CaptureKeywords = field(default_factory=CaptureKeywords)
+    timeout: float | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 class Worker:
-    """Asks the agent in a loop of its own, until it is told to close.
+    """Makes attempts in another process than the driver's.
 
     Args:
-        job: What is to be known of agent and run.
-        send: Given what the driver is to be told, from several threads.
+        job: The ``Job``, packed.
     """
 
-    def __init__(self, job: Job, send: Send) -> None:
-        self._job = job
-        self._send = send
-        self._budget = Budget(on_spend=lambda cost, tokens: send(Spending(cost, tokens)))
-        self._pricing = Pricing(job.prices or {})
-        self._asking: dict[int, asyncio.Task[None]] = {}
-        self._abandoned: dict[int, asyncio.Future[None]] = {}
-        self._spool: Spool | None = None
-        self._lock = threading.Lock()
-        self._inbox: deque[ToWorker] = deque()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._some_came: asyncio.Event | None = None
+    def __init__(self, job: bytes) -> None:
+        self._packed = job
+        self._job = Job(agent=None)
+        self._call: AgentCall | None = None
+        self._abandoned: asyncio.Future[None]
 
-    def post(self, message: ToWorker) -> None:
-        """Take a message of the driver, from any thread."""
-        if isinstance(message, OutOfBudget):  # the agent may hold up the loop
-            self._budget.end(message.limit, message.message)
-            return
-        with self._lock:
-            self._inbox.append(message)
-            if self._loop is not None and self._some_came is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._some_came.set)
-
-    def run(self) -> None:
-        """Load the agent and work until the driver says ``Close``; whatever the agent raises."""
-        try:
-            run_sync(self._arun, survives=lambda _: True)
-        except Exception as problem:  # else the driver would wait for ever
-            self._send(Unusable(masked_error_text(problem)))
-            raise
-
-    async def _arun(self) -> None:
+    async def aload(self) -> Unusable | None:
+        """Load the agent, unless it is loaded; return why it cannot be loaded, and None if it can."""
+        if self._call is not None:
+            return None
         loop = asyncio.get_running_loop()
         use_daemon_threads(loop)
-        some_came = asyncio.Event()
-        with self._lock:
-            self._loop, self._some_came = loop, some_came
-            some_came.set()
+        self._abandoned = loop.create_future()
         try:
-            agent = await self._aload()
+            self._job = job = pickle.loads(self._packed)
+        except Exception as problem:  # a module cannot be imported here
+            return masked_error_text(problem), "Give the agent's spec, such as my_agent.py:agent."
+        try:
+            agent = await aload_agent(
+                job.agent,
+                has_input_fn=job.input_fn is not None,
+                agent_config=job.agent_config,
+                key_variable=job.key_variable,
+            )
         except GraphRAGEvalError as problem:
-            self._send(Unusable(masked_text(problem.what), problem.hint))
-            return
-        watch = StallWatch(lambda text: self._send(Told(warning=text)))
-        self._send(Ready())
-        self._spool = self._opened_spool()
-        with watch if self._job.places > 1 else contextlib.nullcontext():
-            await self._awork(self._call_of(agent), some_came)
-        if self._spool is not None:
-            self._spool.close(is_confirmed=True)
-        not_closed = await agent.aclose()
-        self._send(Closed(None if not_closed is None else masked_text(not_closed)))
+            return masked_text(problem.what), problem.hint
+        except Exception as problem:
+            return masked_error_text(problem), None
+        self._call = AgentCall(agent, job.input_fn, job.answer_fn, job.agent_config, job.capture, job.timeout)
+        return None
 
-    def _opened_spool(self) -> Spool | None:
-        try:
-            return Spool(self._job.run_id) if self._job.spool else None
-        except GraphRAGEvalError as problem:
-            self._send(Told(warning=f"a worker keeps no responses of its own: {problem}"))
-            return None
+    async def aattempt(self, question: Question, attempt_id: str, *, follow: Follow | None = None) -> Attempt:
+        """Ask the agent a question once; see ``AgentCall.aattempt``. The attempt can be pickled.
 
-    async def _aload(self) -> Agent:
-        job = self._job
-        return await aload_agent(
-            job.agent,
-            has_input_fn=job.input_fn is not None,
-            agent_config=job.agent_config,
-            key_variable=job.key_variable,
-        )
+        Raises:
+            RuntimeError: The agent cannot be loaded.
+        """
+        unusable = await self.aload()
+        if self._call is None or unusable is not None:
+            raise RuntimeError(f"the agent cannot be loaded: {unusable}")
+        attempt = await self._call.aattempt(question, attempt_id, self._abandoned, follow=follow)
+        error = attempt.error
+        if error is None or isinstance(error, QuestionTimeoutError | RunInterruptedError):
+            return attempt
+        return replace(attempt, error=_sendable(error, self._job.retry))
 
-    def _call_of(self, agent: Agent) -> AgentCall:
-        job = self._job
-        costs = None if job.prices is None else self._costs
-        return AgentCall(agent, job.input_fn, job.answer_fn, job.agent_config, job.capture, job.timeout, costs)
+    async def aabandon(self) -> None:
+        """Give up all attempts, which return what they did so far."""
+        if self._call is not None and not self._abandoned.done():
+            self._abandoned.set_result(None)
 
-    def _costs(self) -> AgentCosts:
-        return AgentCosts(self._budget, self._pricing)
-
-    def _tell(self, event: RunEvent) -> None:
-        self._send(Told(event))
-
-    async def _awork(self, call: AgentCall, some_came: asyncio.Event) -> None:
-        while True:
-            await some_came.wait()
-            some_came.clear()
-            while self._inbox:
-                message = self._inbox.popleft()
-                if isinstance(message, Close):
-                    for task in self._asking.values():
-                        task.cancel()
-                    return
-                self._take(message, call)
-
-    def _take(self, message: ToWorker, call: AgentCall) -> None:
-        if isinstance(message, Ask):
-            self._abandoned[message.number] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(self._aask(message, call))
-            self._asking[message.number] = task
-        elif isinstance(message, Abandon):
-            abandoned = self._abandoned.get(message.number)
-            if abandoned is not None and not abandoned.done():
-                abandoned.set_result(None)
-
-    async def _aask(self, ask: Ask, call: AgentCall) -> None:
-        try:
-            attempt = await call.aattempt(ask.question, ask.attempt_id, self._abandoned[ask.number])
-            failure = None if attempt.error is None else failure_of(attempt, self._job.retry)
-            if failure is None:
-                self._keep(ask, attempt)
-            self._send(Answered(ask.number, attempt.response, failure, attempt.counted))
-        except Exception as problem:  # else the driver would wait for ever
-            failed = unheard_attempt(ask.question, problem, time.time(), 0.0)
-            self._send(Answered(ask.number, failed.response, failure_of(failed, self._job.retry)))
-        finally:
-            self._asking.pop(ask.number, None)
-            self._abandoned.pop(ask.number, None)
-
-    def _keep(self, ask: Ask, attempt: Attempt) -> None:
-        """Keep a response on this machine's disk; where that cannot be done, the run goes on without."""
-        if self._spool is not None:
-            try:
-                self._spool.add(ask.attempt_id, attempt.response)
-            except GraphRAGEvalError as problem:
-                self._spool = None
-                self._send(Told(warning=f"a worker keeps no responses of its own any more: {problem}"))
+    async def aclose(self) -> str | None:
+        """Close the agent; return what went wrong."""
+        problem = None if self._call is None else await self._call.agent.aclose()
+        return None if problem is None else masked_text(problem)
 
 
-def failure_of(attempt: Attempt, retry: RetryPolicy) -> Failure:
-    """Return what the driver is told of the error of an attempt that failed."""
-    error = attempt.error
-    assert error is not None
-    return Failure(
-        masked_error_text(error),
-        is_interrupted=isinstance(error, RunInterruptedError),
-        is_timeout=isinstance(error, QuestionTimeoutError),
-        is_rate_limit=is_rate_limit(error),
-        retry_after=retry_after_of(error),
-        is_worth_a_retry=not isinstance(error, RunInterruptedError) and retry.wait_before_retry(1, error) is not None,
-    )
+def _sendable(error: BaseException, retry: RetryPolicy) -> ToldError:
+    """Return what the driver asks of an error, as the error itself may not be pickled."""
+    sendable = ToldError(masked_error_text(error))
+    sendable.is_rate_limit = is_rate_limit(error)
+    sendable.asked_wait = retry_after_of(error)
+    sendable.is_worth_a_retry = retry.wait_before_retry(1, error) is not None
+    return sendable

@@ -80,10 +80,3 @@ def test_what_cannot_be_pickled_is_one_sentence() -> None:
     register_matcher(name="guess")(lambda reference, actual: 1.0 if lock else 0.0)
     with pytest.raises(OptionError, match=r"the matcher of guess cannot be sent to another process .*--plugin FILE"):
         ShippedKinds.of_this_process()
-
-
-def test_other_matchers_than_at_the_driver_are_refused() -> None:
-    kinds = shipped()
-    register_matcher(name="other")(same)
-    with pytest.raises(OptionError, match=r"a worker has other matchers .*: step kind other"):
-        kinds.register()
