@@ -3,13 +3,12 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
-from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text
+from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text, to_plain
 from graphrag_eval_lc.capture.record import Record
 
 _MAX_BREADTH = 32
@@ -79,8 +78,8 @@ def schema_names(
             elif (found := _UNPARSED.match(text) or _SEVERAL.match(text)) is not None:
                 yield from found[1].split(", ")
     if response is not None and (call := _last_answered(messages)) is not None:
-        fields = _field_names(response)
-        if call["args"] and fields.issuperset(call["args"]):
+        fields = to_plain(response)
+        if call["args"] and isinstance(fields, dict) and call["args"].keys() <= fields.keys():
             yield call["name"]
 
 
@@ -93,15 +92,6 @@ def _last_answered(messages: Sequence[AIMessage | ToolMessage]) -> ToolCall | No
             return next((call for call in message.tool_calls if call["id"] == answered_id), None)
         answer = message
     return None
-
-
-def _field_names(response: Any) -> set[str]:
-    if isinstance(response, Mapping):
-        return set(response)
-    if isinstance(response, BaseModel):
-        fields = type(response).model_fields
-        return {*fields, *(field.alias for field in fields.values() if field.alias is not None)}
-    return set(response.__dataclass_fields__) if is_dataclass(response) else set()
 
 
 # Blocks that are no calls of a provider's tools. A message with no others is not translated.
