@@ -46,32 +46,25 @@ def _is_message(value: object) -> bool:
 
 def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
     """Yield each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
+    parts: Iterable[Any] = ()
     if _is_message(value) and not isinstance(value, tuple):
         yield (value,)
-    elif depth == 0:
+    elif depth == 0 or type(value) in _SCALARS:
         return
-    elif isinstance(value, (list, tuple)) and value and (_is_message(value[0]) or _is_message(value[-1])):
-        yield value
-    else:
-        for part in islice(_parts(value), _MAX_BREADTH):
-            if type(part) not in _SCALARS:
-                yield from message_lists(part, depth - 1)
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    """Return the values, one level down, in which messages are searched."""
-    if type(value) in _SCALARS:
-        return ()
-    if isinstance(value, (list, tuple)):
-        return value
-    if isinstance(value, Mapping):
-        return value.values()
-    if is_command(value):
-        return (value.update,)
-    if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
+    elif isinstance(value, (list, tuple)):
+        if value and (_is_message(value[0]) or _is_message(value[-1])):
+            yield value
+        else:
+            parts = value
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif is_command(value):
+        parts = (value.update,)
+    elif isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
         names = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
-        return (getattr(value, name, None) for name in names)
-    return ()
+        parts = (getattr(value, name, None) for name in names)
+    for part in islice(parts, _MAX_BREADTH):
+        yield from message_lists(part, depth - 1)
 
 
 def as_message(value: Any) -> BaseMessage | None:
@@ -94,17 +87,6 @@ def as_message(value: Any) -> BaseMessage | None:
     except Exception:
         return None
     return message
-
-
-def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
-    """Return the last model's message of a list with its unanswered calls; None if it has none.
-
-    Tool messages may follow it: some calls were answered before the run was paused.
-    """
-    message, answers = last_of_model(messages)
-    answered = {answer.tool_call_id for answer in answers}
-    waiting = [] if message is None else [call for call in message.tool_calls if call["id"] not in answered]
-    return (message, waiting) if message is not None and waiting else None
 
 
 def last_of_model(messages: Sequence[Any]) -> tuple[AIMessage | None, list[ToolMessage]]:

@@ -14,7 +14,7 @@ from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, Counte
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
 from graphrag_eval_lc.capture.history import History, NewMessage, Reading
 from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
-from graphrag_eval_lc.capture.messages import answer_fields, is_handoff_message, last_of_model, unanswered_calls
+from graphrag_eval_lc.capture.messages import answer_fields, is_handoff_message, last_of_model
 from graphrag_eval_lc.capture.record import ModelRun, Record
 
 
@@ -191,8 +191,12 @@ class ReadMessages:
             self._take_in(readings, record)
         for messages in passed_over:
             message, answers = last_of_model(messages)
-            if (waiting := unanswered_calls(messages)) is not None:
-                self._calls_in(waiting[0], record, new=[call["id"] for call in waiting[1]], is_made=not waiting[0].id)
+            answered = {answer.tool_call_id for answer in answers}
+            waiting = (
+                [] if message is None else [call["id"] for call in message.tool_calls if call["id"] not in answered]
+            )
+            if message is not None and waiting:
+                self._calls_in(message, record, new=waiting, is_made=not message.id)
             elif message is not None and self._tree.resumes is not None and self.known(message).calls:
                 new = [NewMessage(answer, self.known(answer)) for answer in answers]
                 self._take_in([Reading(new, message)], record)

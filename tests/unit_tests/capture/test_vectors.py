@@ -14,7 +14,7 @@ from graphrag_eval_lc.capture.redaction import CaptureOptions
 VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
 NAMES: dict[Any, tuple[str, ...]] = {
     llm_calls: ("finish_reason", "is_cache_hit", "is_generated", "model_usage", "result_model_name"),
-    messages: ("answer_in", "question_in", "unanswered_calls", "whole_answer"),
+    messages: ("answer_in", "question_in", "whole_answer"),
     outputs: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
     redaction: ("asked_k", "kept_metadata", "kept_tags", "shown_config"),
 }
