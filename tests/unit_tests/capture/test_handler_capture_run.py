@@ -7,15 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.tools import BaseTool, tool
-from langchain_core.tracers import context as tracer_context
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
@@ -35,16 +30,6 @@ def test_a_block_records_without_a_config(make_agent, ai, search) -> None:
     assert response["input_tokens"] == 20
 
 
-def test_nested_blocks_record_into_both() -> None:
-    with capture_run() as outer:
-        UPPER.invoke("a")
-        with capture_run() as inner:
-            UPPER.invoke("b")
-        UPPER.invoke("c")
-    assert [response["actual_answer"] for response in outer.responses()] == ["A", "B", "C"]
-    assert [response["actual_answer"] for response in inner.responses()] == ["B"]
-
-
 def test_a_block_inside_a_recorded_run_records_each_call_once(make_agent, ai, search) -> None:
     agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
 
@@ -60,17 +45,6 @@ def test_a_block_inside_a_recorded_run_records_each_call_once(make_agent, ai, se
         response = handler.response()
         assert len(response["actual_steps"]) == 1
         assert response["input_tokens"] == 20
-
-
-async def test_blocks_in_tasks_do_not_mix() -> None:
-    async def one(word: str) -> str:
-        with capture_run() as handler:
-            await asyncio.sleep(0.001)
-            await UPPER.ainvoke(word)
-            await asyncio.sleep(0.001)
-            return handler.response()["actual_answer"]
-
-    assert await asyncio.gather(*(one(word) for word in "abcdef")) == list("ABCDEF")
 
 
 def test_blocks_in_threads_do_not_mix() -> None:
@@ -89,14 +63,6 @@ def test_an_exception_ends_the_block() -> None:
     UPPER.invoke("a")
     with pytest.raises(CaptureError):
         handler.response()
-
-
-def test_blocks_register_no_further_hooks() -> None:
-    before = len(tracer_context._configure_hooks)
-    for _ in range(3):
-        with capture_run():
-            pass
-    assert len(tracer_context._configure_hooks) == before
 
 
 # --- a block with a question id: all that happens in it is one response ---
@@ -160,14 +126,6 @@ def threaded_loop(model: Any, tools: list[BaseTool]) -> None:
         messages.append(answer := model.invoke(messages))
 
 
-def loop_with_plain_functions(model: Any, tools: list[BaseTool]) -> None:
-    messages = question()
-    messages.append(answer := model.invoke(messages))
-    while answer.tool_calls:
-        messages += [ToolMessage(f"found {c['args']['query']}", tool_call_id=c["id"]) for c in answer.tool_calls]
-        messages.append(answer := model.invoke(messages))
-
-
 def loop_with_arguments_only(model: Any, tools: list[BaseTool]) -> None:
     messages = question()
     messages.append(answer := model.invoke(messages))
@@ -200,45 +158,6 @@ async def test_a_loop_is_one_response(run, script, chat_model, search) -> None:
     assert "capture_warnings" not in response
     assert 0.04 <= response["elapsed_sec"] < 2
     assert handler.response() == handler.response("q1") == response
-
-
-def test_a_loop_with_plain_functions_has_its_steps_from_the_prompts(script, chat_model) -> None:
-    with capture_run(question_id="q1") as handler:
-        loop_with_plain_functions(chat_model(script=script), [])
-    check_loop(handler.response("q1"))
-
-
-def test_a_loop_with_fallbacks_is_one_response(script, chat_model, search) -> None:
-    with capture_run() as outer, capture_run(question_id="q1") as handler:
-        loop(chat_model(script=[ValueError("busy")] * 9).with_fallbacks([chat_model(script=script)]), [search])
-    (response,) = handler.responses()
-    assert [(step["id"], step["output"]) for step in response["actual_steps"]] == STEPS
-    assert (response["input_tokens"], response["actual_answer"]) == (30, "It is done.")
-    (there,) = outer.responses()
-    for each in (response, there):
-        assert each["status"] == "success"
-        assert sum("error" in call for call in each["llm_calls"]) == 3
-    assert [step["id"] for step in there["actual_steps"]] == [step["id"] for step in response["actual_steps"]]
-
-
-def test_what_nobody_answered_in_a_block_is_warned_of(ai, chat_model) -> None:
-    with capture_run(question_id="q1") as handler:
-        chat_model(script=[ai("thinking"), ai("", ("search", {"query": "a"}, "call_1"))], by_turn=False).batch(["a"])
-        chat_model(script=[ai("", ("search", {"query": "a"}, "call_1"))]).invoke("a")
-    response = handler.response()
-    assert "actual_answer" not in response
-    assert "never answered" in str(response["capture_warnings"])
-
-
-def test_without_a_question_id_each_call_is_a_response_and_nothing_false_is_said(script, chat_model, search) -> None:
-    with capture_run() as handler:
-        loop(chat_model(script=script), [search])
-    responses = handler.responses()
-    assert [len(response["actual_steps"]) for response in responses] == [0, 1, 1, 0, 1, 0]
-    assert "never answered" not in str(responses)
-    (warning,) = responses[0]["capture_warnings"]
-    assert "search (call_1), search (call_2)" in warning
-    assert "capture_run(question_id=" in warning
 
 
 def test_a_tool_that_fails_inside_a_loop_is_a_failed_step(ai, chat_model) -> None:
@@ -278,41 +197,6 @@ def test_a_block_without_any_run_has_no_response() -> None:
     assert handler.responses() == []
     with pytest.raises(CaptureError, match="question q1: No run was recorded"):
         handler.response("q1")
-
-
-def test_a_block_whose_last_run_failed_is_an_error(ai, chat_model) -> None:
-    with capture_run(question_id="q1") as handler:
-        for model in (chat_model(script=[ai("draft")]), chat_model(script=[ValueError("busy")])):
-            try:
-                model.invoke("hi")
-            except ValueError:
-                break
-    assert (handler.response()["status"], handler.response()["error"]) == ("error", "ValueError: busy")
-
-
-def test_a_block_that_is_still_open_is_unfinished() -> None:
-    with capture_run(question_id="q1") as handler:
-        UPPER.invoke("a")
-        assert (handler.response()["status"], handler.response()["actual_answer"]) == ("error", "A")
-    assert handler.response()["status"] == "success"
-
-
-def test_chains_retrievers_and_agents_in_a_block_are_one_response(make_agent, ai, chat_model, search) -> None:
-    class Retriever(BaseRetriever):
-        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-            return [Document("text", id="1")]
-
-    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
-    chain = ChatPromptTemplate.from_template("{question}") | chat_model(script=[ai("because")]) | StrOutputParser()
-    with capture_run(question_id="q1") as handler:
-        Retriever().invoke("why?")
-        found = agent.invoke({"messages": [("user", "why?")]}, {"metadata": {"question_id": "q7"}})
-        chain.invoke({"question": found["messages"][-1].content})
-    (response,) = handler.responses()
-    assert [step["name"] for step in response["actual_steps"]] == ["Retriever", "search"]
-    assert (response["question_text"], response["actual_answer"]) == ("why?", "because")
-    assert response["input_tokens"] == 30
-    assert response["capture_warnings"] == ["a run of question q7 was called for question q1 and counts there"]
 
 
 def test_an_agent_asked_twice_in_a_block_has_each_step_once(make_agent, ai, chat_model, search) -> None:
@@ -355,47 +239,6 @@ def test_a_pause_that_the_block_itself_resumes_is_none(make_agent, ai, search) -
     ]  # fmt: skip
     assert "attempts" not in response["actual_steps"][1]
     assert (response["actual_answer"], "capture_warnings" in response) == ("done", False)
-
-
-def test_blocks_with_ids_inside_one_without_are_responses_there(script, chat_model, search) -> None:
-    with capture_run() as outer:
-        for question_id in ("q1", "q2"):
-            with capture_run(question_id=question_id) as inner:
-                loop(chat_model(script=script), [search])
-            assert len(inner.responses()) == 1
-        UPPER.invoke("a")
-    assert [response.get("question_id") for response in outer.responses()] == ["q1", "q2", None]
-    check_loop(outer.response("q1"))
-
-
-def test_a_block_with_an_id_inside_another_is_a_part_of_it(script, chat_model, search) -> None:
-    with capture_run(question_id="q1") as outer:
-        with capture_run(question_id="q2") as inner:
-            loop(chat_model(script=script), [search])
-        with capture_run():
-            UPPER.invoke("It is done.")
-    assert inner.response("q2")["actual_answer"] == "It is done."
-    (response,) = outer.responses()
-    assert ([step["id"] for step in response["actual_steps"]], response["actual_answer"]) == (
-        ["call_1", "call_2", "call_1"], "IT IS DONE.",
-    )  # fmt: skip
-
-
-def test_a_block_inside_a_run_is_a_part_of_it_there(script, chat_model, search) -> None:
-    def agent(text: str) -> str:
-        with capture_run(question_id="inner") as inner:
-            inners.append(inner)
-            return loop(chat_model(script=script), [search])
-
-    inners: list[Any] = []
-    with capture_run() as outer:
-        RunnableLambda(agent).invoke("why?")
-    handler = GraphRAGEvalCallbackHandler()
-    RunnableLambda(agent).invoke("why?", {"callbacks": [handler]})
-    for response in (*outer.responses(), *handler.responses(), *inners[0].responses(), *inners[1].responses()):
-        assert [(step["id"], step["output"]) for step in response["actual_steps"]] == STEPS
-        assert (response["actual_answer"], response["input_tokens"]) == ("It is done.", 30)
-    assert len([*outer.responses(), *handler.responses()]) == 2
 
 
 async def test_blocks_with_ids_in_tasks_do_not_mix(script, chat_model, search) -> None:
@@ -443,14 +286,6 @@ def test_a_block_in_a_generator_that_is_closed_elsewhere_does_no_harm() -> None:
 def test_what_is_no_question_id_is_refused(question_id) -> None:
     with pytest.raises(CaptureError, match="question_id"), capture_run(question_id=question_id):
         pass
-
-
-def test_a_model_that_gives_a_message_answers_with_its_text(ai, chat_model) -> None:
-    with capture_run(question_id="q1") as handler:
-        chat_model(script=[AIMessage([{"type": "text", "text": "so"}])]).invoke(
-            [HumanMessage([{"type": "text", "text": "what"}, {"type": "text", "text": "is it?"}])]
-        )
-    assert (handler.response()["question_text"], handler.response()["actual_answer"]) == ("what\nis it?", "so")
 
 
 def test_a_block_is_known_by_its_runs_and_keeps_what_models_were_given(script, chat_model, search) -> None:

@@ -2,14 +2,12 @@
 
 import contextlib
 import json
-import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
@@ -109,25 +107,7 @@ def test_options_do_not_change_later(make_agent, ai, search) -> None:
     assert handler._options.wants_documents("search")
 
 
-def test_a_block_takes_the_same_options(make_agent, ai, search) -> None:
-    agent = calling(make_agent, ai, search, query="a")
-    with capture_run() as outer, capture_run(step_names={"search": "find"}, max_output_chars=2) as inner:
-        agent.invoke(HI)
-    (plain,), (step,) = outer.response()["actual_steps"], inner.response()["actual_steps"]
-    assert (plain["name"], plain["output"]) == ("search", "found a")
-    assert (step["name"], step["output"]) == ("find", "fo")
-
-
 # --- step_names ---
-
-
-def test_steps_have_the_names_given_for_their_tools(make_agent, ai, search, captured) -> None:
-    calls = [("search", {"query": "a"}, "call_1"), ("nothing", {}, "call_2"), ("search", {"query": "b"}, "call_3")]
-    response = captured(
-        make_agent([ai("", *calls), ai("done")], [search]), step_names={"search": "iri_discovery", "nothing": "none"}
-    )
-    names = [(step["name"], step["status"]) for step in response["actual_steps"]]
-    assert names == [("iri_discovery", "success"), ("none", "error"), ("iri_discovery", "success")]
 
 
 def test_a_renamed_tool_run_by_hand_is_still_one_step(ai, search, captured) -> None:
@@ -152,16 +132,6 @@ def test_a_renamed_tool_run_by_hand_is_still_one_step(ai, search, captured) -> N
 # --- retrieval_documents ---
 
 
-@pytest.mark.parametrize("response_format", ["content", "content_and_artifact"])
-@pytest.mark.parametrize("wanted", [True, ["lookup"], {"lookup": 1}])
-def test_a_retriever_tool_gives_its_documents(response_format, wanted, make_agent, ai, captured) -> None:
-    lookup = create_retriever_tool(Retriever(), "lookup", "Look up.", response_format=response_format)
-    agent = calling(make_agent, ai, lookup, query="x")
-    (step,) = captured(agent, retrieval_documents=wanted)["actual_steps"]
-    assert json.loads(step["output"]) == documents("a", "b")
-    assert (step["name"], step["args"]) == ("lookup", {"query": "x"})
-
-
 @pytest.mark.parametrize("wanted", [False, [], ["other"]])
 def test_other_tools_keep_their_output(wanted, make_agent, ai, captured) -> None:
     agent = calling(make_agent, ai, create_retriever_tool(Retriever(), "lookup", "Look up."), query="x")
@@ -169,95 +139,11 @@ def test_other_tools_keep_their_output(wanted, make_agent, ai, captured) -> None
     assert step["output"] == "text a\n\ntext b"
 
 
-async def test_an_async_retriever_tool_gives_its_documents(ai, chat_model) -> None:
-    lookup = create_retriever_tool(Retriever(metadata={"k": 2}), "lookup", "Look up.")
-    agent = create_agent(chat_model(script=[ai("", ("lookup", {"query": "x"}, "call_1")), ai("done")]), [lookup])
-    handler = GraphRAGEvalCallbackHandler(retrieval_documents=True)
-    result = await agent.ainvoke(HI, {"callbacks": [handler]})
-    (step,) = handler.response()["actual_steps"]
-    assert (json.loads(step["output"]), step["args"]) == (documents("a", "b"), {"query": "x", "k": 2})
-    assert result["messages"][2].content == "text a\n\ntext b"
-
-
-@pytest.mark.parametrize(
-    ("metadata", "args", "k"),
-    [
-        ({"k": 2}, {}, 2),
-        ({"k": 2}, {"k": 5}, 5),
-        ({"k": 2}, {"k": None}, 2),
-        ({"k": "two"}, {}, None),
-        ({"k": True}, {}, None),
-        ({}, {}, None),
-    ],
-)
-def test_k_is_filled_in_where_it_is_known(metadata, args, k, make_agent, ai, captured) -> None:
-    @tool
-    def lookup(query: str, k: int | None = None) -> str:
-        """Look up."""
-        return str(Retriever(metadata=metadata).invoke(query))
-
-    (step,) = captured(calling(make_agent, ai, lookup, query="x", **args), retrieval_documents=True)["actual_steps"]
-    assert step["args"].get("k") == k
-    assert ("k" in step["args"]) is (k is not None)
-
-
-def test_the_documents_of_several_retrievers_stand_one_after_the_other(make_agent, ai, captured) -> None:
-    @tool
-    def lookup(query: str) -> str:
-        """Look up in two places."""
-        found = [Retriever(words=(word,), metadata={"k": 1}).invoke(query) for word in "cd"]
-        return str(len(found))
-
-    (step,) = captured(calling(make_agent, ai, lookup, query="x"), retrieval_documents=True)["actual_steps"]
-    assert (json.loads(step["output"]), step["args"]) == (documents("c", "d"), {"query": "x"})
-
-
 def test_of_nested_retrievers_the_outer_one_counts(make_agent, ai, captured) -> None:
     reranker = Retriever(inner=Retriever(words=("c", "d", "e"), metadata={"k": 3}), metadata={"k": 1})
     agent = calling(make_agent, ai, create_retriever_tool(reranker, "lookup", "Look up."), query="x")
     (step,) = captured(agent, retrieval_documents=True)["actual_steps"]
     assert (json.loads(step["output"]), step["args"]["k"]) == (documents("c"), 1)
-
-
-def test_a_tool_that_asks_a_store_itself_has_its_documents_in_the_artifact(make_agent, ai, captured) -> None:
-    @tool(response_format="content_and_artifact")
-    def lookup(query: str) -> Any:
-        """Look up."""
-        return "two texts", [Document("text a", id="a"), Document("text b", id="b")]
-
-    (step,) = captured(calling(make_agent, ai, lookup, query="x"), retrieval_documents=True)["actual_steps"]
-    assert json.loads(step["output"]) == step["artifact"] == documents("a", "b")
-
-
-def test_a_tool_whose_retriever_fails_keeps_what_it_says(make_agent, ai, captured) -> None:
-    @tool
-    def lookup(query: str) -> str:
-        """Look up."""
-        try:
-            return str(Retriever().invoke(query))
-        except ValueError:
-            return "nothing found"
-
-    (step,) = captured(calling(make_agent, ai, lookup, query="fail"), retrieval_documents=True)["actual_steps"]
-    assert (step["status"], step["output"]) == ("success", "nothing found")
-
-
-def test_a_repeated_attempt_gives_its_own_documents(ai, captured, chat_model) -> None:
-    left = [1]
-
-    @tool
-    def lookup(query: str) -> str:
-        """Look up, and fail after it at first."""
-        found = Retriever(words=("c", "d")[left[0] :]).invoke(query)
-        if left[0]:
-            left[0] -= 1
-            raise ValueError("not yet")
-        return str(found)
-
-    model = chat_model(script=[ai("", ("lookup", {"query": "x"}, "call_1")), ai("done")])
-    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.001, jitter=False)
-    (step,) = captured(create_agent(model, [lookup], middleware=[retry]), retrieval_documents=True)["actual_steps"]
-    assert (json.loads(step["output"]), step["attempts"]) == (documents("c", "d"), 2)
 
 
 def test_what_is_captured_can_be_matched_as_retrieval(make_agent, ai, captured) -> None:
@@ -272,36 +158,11 @@ def test_what_is_captured_can_be_matched_as_retrieval(make_agent, ai, captured) 
 # --- max_output_chars ---
 
 
-@pytest.mark.parametrize("limit", [0, 4])
-def test_long_outputs_are_cut_with_a_warning(limit, make_agent, ai, search, captured) -> None:
-    calls = [("search", {"query": "a" * 20}, "call_1"), ("nothing", {}, "call_2")]
-    response = captured(make_agent([ai("", *calls), ai("done")], [search]), max_output_chars=limit)
-    first, second = response["actual_steps"]
-    assert first["output"] == "found aaaa"[:limit]
-    assert first["full_length"] == 26
-    assert second["error"] == ("Erro" if limit else "unknown error")
-    assert "full_length" not in second
-    assert first["args"] == {"query": "a" * 20}
-    cut, cut_error, _ = response["capture_warnings"]
-    assert cut == f"the output of search (call_1) had 26 characters and was cut to {limit}"
-    assert re.fullmatch(rf"the error of nothing \(call_2\) had \d+ characters and was cut to {limit}", cut_error)
-
-
 def test_outputs_of_just_that_length_stay(make_agent, ai, search, captured) -> None:
     response = captured(calling(make_agent, ai, search, query="a"), max_output_chars=7)
     assert response["actual_steps"][0]["output"] == "found a"
     assert "full_length" not in response["actual_steps"][0]
     assert "capture_warnings" not in response
-
-
-def test_an_error_of_a_run_is_never_empty(search, captured) -> None:
-    @tool
-    def fail() -> str:
-        """Fail."""
-        raise ValueError("broken")
-
-    assert captured(fail, {}, max_output_chars=0)["error"] == "unknown error"
-    assert captured(fail, {}, redact=lambda value: "")["error"] == "unknown error"
 
 
 # --- redact ---
@@ -428,13 +289,6 @@ def test_tools_run_by_hand_are_still_found_by_their_arguments(ai, search, captur
 
 
 # --- keep_artifacts ---
-
-
-def test_artifacts_can_be_left_out(make_agent, ai, captured) -> None:
-    agent = calling(make_agent, ai, read, account={"key": "x"})
-    assert captured(agent)["actual_steps"][0]["artifact"] == {"key": "x"}
-    (step,) = captured(agent, keep_artifacts=False)["actual_steps"]
-    assert (step["output"], "artifact" in step) == ("account of x", False)
 
 
 # --- all of them, where steps are nested, resumed or taken from messages ---

@@ -4,11 +4,7 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import RunnableLambda
-from langgraph.graph import START, MessagesState, StateGraph
 
 from graphrag_eval_lc.capture.history import History
 from graphrag_eval_lc.capture.record import Record, Tree
@@ -112,32 +108,3 @@ def test_each_of_several_messages_is_found_again(usages: list[Any], is_reported:
 
 
 # --- in a run ---
-
-
-class Router(BaseChatModel):
-    """A model that asks another one."""
-
-    inner: Any
-
-    @property
-    def _llm_type(self) -> str:
-        return "router"
-
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self.inner.invoke(messages))])
-
-
-def test_a_model_that_asks_another_one_is_one_call(ai: Any, ask: Any, chat_model: Any) -> None:
-    router = Router(inner=chat_model(script=[ai("", ("search", {}, "c1"))]))
-    response = ask(RunnableLambda(lambda text: str(router.invoke(text).tool_calls)), "hi")
-    assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 10)
-    assert [warning.count("search (c1)") for warning in response["capture_warnings"]] == [1]
-
-
-def test_a_nodes_own_message_with_metadata_is_no_call(ai: Any, ask: Any, chat_model: Any) -> None:
-    """As langgraph-supervisor's on the way back: it has no tokens, and would leave the sums out."""
-    model = chat_model(script=[ai("done")])
-    back = AIMessage("Going back.", response_metadata={"__is_handoff_back": True})
-    graph = StateGraph(MessagesState).add_node("a", lambda state: {"messages": [back, model.invoke("?")]})
-    response = ask(graph.add_edge(START, "a").compile())
-    assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 10)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware, hook_config
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -21,8 +21,6 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.history import History
-
-Turn = Callable[[str], Any]  # asks a question on a thread
 
 
 @tool
@@ -271,22 +269,6 @@ def test_messages_of_every_form_are_the_answer_of_each_turn(listed: bool, messag
     assert run(chat, turn("hi"), turn("hi"), shared=False) == [([], "so", 0)] * 2
 
 
-@pytest.mark.parametrize("field", ["answer", "output", "structured_response"])
-@pytest.mark.parametrize("as_command", [True, False])
-def test_a_field_from_before_the_run_is_no_answer(as_command: bool, field: str) -> None:
-    state: Any = TypedDict("state", {"question": str, field: str})
-    answers = iter(["first", None, "third"])
-
-    def say(state: Any) -> Any:
-        answer = next(answers)
-        update = {} if answer is None else {field: answer}
-        return Command(update=update) if as_command else update
-
-    graph = StateGraph(state).add_node("say", say).add_edge(START, "say").compile(checkpointer=InMemorySaver())
-    asked = {"question": "hi"}
-    assert [answer for _, answer, _ in run(graph, asked, asked, None, asked)] == ["first", None, None, "third"]
-
-
 def test_history_that_is_summed_up_stays_history() -> None:
     summaries = Scripted(messages=iter([AIMessage("so far: …") for _ in range(9)]))
     middleware = SummarizationMiddleware(summaries, trigger=("messages", 4), keep=("messages", 3))
@@ -312,14 +294,6 @@ def test_what_a_node_got_before_it_asked_a_model_is_no_history() -> None:
     assert run(graph, turn("hi")) == [(["found a"], "summed up", 3)]
 
 
-def test_a_question_asked_again_by_a_critic_hides_no_step() -> None:
-    """Only where the user's messages are the same they are turns."""
-    call = {"name": "search", "args": {"query": "a"}, "id": "call_1"}
-    asking, result = AIMessage("", tool_calls=[call]), ToolMessage("found a", tool_call_id="call_1")
-    messages = [HumanMessage("Task: why so?"), asking, result, HumanMessage('No answer to "why so?"'), AIMessage("so")]
-    assert run(RunnableLambda(lambda text: {"messages": messages}), "why so?") == [(["found a"], "so", 0)]
-
-
 @pytest.mark.parametrize("shape", [as_root, in_a_function, in_a_node])
 def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
@@ -337,27 +311,3 @@ def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch:
         ask(shape, agent, "why so?", GraphRAGEvalCallbackHandler(), "q1")
         costs.append(looked_at)
     assert costs[1] == costs[-1] < 40
-
-
-def test_a_field_that_comes_with_a_handoff_is_an_answer_of_this_run() -> None:
-    def hand_over(state: Any) -> Any:
-        return Command(graph=Command.PARENT, goto="after", update={"answer": next(answers)})
-
-    class State(TypedDict):
-        question: str
-        answer: str
-
-    answers = iter(["first", "second"])
-    inner = StateGraph(State).add_node("hand_over", hand_over).add_edge(START, "hand_over").compile()
-    graph = StateGraph(State).add_node("inner", inner, destinations=("after",)).add_node("after", lambda state: {})
-    chat = graph.add_edge(START, "inner").compile(checkpointer=InMemorySaver())
-    found = run(chat, {"question": "hi"}, {"question": "hi"})
-    assert [answer for _, answer, _ in found] == ["first", "second"]
-
-
-def test_a_state_that_was_kept_for_a_question_answers_it_again() -> None:
-    """A cache gives the same messages, with the same ids."""
-    call = {"name": "search", "args": {"query": "a"}, "id": "call_1"}
-    asking, result = AIMessage("", tool_calls=[call], id="m1"), ToolMessage("found a", tool_call_id="call_1", id="m2")
-    kept = {"messages": [HumanMessage("Please: why so?", id="m0"), asking, result, AIMessage("so", id="m3")]}
-    assert run(RunnableLambda(lambda text: kept), "why so?", "why so?") == [(["found a"], "so", 0)] * 2

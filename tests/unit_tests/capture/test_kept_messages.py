@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.caches import InMemoryCache
-from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -21,14 +19,10 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
-from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
-from openai_stub import OpenAIStub
-from pydantic import SecretStr
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, ranges
@@ -69,37 +63,6 @@ def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
 # --- real agents ---
 
 
-def test_off_by_default(make_agent, ai, ask) -> None:
-    response = ask(make_agent([ai("done")], []))
-    assert not {"llm_messages", "llm_tools"} & response.keys()
-    assert not {"input_messages", "output_message", "tools"} & response["llm_calls"][0].keys()
-
-
-@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
-async def test_each_call_has_what_it_was_given_and_gave(way, make_agent, ai, search, keeper) -> None:
-    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("The answer.")], [search])
-    config: Any = {"callbacks": [keeper]}
-    if way == "invoke":
-        agent.invoke(HI, config)
-    elif way == "ainvoke":
-        await agent.ainvoke(HI, config)
-    else:
-        list(agent.stream(HI, config, stream_mode="messages"))
-    response = keeper.response()
-    question = {"role": "user", "content": "hi"}
-    calls = {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"name": "search", "args": {"query": "a"}, "id": "call_1"}],
-    }
-    found = {"role": "tool", "content": "found a", "name": "search", "tool_call_id": "call_1"}
-    answer = {"role": "assistant", "content": "The answer."}
-    assert response["llm_messages"] == [question, calls, found, answer]
-    assert [call["input_messages"] for call in response["llm_calls"]] == [[[0, 1]], [[0, 3]]]
-    assert given_and_gave(response) == [([question], calls), ([question, calls, found], answer)]
-    assert json.loads(json.dumps(response, allow_nan=False)) == response
-
-
 def looping(chat_model: Any, ai: Any, search: Any, turns: int) -> Any:
     script = [ai("x" * 1_000, ("search", {"query": f"{turn}"}, f"call_{turn}")) for turn in range(turns)]
     return create_agent(chat_model(script=[*script, ai("done")]), [search], system_prompt="Search.")
@@ -116,23 +79,6 @@ def test_a_growing_loop_costs_its_messages_and_not_their_square(chat_model, ai, 
         assert len(given_and_gave(response)[-1][0]) == 2 + 2 * turns
         sizes.append(len(json.dumps(response)))
     assert sizes[1] < 2.1 * sizes[0]
-
-
-def test_agents_inside_agents_have_their_own_messages(chat_model, ai, search, keeper) -> None:
-    inner = create_agent(chat_model(script=[ai("inner")]), [], name="expert", system_prompt="You know.")
-
-    @tool
-    def expert(question: str) -> str:
-        """Ask the expert."""
-        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
-
-    script = [ai("", ("expert", {"question": "why?"}, "call_1")), ai("done")]
-    create_agent(chat_model(script=script), [expert], name="boss").invoke(HI, {"callbacks": [keeper]})
-    first, second, last = given_and_gave(keeper.response())
-    assert [message["content"] for message in second[0]] == ["You know.", "why?"]
-    assert [message["content"] for message in last[0]] == ["hi", "", "inner"]
-    # Agents put their names into their messages after the model's call.
-    assert [gave["name"] for _, gave in (first, second, last)] == ["boss", "expert", "boss"]
 
 
 def test_what_two_agents_say_alike_stands_twice() -> None:
@@ -197,30 +143,6 @@ def test_a_call_that_failed_has_no_message_of_its_own(make_agent, keeper) -> Non
     assert response["llm_messages"] == [{"role": "user", "content": "hi"}]
 
 
-def test_a_call_that_only_a_message_tells_of_has_what_it_gave(keeper) -> None:
-    answer = AIMessage("so", id="run-1", usage_metadata={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2})
-    keeper.add_run(HI, {"messages": [answer]})
-    response = keeper.response()
-    (call,) = response["llm_calls"]
-    assert "input_messages" not in call
-    assert response["llm_messages"][call["output_message"]] == {"role": "assistant", "content": "so"}
-
-
-def test_a_plain_language_model_has_its_prompt_and_text(keeper) -> None:
-    FakeListLLM(responses=["done"]).invoke("hi", {"callbacks": [keeper]})
-    assert given_and_gave(keeper.response()) == [
-        ([{"role": "user", "content": "hi"}], {"role": "assistant", "content": "done"})
-    ]
-
-
-def test_an_answer_of_the_cache_is_no_call_but_a_message_like_others(chat_model, ai, keeper) -> None:
-    model = chat_model(script=[ai("done")], cache=InMemoryCache())
-    RunnableLambda(lambda text: [model.invoke(text), model.invoke(text)]).invoke("hi", {"callbacks": [keeper]})
-    response = keeper.response()
-    assert len(response["llm_calls"]) == 1
-    assert len(response["llm_messages"]) == 2
-
-
 def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> None:
     graph = StateGraph(MessagesState)
     for name in "abcdef":
@@ -259,24 +181,6 @@ async def test_runs_at_once_keep_their_messages_apart(way: str, chat_model, ai, 
     for word in words:
         messages = keeper.response(word)["llm_messages"]
         assert [message["content"] for message in messages] == [word, "", f"found {word}", f"{word}!"]
-
-
-def test_tools_are_kept_once_as_the_model_was_given_them(keeper, search) -> None:
-    @tool
-    def add(a: int, b: int) -> int:
-        """Add two numbers."""
-        return a + b
-
-    with OpenAIStub() as stub:
-        stub.answers.extend(['{"query": "a"}', "no JSON"])  # a call of search, and one that cannot be read
-        agent = create_agent(ChatOpenAI(model="m", base_url=stub.base_url, api_key=SecretStr("x")), [search, add])
-        agent.invoke(HI, {"callbacks": [keeper]})
-        sent = [request.body["tools"] for request in stub.chat_requests]
-    response = keeper.response()
-    assert [definition["function"]["name"] for definition in response["llm_tools"]] == ["search", "add"]
-    assert sent == [response["llm_tools"]] * 2
-    assert [call["tools"] for call in response["llm_calls"]] == [[[0, 2]]] * 2
-    assert response["llm_messages"][-1]["invalid_tool_calls"][0]["args"] == "no JSON"
 
 
 # --- options ---
@@ -349,23 +253,6 @@ def threading_answer(function: Callable[[], int]) -> int:
 
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result(timeout=5)
-
-
-def test_long_texts_are_cut_and_say_so(make_agent, ai) -> None:
-    keeper = GraphRAGEvalCallbackHandler(keep_messages=True, max_output_chars=4)
-    make_agent([ai([{"type": "text", "text": "abc"}, {"type": "text", "text": "defg"}])], []).invoke(
-        {"messages": [("user", "what?")]}, {"callbacks": [keeper]}
-    )
-    response = keeper.response()
-    assert response["llm_messages"] == [
-        {"role": "user", "content": "what", "full_length": 5},
-        {
-            "role": "assistant",
-            "content": [{"type": "text", "text": "abc"}, {"type": "text", "text": "d"}],
-            "full_length": 7,
-        },
-    ]
-    assert response["capture_warnings"] == ["2 of 2 messages were cut to 4 characters"]
 
 
 # --- messages of all kinds ---

@@ -1,4 +1,3 @@
-import dataclasses
 import enum
 import json
 from typing import Any
@@ -42,16 +41,6 @@ ANYTHING = st.recursive(
 
 class Colour(enum.StrEnum):
     RED = "red"
-
-
-class Model(BaseModel):
-    size: int
-    inner: Any = None
-
-
-@dataclasses.dataclass
-class Point:
-    x: int
 
 
 class Hostile:

@@ -10,7 +10,6 @@ from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
-from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,7 +18,7 @@ from langgraph.types import Command, interrupt
 from openai_stub import OpenAIStub
 from pydantic import SecretStr
 
-from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 
 HI: Any = {"messages": [("user", "hi")]}
 
@@ -88,15 +87,6 @@ def places(response: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_model_call_has_the_node_around_it(make_agent, ai, ask) -> None:
-    assert places(ask(make_agent([ai("done")], []))) == [(None, "model", None, None)]
-
-
-def test_a_model_call_outside_of_graphs_has_no_place(chat_model, ai, handler) -> None:
-    (RunnableLambda(str) | chat_model(script=[ai("a")])).invoke("x", {"callbacks": [handler]})
-    assert places(handler.response()) == [(None, None, None, None)]
-
-
 @pytest.fixture
 def researcher(chat_model: Any, ai: Any, search: Any) -> Any:
     """An agent that searches once."""
@@ -115,37 +105,6 @@ def supervisor(chat_model: Any, ai: Any, researcher: Any) -> Any:
 
     script = [ai("", ("research", {"question": "y?"}, "research_1")), ai("Found.")]
     return create_agent(chat_model(script=script), [research], name="supervisor")
-
-
-SUPERVISED = [
-    ("supervisor", "model", None, None),
-    ("researcher", "model", ["tools", "model"], "research_1"),
-    ("researcher", "model", ["tools", "model"], "research_1"),
-    ("supervisor", "model", None, None),
-]
-
-
-@pytest.mark.parametrize("way", ["invoke", "ainvoke", "capture_run"])
-async def test_agents_as_tools_are_told_apart(way, supervisor, handler) -> None:
-    if way == "invoke":
-        supervisor.invoke(HI, {"callbacks": [handler], "run_name": "a name of the caller's"})
-    elif way == "ainvoke":
-        await supervisor.ainvoke(HI, {"callbacks": [handler]})
-    else:
-        with capture_run() as handler:
-            supervisor.invoke(HI)
-    response = handler.response()
-    assert places(response) == SUPERVISED
-    (research, search) = response["actual_steps"]
-    assert (research["id"], search["parent_id"]) == ("research_1", "research_1")
-
-
-def test_an_agent_as_a_node_has_the_path_to_it(researcher, handler) -> None:
-    graph = StateGraph(MessagesState)
-    graph.add_node("team", researcher)
-    graph.add_edge(START, "team")
-    graph.compile(name="company").invoke(HI, {"callbacks": [handler]})
-    assert places(handler.response()) == [("researcher", "model", ["team", "model"], None)] * 2
 
 
 def test_a_named_graph_inside_an_agent_is_no_part_of_that_agent(chat_model, ai, make_agent, handler) -> None:
@@ -230,24 +189,6 @@ def test_a_part_of_a_call_and_reasoning_are_tokens(chunk: AIMessageChunk, slow_m
     list(slow_model(script=[], chunks=(chunk, AIMessageChunk("done"))).stream("hi", {"callbacks": [handler]}))
     (call,) = handler.response()["llm_calls"]
     assert 0.02 <= call["first_token_sec"] < call["elapsed_sec"] - 0.015
-
-
-def test_a_call_that_was_not_streamed_has_no_first_token(make_agent, ai, ask) -> None:
-    (call,) = ask(make_agent([ai("done")], []))["llm_calls"]
-    assert "first_token_sec" not in call
-
-
-def test_the_handler_makes_no_model_stream(slow_model, handler) -> None:
-    streams = []
-
-    class Quiet(slow_model):
-        def _stream(self, *args: Any, **kwargs: Any):
-            streams.append(self)
-            return super()._stream(*args, **kwargs)
-
-    model = Quiet(script=[AIMessage("whole")])
-    assert model.invoke("hi", {"callbacks": [handler]}).content == "whole"
-    assert streams == []
 
 
 @pytest.mark.parametrize("way", ["stream", "astream"])

@@ -44,12 +44,6 @@ def test_asking_again_is_a_new_response_and_the_last_one_is_given(handler, make_
     assert [len(response["actual_steps"]) for response in handler.responses()] == [1, 1]
 
 
-def test_a_failed_question_that_is_asked_again_keeps_both(handler, ai, ask, chat_model) -> None:
-    assert ask(chat_model(script=[ValueError("busy")]), "hi")["status"] == "error"
-    assert ask(chat_model(script=[ai("done")]), "hi")["status"] == "success"
-    assert [response["status"] for response in handler.responses()] == ["error", "success"]
-
-
 # --- pause and resumption ---
 
 
@@ -69,39 +63,11 @@ def question(text: str) -> dict[str, Any]:
     return {"messages": [("user", text)]}
 
 
-def test_a_resumption_joins_the_run_of_its_question(handler, person) -> None:
-    for each in "ab":
-        person.invoke(question(each), config(handler, each, each))
-    for each in "ba":
-        person.invoke(Command(resume="yes"), config(handler, each, each))
-    assert answers(handler) == [("a", "a yes"), ("b", "b yes")]
-
-
 def test_a_resumption_joins_the_run_of_its_thread(handler, person) -> None:
     for thread in "12":
         person.invoke(question(thread), config(handler, "q", thread))
     person.invoke(Command(resume="yes"), config(handler, "q", "1"))
     assert answers(handler) == [("q", "1 yes"), ("q", None)]
-
-
-@pytest.mark.parametrize("question_id", ["q", None])
-def test_a_resumption_may_leave_out_the_question(question_id, handler, person) -> None:
-    person.invoke(question("a"), config(handler, question_id, "1"))
-    person.invoke(Command(resume="yes"), config(handler, None, "1"))
-    assert answers(handler) == [(question_id, "a yes")]
-
-
-def test_a_resumption_for_another_question_is_none_of_this_one(handler, person) -> None:
-    person.invoke(question("a"), config(handler, "q1", "1"))
-    person.invoke(Command(resume="yes"), config(handler, "q2", "1"))
-    assert [identifier for identifier, _ in answers(handler)] == ["q1", "q2"]
-
-
-def test_a_paused_run_that_is_asked_anew_is_a_new_response(handler, person) -> None:
-    person.invoke(question("a"), config(handler, "q", "1"))
-    person.invoke(question("b"), config(handler, "q", "2"))
-    person.invoke(Command(resume="yes"), config(handler, "q", "2"))
-    assert answers(handler) == [("q", None), ("q", "b yes")]
 
 
 def test_what_resumes_a_thread_that_went_on_without_is_a_new_response(handler) -> None:
@@ -113,26 +79,6 @@ def test_what_resumes_a_thread_that_went_on_without_is_a_new_response(handler) -
     for each in (question("a"), question("b"), Command(resume="yes")):
         graph.invoke(each, config(handler, "q", "1"))
     assert [response.get("question_text") for response in handler.responses()] == ["a", "b", None]
-
-
-def test_a_function_around_the_graph_may_pause_and_resume_it(handler, person) -> None:
-    def serve(text: str) -> Any:
-        return person.invoke(Command(resume=text) if text == "yes" else question(text))
-
-    for text in ("a", "yes"):
-        RunnableLambda(serve).invoke(text, config(handler, "q", "1"))
-    (response,) = handler.responses()
-    assert (response["question_text"], response["actual_answer"]) == ("a", "a yes")
-
-
-@pytest.mark.parametrize("question_id", [None, "q"])
-def test_a_function_that_is_given_nothing_resumes_nothing(question_id, handler, person) -> None:
-    person.invoke(question("a"), config(handler, question_id, "1"))
-    inner = RunnableLambda(lambda nothing: "new")
-    RunnableLambda(lambda text: inner.invoke(None)).invoke("b", config(handler, question_id))
-    if question_id is None:
-        inner.invoke(None, config(handler))
-    assert [answer for _, answer in answers(handler)] == [None, "new", "new"][: 2 if question_id else 3]
 
 
 def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
@@ -214,17 +160,6 @@ def test_what_ended_before_a_pause_stays_as_callbacks_told_it(handler, asking) -
     assert "elapsed_sec" in response["actual_steps"][0]
 
 
-def test_a_run_that_is_paused_again_goes_on_as_one_response(handler) -> None:
-    graph = StateGraph(MessagesState)
-    graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("1?") + interrupt("2?"))]})
-    agent = graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
-    for each in (HI, Command(resume="a"), Command(resume="b"), Command(resume="c")):
-        agent.invoke(each, config(handler, "q", "1"))
-    first, late = handler.responses()
-    assert (first["actual_answer"], "capture_warnings" in first) == ("ab", False)
-    assert late["question_id"] == "q"
-
-
 # --- a handler that is passed once more ---
 
 
@@ -247,15 +182,6 @@ def test_a_handler_passed_once_more_inside_a_tool_makes_no_run(given, handler, m
     assert (response["actual_answer"], response["input_tokens"]) == ("done", 40)
 
 
-async def test_a_handler_passed_once_more_inside_a_node_makes_no_run(handler, search) -> None:
-    async def node(state: MessagesState) -> dict[str, Any]:
-        found = await asyncio.gather(*(search.ainvoke({"query": word}, {"callbacks": [handler]}) for word in "ab"))
-        return {"messages": [AIMessage(" ".join(found))]}
-
-    await StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile().ainvoke(HI, config(handler))
-    assert [step["output"] for step in handler.response()["actual_steps"]] == ["found a", "found b"]
-
-
 def test_a_handler_passed_to_a_thread_with_the_context_makes_no_run(handler, search) -> None:
     def agent(text: str) -> str:
         context = contextvars.copy_context()
@@ -266,44 +192,6 @@ def test_a_handler_passed_to_a_thread_with_the_context_makes_no_run(handler, sea
 
     RunnableLambda(agent).invoke("a", config(handler))
     assert [step["output"] for step in handler.response()["actual_steps"]] == ["found a"]
-
-
-def test_a_run_inside_another_that_names_its_own_question_has_its_own_response(handler) -> None:
-    upper = RunnableLambda(lambda text: text.upper())
-    driver = RunnableLambda(lambda words: [upper.invoke(word, config(handler, word)) for word in words])
-    driver.invoke(["a", "b"], config(handler))
-    assert answers(handler) == [(None, '["A", "B"]'), ("a", "A"), ("b", "B")]
-
-
-async def test_what_goes_on_after_its_run_is_a_run_of_its_own(handler, search) -> None:
-    tasks = []
-
-    async def later() -> None:
-        await asyncio.sleep(0.02)
-        await search.ainvoke({"query": "late"}, config(handler, "late"))
-
-    async def agent(text: str) -> str:
-        tasks.append(asyncio.create_task(later()))
-        return text
-
-    await RunnableLambda(agent).ainvoke("a", config(handler, "q1"))
-    await tasks[0]
-    assert handler.response("q1")["actual_steps"] == []
-    assert handler.response("late")["actual_steps"][0]["output"] == "found late"
-
-
-@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "batch"])
-async def test_the_models_of_a_fallback_make_no_runs(way, handler, ai, chat_model) -> None:
-    model = chat_model(script=[ValueError("busy")]).with_fallbacks([chat_model(script=[ai("done")])])
-    if way == "ainvoke":
-        await model.ainvoke("why?", config(handler))
-    elif way == "stream":
-        list(model.stream("why?", config(handler)))
-    else:
-        getattr(model, way)(["why?"] if way == "batch" else "why?", config(handler))
-    (response,) = handler.responses()
-    assert (response["question_text"], response["actual_answer"]) == ("why?", "done")
-    assert ["error" in call for call in response["llm_calls"]] == [True, False]
 
 
 def nested_agents(make_agent, ai, chat_model, handler, search) -> Any:
@@ -356,16 +244,6 @@ async def test_150_nested_runs_at_once_do_not_mix(way, make_agent, ai, chat_mode
 # --- parallel branches ---
 
 
-class Words(TypedDict, total=False):
-    words: str
-    word: str
-    found: Annotated[list[str], operator.add]
-
-
-class Found(TypedDict):
-    found: Annotated[list[str], operator.add]
-
-
 @pytest.fixture
 def slow_search() -> BaseTool:
     """A tool that takes the longer, the earlier in the alphabet its word stands."""
@@ -382,42 +260,6 @@ def slow_search() -> BaseTool:
         return f"found {query}"
 
     return StructuredTool.from_function(run, arun, name="slow_search", description="Search.")
-
-
-def fan_out(node: Any) -> Any:
-    graph = StateGraph(Words).add_node("plan", lambda state: {}).add_node("branch", node)
-    graph.add_conditional_edges("plan", lambda state: [Send("branch", {"word": word}) for word in state["words"]])
-    return graph.add_edge(START, "plan").compile()
-
-
-def branch_of(slow_search: BaseTool, kind: str) -> Any:
-    """A node that waits as long as its word says before it calls its tools."""
-
-    def call(state: Words) -> Words:
-        time.sleep(0.01 * (ord("f") - ord(state["word"])))
-        return {"found": [slow_search.invoke({"query": state["word"] + number}) for number in "12"]}
-
-    async def acall(state: Words) -> Words:
-        await asyncio.sleep(0.01 * (ord("f") - ord(state["word"])))
-        return {"found": [await slow_search.ainvoke({"query": state["word"] + number}) for number in "12"]}
-
-    node = RunnableLambda(call, acall)
-    if kind == "subgraph":
-        first = StateGraph(Words, output_schema=Found).add_node("first", lambda state: {}).add_node("second", node)
-        return first.add_edge(START, "first").add_edge("first", "second").compile()
-    return node
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("kind", ["node", "subgraph"])
-async def test_branches_stand_in_the_order_in_which_they_were_sent(kind, is_async, handler, slow_search) -> None:
-    graph = fan_out(branch_of(slow_search, kind))
-    if is_async:
-        await graph.ainvoke({"words": "bdca"}, config(handler))
-    else:
-        graph.invoke({"words": "bdca"}, config(handler))
-    steps = handler.response()["actual_steps"]
-    assert [step["args"]["query"] for step in steps] == ["b1", "b2", "d1", "d2", "c1", "c2", "a1", "a2"]
 
 
 async def test_branches_sent_to_agents_with_equal_ids_stand_in_order(handler, make_agent, ai, chat_model) -> None:

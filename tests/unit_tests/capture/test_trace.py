@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import (
-    HumanInTheLoopMiddleware,
-    ModelFallbackMiddleware,
-    ToolCallLimitMiddleware,
-    ToolRetryMiddleware,
-)
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -72,79 +65,6 @@ def test_an_interrupted_and_resumed_run_is_one_response(
     assert handler.responses() == [resumed]
 
 
-def test_an_interrupt_inside_an_agent_that_is_a_tool(make_agent, ai, ask, search) -> None:
-    inner = make_agent(
-        [ai("", ("search", {"query": "a"}, "call_1")), ai("", ("confirm", {"what": "x"}, "call_2")), ai("inner")],
-        [search, confirm],
-        checkpointer=True,
-    )
-
-    @tool
-    def expert(question: str) -> str:
-        """Ask the expert."""
-        return inner.invoke({"messages": [("user", question)]})["messages"][-1].content
-
-    agent = make_agent(
-        [ai("", ("expert", {"question": "q"}, "call_1")), ai("done")], [expert], checkpointer=InMemorySaver()
-    )
-    paused = ask(agent, HI, **THREAD)
-    assert [(step["name"], step["parent_id"]) for step in paused["actual_steps"]] == [("search", "call_1")]
-    resumed = ask(agent, Command(resume="yes"), **THREAD)
-    assert [(step["name"], step.get("parent_id")) for step in resumed["actual_steps"]] == [
-        ("expert", None), ("search", "call_1"), ("confirm", "call_1"),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
-async def test_a_static_interrupt_is_a_pause(when, make_agent, ai, search, handler) -> None:
-    agent = make_agent(
-        [ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search], checkpointer=InMemorySaver()
-    )
-    config = {"callbacks": [handler], "metadata": {"question_id": "q1"}, **THREAD}
-    nodes = {when: ["tools"] if when == "interrupt_before" else ["model"]}
-    agent.invoke(HI, config, **nodes)
-    assert handler.response("q1")["capture_warnings"] == [PAUSED]
-    await agent.ainvoke(None, config)
-    response = handler.response("q1")
-    assert (ids_and_status(response), response["actual_answer"]) == ([("call_1", "success")], "done")
-
-
-@pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
-def test_human_in_the_loop(decision, ai, ask, search, chat_model) -> None:
-    agent = create_agent(
-        chat_model(script=[ai("", ("search", {"query": "a"}, "call_1")), ai("done")]),
-        [search],
-        middleware=[HumanInTheLoopMiddleware(interrupt_on={"search": True})],
-        checkpointer=InMemorySaver(),
-    )
-    paused = ask(agent, HI, **THREAD)
-    assert (paused["actual_steps"], paused["capture_warnings"]) == ([], [PAUSED])
-    answer: dict[str, Any] = {"type": decision}
-    if decision == "edit":
-        answer["edited_action"] = {"name": "search", "args": {"query": "b"}}
-    elif decision == "reject":
-        answer["message"] = "not this"
-    (step,) = ask(agent, Command(resume={"decisions": [answer]}), **THREAD)["actual_steps"]
-    assert (step["name"], step["id"]) == ("search", "call_1")
-    assert step["args"] == {"query": "b" if decision == "edit" else "a"}
-    expected = {"approve": "found a", "edit": "found b", "reject": "not this"}[decision]
-    assert expected in step.get("output", step.get("error", ""))
-    assert step["status"] == ("error" if decision == "reject" else "success")
-
-
-def test_an_answer_that_was_approved_is_the_answer(ai, ask) -> None:
-    def approve(state: MessagesState) -> dict[str, Any]:
-        interrupt("good?")
-        return {}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", lambda state: {"messages": [ai("the answer")]}).add_node("approve", approve)
-    graph.add_edge(START, "model").add_edge("model", "approve")
-    agent = graph.compile(checkpointer=InMemorySaver())
-    assert "actual_answer" not in ask(agent, HI, **THREAD)
-    assert ask(agent, Command(resume="yes"), **THREAD)["actual_answer"] == "the answer"
-
-
 def drafting(*nodes: Any, **options: Any) -> Any:
     """Give a graph whose nodes follow each other, with a thread."""
     graph = StateGraph(DraftState)
@@ -186,54 +106,6 @@ def test_a_draft_of_a_run_that_waits_is_no_answer(how, given, changes, ask) -> N
     assert "capture_warnings" not in resumed
 
 
-def test_a_draft_that_waits_twice_is_no_answer_in_between(ask) -> None:
-    def wait(state: Any) -> Any:
-        interrupt("good?")
-        return {}
-
-    agent = drafting(lambda state: by_message("draft"), wait, wait)
-    answers = [ask(agent, given, **THREAD).get("actual_answer") for given in (HI, *[Command(resume="yes")] * 2)]
-    assert answers == [None, None, "draft"]
-
-
-@pytest.mark.parametrize("takes", [lambda state: state, lambda state: state["messages"][-1].content])
-def test_a_function_whose_agent_waits_has_no_answer(takes, ask) -> None:
-    def wait(state: Any) -> Any:
-        return by_message(interrupt("good?"))
-
-    agent = drafting(lambda state: by_message("draft"), wait)
-    once = RunnableLambda(lambda text: takes(agent.invoke(HI, THREAD)))
-    response = ask(once, "hi")
-    assert ("actual_answer" in response, response["capture_warnings"]) == (False, [PAUSED])
-
-
-def test_a_function_that_resumes_its_agent_itself_has_an_answer(ask) -> None:
-    def wait(state: Any) -> Any:
-        return by_message(interrupt("good?"))
-
-    agent = drafting(lambda state: by_message("draft"), wait)
-
-    def approve(text: str) -> Any:
-        agent.invoke(HI, THREAD)
-        return agent.invoke(Command(resume="approved"), THREAD)
-
-    response = ask(RunnableLambda(approve), "hi")
-    assert (response["actual_answer"], response.get("capture_warnings")) == ("approved", None)
-
-
-@pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_text_beside_calls_that_wait_for_a_human_is_no_answer(decision, ai, ask, search, chat_model) -> None:
-    agent = create_agent(
-        chat_model(script=[ai("Let me see.", ("search", {"query": "a"}, "call_1")), ai("done")]),
-        [search],
-        middleware=[HumanInTheLoopMiddleware(interrupt_on={"search": True})],
-        checkpointer=InMemorySaver(),
-    )
-    assert "actual_answer" not in ask(agent, HI, **THREAD)
-    resumed = ask(agent, Command(resume={"decisions": [{"type": decision}]}), **THREAD)
-    assert resumed["actual_answer"] == "done"
-
-
 # --- tools whose output is the answer ---
 
 
@@ -272,61 +144,7 @@ def test_the_model_answers_where_other_tools_ran_beside_one_that_returns_directl
     assert ask(agent, HI)["actual_answer"] == "done"
 
 
-def test_what_a_tool_returned_directly_is_no_answer_of_the_next_turn(ai, ask, chat_model) -> None:
-    script = [ai("", ("look_up", {"name": "ada"}, "call_1")), ai("two")]
-    agent = create_agent(chat_model(script=script), [look_up], checkpointer=InMemorySaver())
-    turns = [HI, Command(resume="go on"), HI]
-    answers = [ask(agent, given, question_id=str(n), **THREAD).get("actual_answer") for n, given in enumerate(turns)]
-    assert answers == ["ada is here", None, "two"]
-
-
-def test_the_output_of_tools_that_wait_to_be_seen_is_no_answer(make_agent, ai, search, handler) -> None:
-    agent = make_agent(
-        [ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search], checkpointer=InMemorySaver()
-    )
-    config = {"callbacks": [handler], "metadata": {"question_id": "q1"}, **THREAD}
-    agent.invoke(HI, config, interrupt_after=["tools"])
-    assert "actual_answer" not in handler.response("q1")
-
-
 # --- middleware ---
-
-
-def test_a_call_over_the_limit_is_an_error_step(ai, ask, search, chat_model) -> None:
-    calls = [("search", {"query": "a"}, "call_1"), ("search", {"query": "b"}, "call_2")]
-    agent = create_agent(
-        chat_model(script=[ai("", *calls), ai("done")]),
-        [search],
-        middleware=[ToolCallLimitMiddleware(run_limit=1, exit_behavior="continue")],
-    )
-    assert ids_and_status(ask(agent)) == [("call_1", "success"), ("call_2", "error")]
-
-
-@pytest.mark.parametrize("failures", [2, 9])
-def test_retries_are_attempts_of_one_step(failures, ai, ask, chat_model) -> None:
-    left = [failures]
-
-    @tool
-    def shaky() -> str:
-        """Fail at first."""
-        left[0] -= 1
-        if left[0] >= 0:
-            raise ValueError("not yet")
-        return "ok"
-
-    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.001, jitter=False)
-    agent = create_agent(chat_model(script=[ai("", ("shaky", {}, "call_1")), ai("done")]), [shaky], middleware=[retry])
-    (step,) = ask(agent)["actual_steps"]
-    assert step["attempts"] == 3
-    assert step["status"] == ("success" if failures == 2 else "error")
-    assert step.get("error", "ValueError: not yet") == "ValueError: not yet"
-
-
-def test_a_fallback_model_is_a_second_model_call(ai, ask, search, chat_model) -> None:
-    fallback = ModelFallbackMiddleware(chat_model(script=[ai("done")]))
-    response = ask(create_agent(chat_model(script=[ValueError("busy")]), [search], middleware=[fallback]))
-    assert [call.get("error") for call in response["llm_calls"]] == ["ValueError: busy", None]
-    assert (response["status"], response["actual_answer"]) == ("success", "done")
 
 
 class City(BaseModel):
@@ -341,27 +159,6 @@ def test_a_structured_response_is_the_answer_and_no_step(ai, ask, search, chat_m
 
 
 # --- failures ---
-
-
-def test_an_exception_in_a_tool_is_the_error_of_the_run(make_agent, ai, ask, search) -> None:
-    @tool
-    def fail() -> str:
-        """Fail."""
-        raise ValueError("broken")
-
-    calls = [("search", {"query": "a"}, "call_1")], [("fail", {}, "call_2")]
-    response = ask(make_agent([ai("", *call) for call in calls], [search, fail], handle_tool_errors=False))
-    assert (response["status"], response["error"]) == ("error", "ValueError: broken")
-    assert ids_and_status(response) == [("call_1", "success"), ("call_2", "error")]
-    assert response["actual_steps"][1]["error"] == "ValueError: broken"
-    assert (response["input_tokens"], "actual_answer" in response) == (20, False)
-
-
-def test_the_recursion_limit_keeps_the_steps(make_agent, ai, ask, search) -> None:
-    script = [ai("", ("search", {"query": "a"}, f"call_{turn}")) for turn in range(9)]
-    response = ask(make_agent(script, [search]), recursion_limit=5)
-    assert response["error"].startswith("GraphRecursionError: ")
-    assert len(response["actual_steps"]) == 2
 
 
 @pytest.mark.full
@@ -431,37 +228,6 @@ async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler)
     await asyncio.sleep(0.05)
     assert handler.response() == before
     assert len(handler.responses()) == 1
-
-
-def test_a_run_that_has_not_ended_is_an_error_so_far(make_agent, ai, handler, search) -> None:
-    def look(state: MessagesState) -> dict[str, Any]:
-        responses.append(handler.response())
-        return {}
-
-    responses: list[dict[str, Any]] = []
-    graph = StateGraph(MessagesState).add_node("look", look).add_edge(START, "look").compile()
-    graph.invoke(HI, config={"callbacks": [handler]})
-    assert (responses[0]["status"], responses[0]["error"][:10]) == ("error", "Unfinished")
-    assert handler.response()["status"] == "success"
-
-
-def test_an_abandoned_stream_keeps_its_steps(make_agent, ai, handler, search) -> None:
-    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
-    updates = agent.stream(HI, config={"callbacks": [handler]}, stream_mode="updates")
-    while "tools" not in next(updates):
-        pass
-    updates.close()
-    response = handler.response()
-    assert ids_and_status(response) == [("call_1", "success")]
-    assert response["error"] == "GeneratorExit"
-
-
-def test_a_call_that_was_never_answered_is_no_step(make_agent, ai, ask, search) -> None:
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", lambda state: {"messages": [ai("", ("search", {"query": "a"}, "call_1"))]})
-    response = ask(graph.add_edge(START, "model").compile())
-    assert response["actual_steps"] == []
-    assert "actual_answer" not in response
 
 
 def test_a_trace_keeps_no_message_after_its_end(handler) -> None:

@@ -1,28 +1,21 @@
 """What is recorded of loops that people write themselves: a model and plain functions, whose calls fire no events."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import ToolCallLimitMiddleware
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
-    RemoveMessage,
-    SystemMessage,
     ToolMessage,
     convert_to_openai_messages,
 )
-from langchain_core.output_parsers import PydanticToolsParser
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
-from langgraph.prebuilt import create_react_agent
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.history import History
@@ -190,15 +183,6 @@ def test_a_loop_keeps_its_steps(shape, script, ask, chat_model) -> None:
     assert not any("elapsed_sec" in step or "parent_id" in step for step in response["actual_steps"])
 
 
-@pytest.mark.parametrize("shape", [node_with_all, node_with_the_answer, tasks_with_the_answer])
-async def test_a_loop_that_runs_async_or_streams_keeps_its_steps(shape, script, handler, chat_model) -> None:
-    config = {"callbacks": [handler]}
-    await shape(chat_model(script=script)).ainvoke({"messages": [HI]}, config)
-    for _ in shape(chat_model(script=script)).stream({"messages": [HI]}, config, stream_mode="updates"):
-        pass
-    assert [brief(response) for response in handler.responses()] == [STEPS, STEPS]
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ids_that_come_again_in_every_turn_are_steps_of_their_own(shape, ai, ask, chat_model) -> None:
     same = ("lookup", {"query": "a"}, "call_1")
@@ -237,14 +221,6 @@ def test_what_stood_before_the_run_is_no_step_of_it(shape, with_ids, make_histor
     assert (response["input_tokens"], len(response["llm_calls"])) == (20, 2)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_loop_that_takes_no_step_has_none_of_its_history(shape, ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("done")], by_turn=False)
-    response = ask(shape(model), {"messages": [*earlier_turns(2, with_ids=False), HI.model_copy()]})
-    assert (response["actual_steps"], response["actual_answer"], response["input_tokens"]) == ([], "done", 10)
-    assert "capture_warnings" not in response
-
-
 def test_history_between_pairs_of_role_and_text_is_no_step(ai, ask, search, chat_model) -> None:
     model = chat_model(script=[ai("", ("search", {"query": "b"}, "call_1")), ai("done")], by_turn=False)
     history = [("user", "?"), *earlier_turns(with_ids=False)[1:], ("user", "and now?")]
@@ -274,15 +250,6 @@ def test_the_second_turn_on_a_thread_has_its_own_steps(ai, ask, chat_model) -> N
     second = ask(chat, {"messages": [("user", "hi")]}, question_id="second", **thread)
     assert [len(first["actual_steps"]), len(second["actual_steps"])] == [1, 2]
     assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
-
-
-@pytest.mark.parametrize("question", [[], [HumanMessage("rewritten")]])
-def test_an_answer_from_before_the_run_is_none_of_it(question, ask) -> None:
-    def forget(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [RemoveMessage(id=state["messages"][-1].id), *question]}
-
-    response = ask(one_node(forget), {"messages": [*earlier_turns(2), HI.model_copy()]})
-    assert "actual_answer" not in response
 
 
 def test_what_an_entrypoint_saved_before_is_history(ai, ask, chat_model) -> None:
@@ -333,46 +300,6 @@ def test_a_turn_costs_the_same_after_a_long_history(
 # --- loops that change their messages ---
 
 
-@pytest.mark.parametrize("text", ["done", "Done."])
-def test_an_answer_that_is_made_anew_is_one_model_call(text, ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("done")])
-
-    def agent(state: MessagesState) -> dict[str, Any]:
-        answer = model.invoke(state["messages"])
-        return {"messages": [AIMessage(text, id="new", usage_metadata=answer.usage_metadata)]}
-
-    response = ask(one_node(agent))
-    assert (response["actual_answer"], response["input_tokens"], len(response["llm_calls"])) == (text, 10, 1)
-    assert "capture_warnings" not in response
-
-
-def test_what_a_task_gives_is_read_though_no_model_sees_it(ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "b"}, "call_2"))])
-    call_tool = task(answer_to)
-
-    @entrypoint()
-    def agent(text: str) -> str:
-        return ", ".join(call_tool(call).result().content for call in model.invoke(text).tool_calls)
-
-    response = ask(agent, "hi")
-    assert brief(response) == [("call_1", "a", "found a"), ("call_2", "b", "found b")]
-    assert response["actual_answer"] == "found a, found b"
-
-
-def test_a_loop_that_trims_its_messages_keeps_its_steps(ai, ask, chat_model) -> None:
-    model = chat_model(
-        script=[*(ai("", ("lookup", {"query": word}, "call_1")) for word in "abc"), ai("done")], by_turn=False
-    )
-
-    def agent(text: str) -> str:
-        messages: list[Any] = [HumanMessage(text)]
-        while (answer := model.invoke(messages)).tool_calls:
-            messages = [SystemMessage("So far: …"), answer, *map(answer_to, answer.tool_calls)]
-        return answer.content
-
-    assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", word, f"found {word}") for word in "abc"]
-
-
 def test_the_last_of_several_answers_to_a_call_counts(ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")])
 
@@ -382,19 +309,6 @@ def test_the_last_of_several_answers_to_a_call_counts(ai, ask, chat_model) -> No
         return model.invoke([HumanMessage(text), answer, *messages]).content
 
     assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", "a", "found")]
-
-
-def test_few_shot_messages_answer_no_call_of_the_run(ai, ask, chat_model) -> None:
-    """The examples of another prompt have the id of a call that waits."""
-    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("judged"), ai("done")], by_turn=False)
-    example = [AIMessage("", tool_calls=[{"name": "lookup", "args": {"query": "x"}, "id": "call_1"}])]
-
-    def agent(text: str) -> str:
-        answer = model.invoke(text)
-        model.invoke([*example, ToolMessage("example", tool_call_id="call_1"), HumanMessage("Is this good?")])
-        return model.invoke([HumanMessage(text), answer, *map(answer_to, answer.tool_calls)]).content
-
-    assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", "a", "found a")]
 
 
 # --- tools that fire events ---
@@ -420,16 +334,6 @@ def test_tools_that_fire_events_are_not_taken_from_messages_too(
     assert "capture_warnings" not in response
 
 
-def test_a_call_that_a_node_makes_itself_is_one_step(ask, search) -> None:
-    def node(state: MessagesState) -> dict[str, Any]:
-        call = {"name": "search", "args": {"query": "a"}, "id": "own", "type": "tool_call"}
-        return {"messages": [AIMessage("", tool_calls=[call]), search.invoke(call), AIMessage("done")]}
-
-    response = ask(one_node(lambda messages: node({"messages": messages})["messages"]), {"messages": [HI]})
-    assert brief(response) == [("own", "a", "found a")]
-    assert "capture_warnings" not in response
-
-
 def test_functions_that_ask_a_model_themselves(ai, ask, chat_model, monkeypatch) -> None:
     """The inner loop has the same ids as the outer one."""
     call = ("lookup", {"query": "a"}, "call_1")
@@ -448,78 +352,15 @@ def test_functions_that_ask_a_model_themselves(ai, ask, chat_model, monkeypatch)
     assert response["actual_answer"] == "done"
 
 
-def test_a_loop_inside_a_tool_has_that_tool_as_parent(make_agent, ai, ask, chat_model) -> None:
-    inner = node_with_the_answer(chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("inner")]))
-
-    @tool
-    def expert(question: str) -> str:
-        """Ask the expert."""
-        return inner.invoke({"messages": [("user", question)]})["messages"][-1].content
-
-    response = ask(make_agent([ai("", ("expert", {"question": "q"}, "call_1")), ai("done")], [expert]))
-    assert [(step["name"], step.get("parent_id")) for step in response["actual_steps"]] == [
-        ("expert", None), ("lookup", "call_1"),
-    ]  # fmt: skip
-
-
-def test_a_loop_in_a_subgraph_is_read_once(script, ask, chat_model) -> None:
-    graph = StateGraph(MessagesState).add_node("inner", node_with_all(chat_model(script=script)))
-    graph.add_node("after", lambda state: {}).add_edge(START, "inner").add_edge("inner", "after")
-    response = ask(graph.compile())
-    assert (brief(response), response["actual_answer"], response["input_tokens"]) == (STEPS, "done", 30)
-
-
-def test_loops_in_parallel_nodes_do_not_mix(ai, ask, chat_model) -> None:
-    graph = StateGraph(MessagesState)
-    for word in "ab":
-        model = chat_model(
-            script=[
-                ai("", ("lookup", {"query": word}, "call_1")),
-                ai("", ("lookup", {"query": "c"}, "call_1")),
-                ai(word),
-            ],
-            by_turn=False,
-        )
-        loop = node_with_the_answer(model).builder.nodes["agent"].runnable
-        graph.add_node(word, loop).add_edge(START, word)
-    response = ask(graph.compile())
-    assert sorted(brief(response)) == [
-        ("call_1", "a", "found a"), ("call_1", "b", "found b"), ("call_1", "c", "found c"), ("call_1", "c", "found c"),
-    ]  # fmt: skip
-
-
 # --- calls that nothing answers ---
 
 UNANSWERED = "asked for by a model and never answered, so that what they gave is not known: "
-
-
-def test_a_call_that_nothing_answers_is_warned_of(ai, ask, chat_model) -> None:
-    """The results of the last calls are the answer, and no model sees them."""
-    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "b"}, "call_2"))])
-    agent = RunnableLambda(lambda text: ", ".join(lookup(**call["args"]) for call in model.invoke(text).tool_calls))
-    response = ask(agent, "hi")
-    assert (response["actual_answer"], response["actual_steps"]) == ("found a, found b", [])
-    assert response["capture_warnings"] == [UNANSWERED + "lookup (call_1), lookup (call_2)"]
-
-
-def test_a_loop_that_shows_results_as_text_is_warned_of(ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")], by_turn=False)
-    agent = RunnableLambda(lambda text: model.invoke(f"{text} {model.invoke(text).tool_calls}").content)
-    assert ask(agent, "hi")["capture_warnings"] == [UNANSWERED + "lookup (call_1)"]
 
 
 class Route(BaseModel):
     """Where to go."""
 
     to: str
-
-
-def by_structured_output(model: Any) -> Any:
-    return model.with_structured_output(Route)
-
-
-def by_parser(model: Any) -> Any:
-    return model.bind_tools([Route]) | PydanticToolsParser(tools=[Route])
 
 
 def by_choice(choice: Any) -> Callable[[Any], Any]:
@@ -530,64 +371,7 @@ def by_choice(choice: Any) -> Callable[[Any], Any]:
     return bind
 
 
-CHOICES = [{"type": "function", "function": {"name": "Route"}}, {"type": "tool", "name": "Route"}, "Route", "any"]
-
-
-@pytest.mark.parametrize("shape", [by_structured_output, by_parser, *map(by_choice, [*CHOICES, {"type": "any"}])])
-def test_calls_that_are_the_answer_itself_are_not_waited_for(shape, ai, ask, chat_model) -> None:
-    class StructuredModel(chat_model):
-        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-            return self.bind(**kwargs)
-
-    response = ask(shape(StructuredModel(script=[ai("", ("Route", {"to": "oslo"}, "call_1"))])), "hi")
-    assert "capture_warnings" not in response
-    assert response["actual_steps"] == []
-
-
 @pytest.mark.parametrize("choice", ["auto", None, {"type": "auto"}])
 def test_calls_that_the_model_chose_itself_are_waited_for(choice, ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("route", {"to": "oslo"}, "call_1"))])
     assert ask(by_choice(choice)(model), "hi")["capture_warnings"] == [UNANSWERED + "route (call_1)"]
-
-
-def test_a_tool_that_ran_with_other_arguments_answered_its_call(ai, ask, chat_model, search) -> None:
-    model = chat_model(script=[ai("", ("search", {"query": "a"}, "call_1"))])
-    agent = RunnableLambda(
-        lambda text: search.invoke({"query": model.invoke(text).tool_calls[0]["args"]["query"] + "!"})
-    )
-    response = ask(agent, "hi")
-    assert [step["output"] for step in response["actual_steps"]] == ["found a!"]
-    assert "capture_warnings" not in response
-
-
-def test_calls_of_a_run_that_failed_are_explained_by_its_error(ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("", ("lookup", {"query": "broken"}, "call_1"))])
-    response = ask(RunnableLambda(lambda text: lookup(**model.invoke(text).tool_calls[0]["args"])), "hi")
-    assert response["error"] == "ValueError: no such thing"
-    assert "capture_warnings" not in response
-
-
-def test_a_message_that_the_agent_takes_back_asks_for_nothing(ai, ask, search, chat_model) -> None:
-    """The prebuilt agent puts an excuse in the place of calls for which it has no steps left."""
-    model = chat_model(script=[ai("", ("search", {"query": word}, f"call_{word}")) for word in "abc"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        agent = create_react_agent(model, [search])
-    response = ask(agent, recursion_limit=4)
-    assert response["actual_answer"].startswith("Sorry, need more steps")
-    assert [step["id"] for step in response["actual_steps"]] == ["call_a"]
-    assert "capture_warnings" not in response
-
-
-@pytest.mark.parametrize("exit_behavior", ["continue", "end"])
-def test_calls_over_a_limit_are_answered(exit_behavior, ai, ask, search, chat_model) -> None:
-    model = chat_model(script=[ai("", ("search", {"query": word}, f"call_{word}")) for word in "ab"] + [ai("done")])
-    limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior=exit_behavior)
-    response = ask(create_agent(model, [search], middleware=[limit]))
-    assert not any(UNANSWERED in warning for warning in response["capture_warnings"])
-
-
-def test_calls_that_history_left_open_are_not_of_this_run(ai, ask, chat_model) -> None:
-    asking = AIMessage("", tool_calls=[{"name": "lookup", "args": {"query": "a"}, "id": "call_1"}])
-    response = ask(node_with_all(chat_model(script=[ai("done")], by_turn=False)), {"messages": [asking, HI]})
-    assert "capture_warnings" not in response
