@@ -257,14 +257,14 @@ class Records:
         self.reported_ids, self.ends = set(), set()
 
 
-def is_state_update(name: object, metadata: Mapping[str, Any] | None, parent_run_id: UUID | None) -> bool:
-    """Return whether a run is an update by ``graph.update_state``, and not a run of an agent.
+def is_state_update(name: object, metadata: Mapping[str, Any] | None) -> bool:
+    """Return whether a run without a parent is an update by ``graph.update_state``, and not a run of an agent.
 
     A root with langgraph's metadata of a graph is an agent with such a name; those of ``create_agent`` are in both.
     """
     if not isinstance(name, str) or not name.endswith(_STATE_UPDATE):
         return False
-    if parent_run_id is not None or metadata is None or "ls_integration" not in metadata:
+    if metadata is None or "ls_integration" not in metadata:
         return True
     is_agent = metadata["ls_integration"] != "langgraph"
     return is_agent and name == f"{metadata.get('lc_agent_name', 'LangGraph')}{_STATE_UPDATE}"
