@@ -47,7 +47,7 @@ class Step:
     elapsed_sec: float | None = None
     full_length: int | None = None  # the characters of the text, where it was cut
     own: Outcome | None = None  # the tool's own outcome, if the model saw another one
-    is_from_message: bool = False  # whether no callback told of it, only a message
+    is_from_message: bool = False  # whether no callback reported it, only a message
     is_from_cache: bool = False  # whether it is from langgraph's cache of nodes
     is_forced: bool = False  # whether it had not ended when its run did
 

@@ -81,7 +81,7 @@ class _Interpretation:
             self._steps.add(step, record.outer)
         if lost and not self._tree.is_paused:
             names = listed([f"{name} ({call_id})" for name, call_id in lost])
-            self._part.warnings.append(f"asked of the provider's tools, and no result came: {names}")
+            self._part.warnings.append(f"requested from the provider's tools, without a result: {names}")
 
     def find_model_calls(self) -> None:
         """Complete the model calls with what was recorded of them; those under way do not count yet."""
@@ -174,8 +174,8 @@ class _Interpretation:
         if left:
             names = listed([f"{call.name} ({call.call_id})" for call in left])
             self._part.warnings.append(
-                f"the run gives its caller a message that asks for tools: {names}; to record a loop around such calls "
-                'as one response, put it into: with capture_run(question_id="...")'
+                f"the run returns a message with tool calls to its caller: {names}; to record a loop around such calls "
+                'as one response, wrap it in: with capture_run(question_id="...")'
             )
 
     def _unanswered(self) -> list[tuple[str, str | None]]:

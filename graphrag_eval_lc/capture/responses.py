@@ -154,7 +154,7 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
     from_messages = [step for step in steps if step.is_from_message and not step.is_from_cache]
     if from_messages:
         names = _listed(from_messages, options)
-        yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {names}"
+        yield f"taken from messages only, as no callback reported them (they never ran, or ran out of sight): {names}"
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
@@ -170,7 +170,7 @@ def _unanswered(parts: Sequence[Part], steps: Sequence[Step]) -> Iterable[str]:
     taken = {(step.name, step.id) for step in steps}
     calls = [call for part in parts if not part.tree.is_paused for call in part.unanswered if call not in taken]
     if calls:
-        yield f"asked for by a model and never answered, so that what they gave is not known: {_listed_calls(calls)}"
+        yield f"requested by a model and never answered, so their outputs are not known: {_listed_calls(calls)}"
 
 
 def _answer_warnings(parts: Sequence[Part]) -> Iterable[str]:
@@ -281,7 +281,7 @@ def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
     unseen = sum(call.is_from_elsewhere for part in parts for call in part.model_calls)
     if unseen:
         are, them = plural(unseen, "is", "are"), plural(unseen, "it: its", "them: their")
-        yield f"{unseen} of {number} {are} taken from messages only, as no callback told of {them} times are not known"
+        yield f"{unseen} of {number} {are} taken from messages only, as no callback reported {them} times are not known"
     if failed:
         yield f"{len(failed)} of {number} failed; what tokens they used is not known and not counted"
     if cached:

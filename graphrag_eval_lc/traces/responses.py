@@ -261,7 +261,7 @@ class _Trace:
         ]
         if missing and taken:
             names = listed([f"{asked.name} ({asked.id})" for asked in missing])
-            yield f"asked for by a model and never answered, so that what they gave is not known: {names}"
+            yield f"requested by a model and never answered, so their outputs are not known: {names}"
         elif missing and not self._steps:
             yield (
                 f"models asked for {counted(len(missing), 'tool call')} and the trace has none: "

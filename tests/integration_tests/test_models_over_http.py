@@ -19,8 +19,8 @@ from openai_stub import Fault, Json, OpenAIStub
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 
-FROM_MESSAGES = "model calls are taken from messages only, as no callback told of them: their times are not known"
-ONE_FROM_MESSAGES = "model call is taken from messages only, as no callback told of it: its times are not known"
+FROM_MESSAGES = "model calls are taken from messages only, as no callback reported them: their times are not known"
+ONE_FROM_MESSAGES = "model call is taken from messages only, as no callback reported it: its times are not known"
 ASKED = {"messages": [("user", "hi")]}
 
 

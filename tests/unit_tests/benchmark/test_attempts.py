@@ -250,8 +250,8 @@ async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() 
     assert kept["elapsed_sec"] > 0
     assert kept["capture_warnings"] == [
         "the agent told of no run: what is known of it stands in the messages that it gave, without times",
-        "taken from messages only, as no callback told of them (they never ran, or ran out of sight): search (call_1)",
-        "2 of 2 model calls are taken from messages only, as no callback told of them: their times are not known",
+        "taken from messages only, as no callback reported them (they never ran, or ran out of sight): search (call_1)",
+        "2 of 2 model calls are taken from messages only, as no callback reported them: their times are not known",
     ]
 
 

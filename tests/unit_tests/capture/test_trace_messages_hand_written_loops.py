@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.history import History
 
-FROM_MESSAGES = "taken from messages only, as no callback told of them (they never ran, or ran out of sight): "
+FROM_MESSAGES = "taken from messages only, as no callback reported them (they never ran, or ran out of sight): "
 HI = HumanMessage("hi")
 
 
@@ -354,7 +354,7 @@ def test_functions_that_ask_a_model_themselves(ai, ask, chat_model, monkeypatch)
 
 # --- calls that nothing answers ---
 
-UNANSWERED = "asked for by a model and never answered, so that what they gave is not known: "
+UNANSWERED = "requested by a model and never answered, so their outputs are not known: "
 
 
 class Route(BaseModel):

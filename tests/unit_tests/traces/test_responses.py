@@ -152,7 +152,7 @@ def test_answer_of_the_last_model_counts_where_the_agent_tells_none() -> None:
 
 def test_calls_of_a_model_that_nobody_answered_are_told() -> None:
     found = response(agent(), model("m", 1.0, ("c1", "find"), ("c2", "hand_over")), tool("s", 2.0, tool_call_id="c1"))
-    assert "never answered, so that what they gave is not known: hand_over (c2)" in found["capture_warnings"][0]
+    assert "never answered, so their outputs are not known: hand_over (c2)" in found["capture_warnings"][0]
     without = response(agent(), model("m", 1.0, ("c1", "find")))
     assert "models asked for 1 tool call and the trace has none" in without["capture_warnings"][0]
 
