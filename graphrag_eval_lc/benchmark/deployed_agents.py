@@ -4,21 +4,20 @@ import asyncio
 import json
 import os
 import re
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 from uuid import UUID
 
 import httpx
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
-from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.client import AssistantsClient, LangGraphClient
 
 from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, OptionError
@@ -157,10 +156,11 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         AgentError: The server is not there or is none of LangGraph, refuses the key, or has no such assistant.
     """
     headers = {} if key.value is None else {_KEY_HEADER: key.value}
-    # As the SDK's client, without the proxies of the environment.
-    checking = httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(), headers=headers, timeout=_CHECK_SEC)
+    # As the SDK's client, without the proxies of the environment, and without its retries, which take seconds.
+    transport = httpx.AsyncHTTPTransport()
+    checking = httpx.AsyncClient(base_url=address.server, transport=transport, headers=headers, timeout=_CHECK_SEC)
     async with _bounded(checking) as client:
-        server = _Server(client, address, key)
+        server = _Server(LangGraphClient(client).assistants, address, key)
         assistant = await server.assistant()
         identifier = str(assistant["assistant_id"])
         schema = await server.input_schema(identifier) if wants_schema else {}
@@ -213,7 +213,7 @@ async def _acancel(remote: LangGraphClient, thread_id: str) -> None:
 class _Server:
     """A server that may be away, or not be LangGraph's."""
 
-    client: httpx.AsyncClient
+    assistants: AssistantsClient
     address: Address
     key: ApiKey
 
@@ -221,16 +221,13 @@ class _Server:
         """Return the assistant that the address names, by its id, its graph or its name."""
         wanted = self.address.assistant
         if _is_uuid(wanted):
-            response = await self._ask("GET", f"assistants/{wanted}")
-            found = _json(response)
-            if response.is_success and isinstance(found, Mapping) and "assistant_id" in found:
+            for found in await self._asked(self.assistants.get(wanted), may_be_missing=True):
                 return found
-            if response.status_code != HTTPStatus.NOT_FOUND:
-                self._refuse(response)
         elif wanted:
-            for own in await self._search(graph_id=wanted, metadata={"created_by": "system"}, limit=1):
-                if own.get("graph_id") == wanted:
-                    return own
+            own = {"created_by": "system"}
+            for each in await self._search(graph_id=wanted, metadata=own, limit=1):
+                if each.get("graph_id") == wanted:
+                    return each
             named = [each for each in await self._search(name=wanted) if each.get("name") == wanted]
             if len(named) > 1:
                 ids = ", ".join(str(each["assistant_id"]) for each in named)
@@ -241,70 +238,63 @@ class _Server:
         raise self._none_such(await self._search())
 
     async def _search(self, limit: int = _MOST_LISTED, **wanted: Any) -> list[Mapping[str, Any]]:
-        response = await self._ask("POST", "assistants/search", json={"limit": limit, "offset": 0, **wanted})
-        if wanted and response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY):
-            return []  # there is no such graph
-        found = _json(response)
-        if not response.is_success or not isinstance(found, list):
-            self._refuse(response)
-        return [each for each in found if isinstance(each, Mapping) and "assistant_id" in each]
+        return await self._asked(self.assistants.search(limit=limit, **wanted), may_be_missing=bool(wanted))
 
     async def input_schema(self, identifier: str) -> Mapping[str, Any]:
-        """Return the JSON Schema of the assistant's input; empty where the server does not tell."""
+        """Return the JSON Schema of the assistant's input; empty if the server does not say."""
         try:
-            response = await self._ask("GET", f"assistants/{identifier}/schemas")
-        except AgentError:
+            async with asyncio.timeout(_CHECK_SEC):
+                schemas: Any = await self.assistants.get_schemas(identifier)
+            schema = schemas.get("input_schema") or schemas.get("state_schema")  # some types have only the latter
+        except Exception:
             return {}
-        schemas = _json(response)
-        if not response.is_success or not isinstance(schemas, Mapping):
-            return {}
-        schema = schemas.get("input_schema") or schemas.get("state_schema")  # some types have only the latter
         return schema if isinstance(schema, Mapping) else {}
 
-    async def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+    async def _asked(self, request: Awaitable[Any], *, may_be_missing: bool) -> list[Mapping[str, Any]]:
+        """Return the assistants that a request finds.
+
+        Raises:
+            AgentError: Why the response cannot be used.
+        """
         server = self.address.server
         try:
             async with asyncio.timeout(_CHECK_SEC):
-                return await self.client.request(method, f"{server}/{path}", **options)
+                found = await request
+            several = found if isinstance(found, list) else [found]
+            if all(isinstance(each, Mapping) and "assistant_id" in each for each in several):
+                return several
+            what, hint = self._refusal(HTTPStatus.OK)
+        except httpx.HTTPStatusError as problem:
+            status = problem.response.status_code
+            if may_be_missing and status in (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY):
+                return []
+            what, hint = self._refusal(status)
         except (httpx.TimeoutException, TimeoutError):
             what, hint = f"the server {server} does not answer within {_CHECK_SEC:g} s", "Look at what it is doing."
-        except httpx.ConnectError as problem:
-            what, hint = self._unreached(problem)
         except RefusedResponseError as problem:
             is_redirect = isinstance(problem, RefusedRedirectError)
             what, hint = str(problem), "Give the address that it redirects to." if is_redirect else "Look at its log."
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            what = f"{server} gives no HTTP answer ({str(problem) or type(problem).__name__})"
-            hint = "Another program may listen there."
-            if server.startswith("http:"):
-                hint = f"{hint} Write https:// where it speaks HTTPS."
+            what = f"there is no LangGraph server at {server} ({str(problem) or type(problem).__name__})"
+            hint = "Start it (langgraph dev), or check the address: its port, http or https, and SSL_CERT_FILE if the "
+            hint += "server has its own certificate."
+        except (ValueError, RecursionError):  # it is no JSON
+            what, hint = self._refusal(HTTPStatus.OK)
         raise AgentError(masked_text(what), hint=hint)
 
-    def _unreached(self, problem: httpx.ConnectError) -> tuple[str, str]:
+    def _refusal(self, status: int) -> tuple[str, str]:
+        """Return why a response cannot be used, and what to do."""
         server = self.address.server
-        if not _is_of_tls(problem):
-            return f"there is no server at {server} ({problem})", "Start it (langgraph dev), or mend the address."
-        if "CERTIFICATE_VERIFY_FAILED" in str(problem):
-            hint = "Let SSL_CERT_FILE name a file with the certificate of who signed it."
-            return f"the certificate of {server} is not trusted ({problem})", hint
-        return f"{server} does not speak HTTPS ({problem})", "Write http:// where it speaks plain HTTP."
-
-    def _refuse(self, response: httpx.Response) -> NoReturn:
-        """Raise why a response cannot be used."""
-        server, status = self.address.server, response.status_code
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             if self.key.value is None:
                 what = f"the server {server} asks for a key ({status}), and {self.key.variable} is not set"
-                hint = "Set it, or name another variable with --agent-key-env (agent_key_env)."
-            else:
-                what = f"the server {server} refuses {self.key} ({status})"
-                hint = "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
-        elif response.is_server_error or status == HTTPStatus.TOO_MANY_REQUESTS:
-            what, hint = f"the server {server} fails ({status} {response.reason_phrase})", "Look at its log."
-        else:
-            what = f"{server} is no LangGraph server: it does not list its assistants ({status})"
-            hint = f"Write the server's address and the assistant's name, such as {_EXAMPLE}."
-        raise AgentError(what, hint=hint)
+                return what, "Set it, or name another variable with --agent-key-env (agent_key_env)."
+            what = f"the server {server} refuses {self.key} ({status})"
+            return what, "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            return f"the server {server} fails ({status} {httpx.codes.get_reason_phrase(status)})", "Look at its log."
+        what = f"{server} is not a LangGraph server: it does not list its assistants ({status})"
+        return what, f"Write the server's address and the assistant's name, such as {_EXAMPLE}."
 
     def _none_such(self, assistants: Sequence[Mapping[str, Any]]) -> AgentError:
         server, wanted = self.address.server, self.address.assistant
@@ -332,19 +322,3 @@ def _is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _json(response: httpx.Response) -> Any:
-    try:
-        return response.json()
-    except (ValueError, RecursionError):
-        return None
-
-
-def _is_of_tls(problem: BaseException) -> bool:
-    cause: BaseException | None = problem
-    while cause is not None:
-        if isinstance(cause, ssl.SSLError):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return "SSL" in str(problem)

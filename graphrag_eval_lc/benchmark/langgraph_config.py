@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,18 +24,18 @@ from graphrag_eval_lc.texts import listed
 
 Variables = Mapping[str, str | None]
 
-# Agents may be open at the same time and end in any order: the last one that sets a variable wins. Once none sets it,
-# it is again what it was.
-_lock = threading.Lock()
-_layers: list[Variables] = []
-_before: dict[str, str | None] = {}
+FILE_NAME = "langgraph.json"
+_EXAMPLE = '"graphs": {"agent": "./agent.py:agent"}'
+_JAVASCRIPT = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+_UNNAMED = "LangGraph"  # what LangGraph calls a graph that has no name
 
 
 @contextmanager
 def environment_variables(variables: Variables) -> Iterator[None]:
     """Set environment variables of this process, and put them back at the end.
 
-    The values of those that are secrets by their names are masked from now on.
+    The values of those that are secrets by their names are masked from now on. If two agents set the same variable and
+    are open at the same time, the one that is opened last is to be closed first.
 
     Args:
         variables: Values by name; None unsets one.
@@ -46,35 +45,21 @@ def environment_variables(variables: Variables) -> Iterator[None]:
         ...     os.environ["MODEL_OF_TODAY"]
         'gpt-4o-mini'
     """
-    layer = dict(variables)
-    remember_secrets_of({name: value for name, value in layer.items() if value is not None})
+    remember_secrets_of({name: value for name, value in variables.items() if value is not None})
+    before = {name: os.environ.get(name) for name in variables}
     try:
-        with _lock:
-            for name in layer:
-                _before.setdefault(name, os.environ.get(name))
-            _layers.append(layer)
-            _apply(layer)
+        _set(variables)
         yield
     finally:
-        with _lock:
-            _layers[:] = [other for other in _layers if other is not layer]
-            _apply(layer)
+        _set(before)
 
 
-def _apply(names: Variables) -> None:
-    for name in names:
-        setting = [layer for layer in _layers if name in layer]
-        value = setting[-1][name] if setting else _before.pop(name)
+def _set(variables: Variables) -> None:
+    for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-
-
-FILE_NAME = "langgraph.json"
-_EXAMPLE = '"graphs": {"agent": "./agent.py:agent"}'
-_JAVASCRIPT = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-_UNNAMED = "LangGraph"  # what LangGraph calls a graph that has no name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

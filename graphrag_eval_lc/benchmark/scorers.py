@@ -99,9 +99,11 @@ def custom_matchers_for(
     """Return the matchers that users registered for these reference steps."""
     unused, kinds_of_users = custom_matchers(), custom_step_kinds()
     used: dict[MatcherKey, Matcher] = {}
+    if not unused:
+        return used
     views = StepViews(config.steps, config.sparql, config.retrieval)
     seen: set[tuple[str, str | None, StepKind]] = set()
-    for step in reference_steps if unused else ():
+    for step in reference_steps:
         reference = views.reference_view(step)
         kind = views.kind_of(reference)
         sort = name, media_type, _ = (*views.compared_by(reference), kind)

@@ -179,6 +179,8 @@ def check_repeats(config: EvaluationConfig) -> None:
         ConfigError: With the known scores, or the range.
     """
     metric, threshold = config.repeats.metric, config.repeats.threshold
+    if config.repeats == RepeatsConfig():
+        return
     scores = _scores(config)
     if metric not in scores:
         raise ConfigError(

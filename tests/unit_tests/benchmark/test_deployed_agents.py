@@ -286,15 +286,15 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        ((404, {}, b"<html>"), "{url} is no LangGraph server: it does not list its assistants (404)"),
-        ((200, {}, b"<html>"), "{url} is no LangGraph server: it does not list its assistants (200)"),
+        ((404, {}, b"<html>"), "{url} is not a LangGraph server: it does not list its assistants (404)"),
+        ((200, {}, b"<html>"), "{url} is not a LangGraph server: it does not list its assistants (200)"),
         ((500, {}, b""), "the server {url} fails (500 Internal Server Error). Look at its log."),
         (
             (307, {"location": "https://u:pa55@graphs.example/x"}, b""),
             "{url} redirects to another host, https://graphs.example, and",
         ),
         ((403, {}, b"{}"), "the server {url} asks for a key (403)"),
-        ((200, {}, b"[" * 100_000), "{url} is no LangGraph server: it does not list its assistants (200)"),
+        ((200, {}, b"[" * 100_000), "{url} is not a LangGraph server: it does not list its assistants (200)"),
     ],
 )
 @pytest.mark.parametrize("named", ["agent", FAST, ""])
@@ -305,23 +305,23 @@ async def test_server_that_is_of_no_use_says_why(stub: Stub, named: str, answer:
     assert "pa55" not in told
 
 
-async def test_server_that_is_not_there_is_told_at_once() -> None:
+async def test_server_that_is_not_there_is_reported_at_once() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     told = await error_of(f"{url}/agent")
-    assert told.startswith(f"there is no server at {url} (")
-    assert told.endswith("Start it (langgraph dev), or mend the address.")
+    assert told.startswith(f"there is no LangGraph server at {url} (")
+    assert "Start it (langgraph dev), or check the address" in told
 
 
-async def test_server_that_does_not_speak_https_is_told_so(stub: Stub) -> None:
+async def test_server_without_tls_says_so(stub: Stub) -> None:
     told = await error_of(f"{stub.url}/agent".replace("http:", "https:"))
-    assert "does not speak HTTPS" in told
-    assert told.endswith("Write http:// where it speaks plain HTTP.")
+    assert told.startswith("there is no LangGraph server at https://127.0.0.1:")
+    assert "SSL" in told.partition("Start it")[0]
 
 
 @pytest.mark.parametrize("sent", [b"220 smtp ready\r\n", b""])
-async def test_server_of_another_protocol_is_told_so(sent: bytes) -> None:
+async def test_server_of_another_protocol_is_refused(sent: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -334,8 +334,7 @@ async def test_server_of_another_protocol_is_told_so(sent: bytes) -> None:
         thread.start()
         told = await error_of(f"http://127.0.0.1:{server.getsockname()[1]}/agent")
         thread.join()
-    assert "gives no HTTP answer (" in told
-    assert told.endswith("Write https:// where it speaks HTTPS.")
+    assert told.startswith("there is no LangGraph server at http://127.0.0.1:")
 
 
 async def test_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

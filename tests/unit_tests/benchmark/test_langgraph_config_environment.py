@@ -29,19 +29,6 @@ def test_none_unsets_one() -> None:
     assert os.environ[ONE] == "before"
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_two_may_end_in_any_order(first: int) -> None:
-    both = [environment_variables({ONE: "a", TWO: "a"}), environment_variables({ONE: "b"})]
-    for each in both:
-        each.__enter__()
-    assert (os.environ[ONE], os.environ[TWO]) == ("b", "a")
-    both[first].__exit__(None, None, None)
-    assert os.environ[ONE] == "ba"[first]
-    both[1 - first].__exit__(None, None, None)
-    assert os.environ[ONE] == "before"
-    assert TWO not in os.environ
-
-
 def test_secrets_are_masked_also_when_they_are_unset_again() -> None:
     with environment_variables({"STORE_API_KEY": "Quite7secret5value", "STORE_NAME": "Quite7open5value"}):
         pass

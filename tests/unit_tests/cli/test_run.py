@@ -67,7 +67,7 @@ def test_graph_of_a_langgraph_json_is_asked(files: Path, exit_code: Command) -> 
     [
         (["langgraph.json:agnt"], "langgraph.json: there is no graph agnt. It has agent; write langgraph.json:agent."),
         (["http://user:pa55word@127.0.0.1/agent"], "has a user or password in it, which would be written down"),
-        (["http://127.0.0.1:1/agent"], "there is no server at http://127.0.0.1:1 ("),
+        (["http://127.0.0.1:1/agent"], "there is no LangGraph server at http://127.0.0.1:1 ("),
         (["agent.py:graph", "--agent-key-env", "KEY"], "there is no server to give the key to"),
         (["http://127.0.0.1:1/agent", "--agent-key-env", "lsv2_pt_5ecret"], "that agent_key_env names is not set"),
     ],
