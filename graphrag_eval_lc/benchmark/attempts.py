@@ -59,7 +59,7 @@ class WorkerLostError(Exception):
 class Spent(NamedTuple):
     """What the budget has counted for an attempt: USD, and tokens of its model calls."""
 
-    cost: float = 0.0
+    usd: float = 0.0
     tokens: int = 0
 
 

@@ -272,12 +272,12 @@ class Runner:
         if tokens is None and budget.max_tokens is not None:
             why = "the agent's model does not report all its tokens"
             budget.end("max_tokens", f"{why}, so that a budget of tokens cannot be kept")
-        if cost is None and not counted.cost and budget.max_cost is not None:
+        if cost is None and not counted.usd and budget.max_cost is not None:
             why, unpriced = "the cost of some model calls is not known", self._output.pricing.unpriced
             if unpriced:
                 why = f"no price is known for {', '.join(sorted(unpriced))} (prices in the config can give it)"
             budget.end("max_cost", f"a budget of money cannot be kept: {why}")
-        budget.spend(max(0.0, (cost or 0.0) - counted.cost), max(0, (tokens or 0) - counted.tokens))
+        budget.spend(max(0.0, (cost or 0.0) - counted.usd), max(0, (tokens or 0) - counted.tokens))
 
     async def _keep(self, sample: Sample, response: Response, earlier: int) -> None:
         """Keep, tell and score a response; ``earlier`` of its failed attempts are of earlier sessions."""

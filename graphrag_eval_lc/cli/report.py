@@ -59,7 +59,7 @@ def recovered(folder: Path, *, is_quiet: bool = False) -> None:
     """Make runs of what a session of pytest that was killed left in a folder, and say where they are."""
     if (folder / ".pytest-parts").is_dir():
         # Imported here so that other commands do not wait for it.
-        from graphrag_eval_lc.benchmark.session_runs import recover_killed_session
+        from graphrag_eval_lc.benchmark.pytest_runs import recover_killed_session
 
         for note in recover_killed_session(folder):
             say(note, err=is_quiet)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.pytest_runs import PLAN, unanswered
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import checked_options
-from graphrag_eval_lc.benchmark.session_parts import PLAN, unanswered
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import replace_file

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.session_parts import PARTS, collected_runs
-from graphrag_eval_lc.benchmark.session_runs import (
+from graphrag_eval_lc.benchmark.pytest_runs import (
+    PARTS,
     FinishedRun,
     asked_records,
+    collected_runs,
     finish_run,
     folders_of,
     recover_killed_session,

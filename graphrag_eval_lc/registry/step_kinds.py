@@ -382,7 +382,9 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
     if (name, None) in kinds:  # compared by its name, whatever its media type
         return media_type
     for key, kind in _built_in.items() if media_type is None else kinds.items():
-        if key[1] is None or kinds.get(key) is None or key[0] not in (None, name):
+        if key[0] != name and (media_type is None or key[0] is not None):
+            continue
+        if key[1] is None or kinds.get(key) is None:
             continue
         is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
         if is_meant and (parse := kind.parse_for(key[1])) is not None and is_read_by(parse):

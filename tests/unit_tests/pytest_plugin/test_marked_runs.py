@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.benchmark.session_parts import folder_names
+from graphrag_eval_lc.benchmark.pytest_runs import folder_names
 
 TEXTS = st.text(max_size=12)
 RUNS = st.lists(st.tuples(TEXTS, TEXTS.map(lambda text: f"tests/{text}.py::test_it")), min_size=1, max_size=8)

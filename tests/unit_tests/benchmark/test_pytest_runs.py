@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.session_parts import PARTS, PLAN
-from graphrag_eval_lc.benchmark.session_runs import recover_killed_session
+from graphrag_eval_lc.benchmark.pytest_runs import PARTS, PLAN, recover_killed_session
 from graphrag_eval_lc.errors import RunFolderError
 
 RUN: dict[str, Any] = {"key": "a", "name": "a", "test": "test_a.py::test_a", "dataset": "pipe", "selected": ["q"]}
