@@ -1,36 +1,33 @@
-"""The progress of a run, shown as a bar in a terminal or a notebook, or as lines."""
+"""The progress of a run: rich's bar in a terminal, one line in a notebook's cell, plain lines elsewhere."""
 
 import contextlib
 import os
 import sys
 import threading
-import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from importlib import import_module
 from itertools import chain, repeat
-from typing import IO, Any, Self, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from rich.console import RenderableType
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode
-from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, message_of, progress_line, progress_texts
 from graphrag_eval_lc.console import DataConsole
-from graphrag_eval_lc.evaluation.events import Observer, RunEvent
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.tables.notebook_html import page_html
-from graphrag_eval_lc.texts import shown_html, without_commands
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
+from graphrag_eval_lc.texts import counted, visible, without_commands
+
+_RECENT_SEC = 600.0  # the answers of this time say how long the rest takes
+_MESSAGES = ("run_started", "run_stopping", "workers_starting")
 
 
 class UnfailingStream:
     """Hand text on to a stream, and drop what cannot be written: the terminal is gone, the disk is full, it is closed.
-
-    Where an agent closed the stream's descriptor, another file or connection may have its number by now; nothing is
-    written there.
 
     Args:
         stream: Where the text goes. Letters that its encoding lacks are escaped.
@@ -38,7 +35,6 @@ class UnfailingStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._place = _place_of(stream)
 
     @property
     def encoding(self) -> str:
@@ -47,8 +43,6 @@ class UnfailingStream:
 
     def write(self, text: str) -> int:
         """Write what can be written, and return the number of letters as if all was."""
-        if _place_of(self._stream) != self._place:
-            return len(text)
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
         return len(text)
@@ -69,13 +63,112 @@ class UnfailingStream:
         return self._stream.fileno()
 
 
-def _place_of(stream: TextIO) -> tuple[int, int] | None:
-    """Return which file a stream leads to; None where that is none, as in memory, or where it is closed."""
-    try:
-        file = os.fstat(stream.fileno())
-    except (AttributeError, OSError, ValueError):
-        return None
-    return file.st_dev, file.st_ino
+class _Display(Progress):
+    """An observer that counts what happens in a task of rich, and prints messages at once.
+
+    Args:
+        stream: Where it is shown.
+        done_by: The event by which a question is done.
+        **options: The options of rich's ``Progress``.
+    """
+
+    def __init__(self, stream: UnfailingStream, done_by: EventKind = "response_ended", **options: Any) -> None:
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=DataConsole(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
+            transient=True,
+            speed_estimate_period=_RECENT_SEC,
+            **options,
+        )
+        self._done_by = done_by
+        self._task = self.add_task("", start=False, total=None)
+        self._errors = self._retries = self._tokens = 0
+        self._in_flight: set[tuple[str, int | None]] = set()
+        self._limit: int | None = None
+        self._scores: list[float] = [0, 0.0]
+        self._ending = ""
+
+    @abstractmethod
+    def tell(self, message: str) -> None:
+        """Print a message."""
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take up one event; from any thread, and inside a signal handler."""
+        with self._lock:
+            self._count(event.kind, event.fields)
+        message = event.fields.get("message") if event.kind in ("warning", *_MESSAGES) else None
+        if message is not None:
+            self.tell(visible(f"Warning: {message}" if event.kind == "warning" else message))
+
+    def _count(self, kind: EventKind, fields: Any) -> None:
+        match kind:
+            case "run_started":
+                self.reset(self._task, total=fields["total"], completed=fields["done"])
+                self._errors = fields["errors"]
+            case "attempt_started":
+                self._in_flight.add((fields["question_id"], fields["repeat"]))
+            case "attempt_failed":
+                self._retries += fields["retry_in_sec"] is not None
+            case "response_ended":
+                self._in_flight.discard((fields["question_id"], fields["repeat"]))
+                self._tokens += fields[TOTAL_TOKENS] or 0
+            case "result_scored" if fields[MAIN_METRIC] is not None:
+                self._scores = [self._scores[0] + 1, self._scores[1] + fields[MAIN_METRIC]]
+            case "limit_changed":
+                self._limit = fields["limit"]
+            case "run_stopping":
+                self._ending = f"stopping ({fields['reason']})"
+            case "run_ended":
+                self._in_flight.clear()
+                self.stop_task(self._task)
+                self._ending = f"in {_seconds(self.tasks[0].elapsed)}"
+        if kind == self._done_by:
+            self.advance(self._task)
+            self._errors += fields["status"] == "error"
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it is known how many questions there are."""
+        return any(task.started for task in self.tasks)
+
+    def done_text(self) -> str:
+        """Return how many questions are done."""
+        task = self.tasks[0]
+        return f"{task.completed:,.0f} of {task.total or 0:,.0f} done"
+
+    def values(self) -> list[str]:
+        """Return what is known apart from that, the most important first."""
+        with self._lock:
+            limit = "" if self._limit is None else f" (limit {self._limit:,})"
+            number, total = self._scores
+            return [
+                self._ending,
+                counted(self._errors, "error"),
+                f"{MAIN_METRIC} {total / number:.3f}" if number else "",
+                f"{len(self._in_flight):,} in flight{limit}" if self._in_flight else "",
+                f"{self._tokens:,} tokens" if self._tokens else "",
+                counted(self._retries, "retry", "retries") if self._retries else "",
+            ]
+
+
+class TerminalBar(_Display):
+    """Keeps a bar and a line of values at the foot of a terminal; messages and prints are above it."""
+
+    def tell(self, message: str) -> None:
+        """Print a message, unless the run has ended."""
+        if self.live.is_started:
+            self.console.print(Text(message), soft_wrap=True)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Return the line with the bar and the line with the values; nothing before the run started."""
+        if self.has_started:
+            self.update(self._task, description=self.done_text())
+            yield self.make_tasks_table(self.tasks)
+            yield Text("  ".join(filter(None, self.values())), no_wrap=True, overflow="ellipsis")
 
 
 def line_pauses() -> Iterator[float]:
@@ -89,179 +182,75 @@ def line_pauses() -> Iterator[float]:
     return chain([10.0], repeat(30.0, 10), repeat(60.0, 25), repeat(300.0))
 
 
-class _TimedDisplay(ABC):
-    """An observer that shows a run now and then, from a thread of its own, and messages at once.
+class PlainLines(_Display):
+    """Prints a line now and then, and one at the end if there was any. rich prints nothing to a file before the end."""
 
-    It does what rich's progress cannot: that prints nothing to a file before the end, and nothing in a notebook
-    without ipywidgets.
-    """
+    pauses: Callable[[], Iterable[float]] = staticmethod(line_pauses)
 
-    def __init__(self, pauses: Iterable[float]) -> None:
-        self._pauses = pauses
-        self._state = RunState()
-        self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._show_now_and_then, name="progress", daemon=True)
+    def start(self) -> None:
+        """Begin to print lines."""
         self._has_shown = False
-
-    def __enter__(self) -> Self:
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._show_now_and_then, name="progress", daemon=True)
         self._thread.start()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        self._closed.set()
+    def stop(self) -> None:
+        """Print no more."""
+        self._is_over.set()
         self._thread.join()
         if self._has_shown:
-            self._show_locked()
+            self.show(self._text())
 
-    def __call__(self, event: RunEvent) -> None:
-        """Take up one event."""
-        self._state(event)
-        message = message_of(event)
-        if message is not None and not self._closed.is_set():
-            with self._lock:
-                self._tell(message)
+    def tell(self, message: str) -> None:
+        """Print a message, unless the run has ended."""
+        if not self._is_over.is_set():
+            self._print(message)
+
+    def show(self, text: str) -> None:
+        """Show how far the run is."""
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self.console.file.write(f"{without_commands(text)}\n")
+        self.console.file.flush()
+
+    def _text(self) -> str:
+        left = None if self._ending else self.tasks[0].time_remaining
+        parts = [self.done_text(), *self.values(), f"about {_seconds(left)} left" if left else ""]
+        return ", ".join(filter(None, parts))
 
     def _show_now_and_then(self) -> None:
-        for pause in self._pauses:
-            if self._closed.wait(pause):
+        for pause in self.pauses():
+            if self._is_over.wait(pause):
                 return
-            self._show_locked()
-
-    def _show_locked(self) -> None:
-        with self._lock:
-            run = self._state.snapshot()
-            if run.elapsed_sec is not None:
+            if self.has_started:
                 self._has_shown = True
-                self._show(run)
-
-    @abstractmethod
-    def _show(self, run: RunSnapshot) -> None: ...
-
-    @abstractmethod
-    def _tell(self, message: str) -> None: ...
+                self.show(self._text())
 
 
-class PlainLines(_TimedDisplay):
-    """An observer that prints a line now and then, and one at the end if there was any; messages at once.
+class NotebookLine(PlainLines):
+    """Keeps one line in the cell's output up to date, which goes at the end; messages stay."""
 
-    Args:
-        stream: Where the lines go.
-        pauses: The seconds between them; after the last pause no more are printed.
-    """
+    pauses = staticmethod(lambda: repeat(0.5))
 
-    def __init__(self, stream: UnfailingStream, pauses: Iterable[float] | None = None) -> None:
-        super().__init__(line_pauses() if pauses is None else pauses)
-        self._stream = stream
+    def start(self) -> None:
+        """Show an empty line."""
+        # IPython is in every notebook, and only there is it needed.
+        self._line = import_module("IPython.display").display({"text/plain": ""}, raw=True, display_id=True)
+        super().start()
 
-    def _show(self, run: RunSnapshot) -> None:
-        self._tell(progress_line(run))
-
-    def _tell(self, message: str) -> None:
-        self._stream.write(f"{without_commands(message)}\n")
-        self._stream.flush()
+    def show(self, text: str) -> None:
+        """Replace the line; remove it at the end."""
+        self._line.update({"text/plain": "" if self._is_over.is_set() else text}, raw=True)
 
 
-class NotebookBar(_TimedDisplay):
-    """An observer that keeps one output of the cell up to date; at the end only the messages stay in it."""
-
-    def __init__(self) -> None:
-        super().__init__(repeat(0.5))
-        self._messages: list[str] = []
-        self._display: Any = None
-
-    def __enter__(self) -> Self:
-        # IPython is there in every notebook, and only there is it needed.
-        display = import_module("IPython.display").display
-        self._display = display(self._content(), raw=True, display_id=True)
-        return super().__enter__()
-
-    def _show(self, run: RunSnapshot) -> None:
-        self._display.update(self._content(run), raw=True)
-
-    def _tell(self, message: str) -> None:
-        self._messages.append(message)
-        self._show(self._state.snapshot())
-
-    def _content(self, run: RunSnapshot | None = None) -> dict[str, str]:
-        lines = list(self._messages)
-        parts = [f'<div style="white-space: pre-wrap">{shown_html(line)}</div>' for line in lines]
-        if run is not None and run.elapsed_sec is not None and not self._closed.is_set():
-            lines.append(progress_line(run))
-            bar = f'<progress value="{run.done}" max="{max(run.total, 1)}" style="width: 20em"></progress>'
-            parts.append(f"<div>{bar} {shown_html(lines[-1])}</div>")
-        return {"text/plain": "\n".join(lines), "text/html": page_html(*parts) if parts else ""}
+def _seconds(seconds: float | None) -> str:
+    return str(timedelta(seconds=round(seconds or 0)))
 
 
-# Where a terminal is too narrow for all values, the later ones are left out; where it is narrower yet, the bar.
-_BY_WEIGHT = ("stopping", "errors", "left", "rate", MAIN_METRIC, "in_flight", "tokens", "retries", "elapsed")
-_STYLES = {"errors": "red", "stopping": "bold yellow", "retries": "yellow"}
-_NARROWEST_WITH_BAR = 40
-
-
-class TerminalBar(Progress):
-    """An observer that keeps a bar and a line of values at the foot of a terminal; messages and prints stand above it.
-
-    Args:
-        stream: The terminal.
-        redirect_stderr: Whether what is printed to standard error meanwhile is put above the bar.
-        clock: Gives seconds that never run backwards.
-    """
-
-    def __init__(
-        self, stream: UnfailingStream, *, redirect_stderr: bool, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._state = RunState(clock)
-        super().__init__(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=50),
-            TextColumn("{task.fields[details]}"),
-            console=DataConsole(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
-            refresh_per_second=8,
-            transient=True,
-            # Standard output that goes to a file or a pipe must stay there.
-            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
-            redirect_stderr=redirect_stderr,
-        )
-        self._task = self.add_task("", details="")
-
-    def __call__(self, event: RunEvent) -> None:
-        """Take up one event."""
-        self._state(event)
-        message = message_of(event)
-        if message is not None and self.live.is_started:
-            self.console.print(Text(message), soft_wrap=True)
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        """Return the line with the bar and the line with the values that fit; nothing before the run started."""
-        run = self._state.snapshot()
-        if run.elapsed_sec is None:
-            return
-        done, total = (run.done, run.total) if run.total else (1, 1)
-        text = f"{run.done:,} of {run.total:,} done"
-        details = f"{100 * done // total:3}%  {timedelta(seconds=int(run.elapsed_sec))}"
-        self.update(self._task, total=total, completed=done, description=text, details=details)
-        width = self.console.width
-        yield self.make_tasks_table(self.tasks) if width >= _NARROWEST_WITH_BAR else _line([Text(text)])
-        yield _values_line(run, width)
-
-
-def _values_line(run: RunSnapshot, width: int) -> Text:
-    texts = progress_texts(run)
-    styles = _STYLES if run.errors else {**_STYLES, "errors": ""}
-    parts = [Text(texts[name], styles.get(name, "")) for name in _BY_WEIGHT if name in texts]
-    while len(parts) > 1 and sum(len(part) + 2 for part in parts) - 2 > width:
-        parts.pop()
-    return _line(parts)
-
-
-def _line(parts: Iterable[Text]) -> Text:
-    line = Text("  ").join(parts)
-    line.no_wrap, line.overflow = True, "ellipsis"
-    return line
-
-
-def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:
+def progress_display(
+    mode: ProgressMode = "auto", *, file: TextIO | None = None, done_by: EventKind = "response_ended"
+) -> AbstractContextManager[Observer]:
     """Return a display of a run's progress, as a context manager with an observer to tell the events.
 
     Events only change values in memory; a timer repaints them. When the context ends, the bar is gone and nothing
@@ -269,8 +258,9 @@ def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None)
 
     Args:
         mode: "bar"; "lines" (plain ones, now and then); "off" (nothing at all, warnings neither); "auto": a bar in a
-            terminal or a notebook, lines elsewhere.
-        file: Where it is shown; None for standard error, or the cell's output in a notebook.
+            terminal, a line in a notebook, lines elsewhere.
+        file: Where it is shown; None for standard error.
+        done_by: The event by which a question is done.
 
     Example:
         >>> with progress_display("off") as observer:
@@ -278,21 +268,13 @@ def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None)
     """
     stream = sys.stderr if file is None else file
     if mode == "off" or stream is None:  # a program without a console has no standard error
-        return nullcontext(_ignored)
+        return nullcontext(tell_nobody)
     unfailing = UnfailingStream(stream)
-    if mode == "lines":
-        return PlainLines(unfailing)
-    if file is None and DataConsole().is_jupyter:
-        return NotebookBar()
-    if mode == "bar" or _repaints(unfailing):
-        return TerminalBar(unfailing, redirect_stderr=file is None)
-    return PlainLines(unfailing)
-
-
-def _ignored(event: RunEvent) -> None:
-    pass
-
-
-def _repaints(stream: UnfailingStream) -> bool:
-    """Return whether a stream is a terminal that can move its cursor."""
-    return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    if mode == "auto" and file is None and DataConsole().is_jupyter:
+        return NotebookLine(unfailing, done_by)
+    can_repaint = unfailing.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    if mode == "bar" or (mode == "auto" and can_repaint):
+        # Standard output that goes to a file or a pipe must stay there.
+        is_shown_there = sys.stdout is not None and sys.stdout.isatty()
+        return TerminalBar(unfailing, done_by, redirect_stdout=is_shown_there, redirect_stderr=file is None)
+    return PlainLines(unfailing, done_by)

@@ -21,6 +21,7 @@ from graphrag_eval_lc.benchmark.judging_plan import planned_judging
 from graphrag_eval_lc.benchmark.kept_answers import kept_notes
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
+from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
 from graphrag_eval_lc.benchmark.run_manifest import new_record
 from graphrag_eval_lc.benchmark.run_options import ScoredBy
@@ -32,7 +33,6 @@ from graphrag_eval_lc.benchmark.score_options import (
     ScoreRunOptions,
 )
 from graphrag_eval_lc.benchmark.scorers import scored_with
-from graphrag_eval_lc.benchmark.scoring_progress import scoring_shown
 from graphrag_eval_lc.benchmark.workers.engines import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.checked import check_dataset
@@ -91,7 +91,9 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
     )
-    with RunOutput(given.output_dir, open_files=given.open_files) as output, scoring_shown(output, given.progress):
+    display = progress_display(given.progress, done_by="result_scored")
+    with RunOutput(given.output_dir, open_files=given.open_files) as output, display as observer:
+        output.observers = [observer]
         output.prepare(given)
         output.refuse_earlier(overwrite=given.overwrite)  # before the workers start, which takes seconds
         with comparer_of(given, given.config, output) as comparer:
@@ -243,12 +245,14 @@ class _RunToScore(NamedTuple):
 
 @contextmanager
 def _run_to_score(
-    run_dir: str | PathLike[str], given: CheckedScoreRunOptions, progress: ProgressMode | bool = "off"
+    run_dir: str | PathLike[str], given: CheckedScoreRunOptions, progress: ProgressMode = "off"
 ) -> Iterator[_RunToScore]:
     """Yield the run in a folder, which is locked meanwhile; ``score_run`` says what this raises."""
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    with RunOutput(run_dir, open_files=given.open_files) as output, scoring_shown(output, progress):
+    display = progress_display(progress, done_by="result_scored")
+    with RunOutput(run_dir, open_files=given.open_files) as output, display as observer:
+        output.observers = [observer]
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")

@@ -83,7 +83,8 @@ def test_continuous_integration_finds_no_command_in_a_line(payload: str, capsys:
         table.add_row(*map(data_text, (payload, "1")))
         DataConsole(file=file, width=width).print(table, data_text(payload))
     say(payload)
-    PlainLines(UnfailingStream(sys.stdout))._tell(payload)
+    with PlainLines(UnfailingStream(sys.stdout)) as lines:
+        lines.tell(payload)
     lines = [*file.getvalue().splitlines(), *capsys.readouterr().out.splitlines(), md_text(payload), md_code(payload)]
     for line in lines:
         assert not line.lstrip().startswith("::")

@@ -1,6 +1,7 @@
 """Plain lines on how a run goes."""
 
 import io
+import re
 import time
 from itertools import accumulate, islice, pairwise
 
@@ -8,7 +9,12 @@ from graphrag_eval_lc.benchmark.progress import PlainLines, UnfailingStream, lin
 from graphrag_eval_lc.evaluation.events import RunEvent
 
 STARTED = RunEvent("run_started", {"total": 4, "done": 1, "errors": 0, "max_concurrency": 2})
+ANSWERED = RunEvent("response_ended", {"question_id": "q", "repeat": None, "status": "error", "total_tokens": 12_345})
 ENDED = RunEvent("run_ended", {"total": 4, "done": 4, "errors": 0, "elapsed_sec": 0.1, "left_out": 0})
+
+
+class Often(PlainLines):
+    pauses = staticmethod(lambda: [0.05])
 
 
 def wait_for_text(file: io.StringIO) -> None:
@@ -35,19 +41,20 @@ def test_a_run_that_is_over_soon_prints_nothing() -> None:
 
 def test_a_line_now_and_then_and_one_at_the_end() -> None:
     file = io.StringIO()
-    with PlainLines(UnfailingStream(file), pauses=[0.05]) as lines:
+    with Often(UnfailingStream(file)) as lines:
         lines(STARTED)
+        lines(ANSWERED)
         wait_for_text(file)
         lines(ENDED)
     first, last = file.getvalue().splitlines()
-    assert first == "1 of 4 done, 0 errors"
-    assert last.startswith("4 of 4 done, 0 errors, in ")
+    assert re.fullmatch(r"2 of 4 done, 1 error, 12,345 tokens(, about 0:00:\d\d left)?", first)
+    assert last == "2 of 4 done, in 0:00:00, 1 error, 12,345 tokens"
 
 
 def test_no_line_before_the_run_started() -> None:
     file = io.StringIO()
-    with PlainLines(UnfailingStream(file), pauses=[0.0, 0.0]):
-        time.sleep(0.05)
+    with Often(UnfailingStream(file)):
+        time.sleep(0.2)
     assert file.getvalue() == ""
 
 
@@ -64,5 +71,5 @@ def test_data_in_messages_is_no_command_for_a_terminal() -> None:
     file = io.StringIO()
     with PlainLines(UnfailingStream(file)) as lines:
         lines(RunEvent("warning", {"message": "of \x1b]52;c;eA==\x07"}))
-        lines(RunEvent("run_stopping", {"reason": "stalled", "message": "stopped by \x9b2J", "in_flight": 1}))
+        lines(RunEvent("run_stopping", {"reason": "interrupted", "message": "stopped by \x9b2J", "in_flight": 1}))
     assert file.getvalue() == "Warning: of ␛]52;c;eA==␇\nstopped by ⟨U+009B⟩2J\n"
