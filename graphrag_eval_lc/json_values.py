@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from pydantic_core import from_json, to_json
 
-from graphrag_eval_lc.deep_json import read_json
-
 _DEEPEST = 200
 _MOST_BITS = 14_000  # Python neither writes nor reads integers of more than 4,300 digits
 
@@ -101,25 +99,6 @@ def parse_json(text: str | bytes, *, allow_nan: bool = True) -> Any:
         return from_json(text, allow_inf_nan=allow_nan, cache_strings="keys")
     except (ValueError, TypeError):  # TypeError: of a text with lone surrogates
         return json.loads(text) if allow_nan else json.loads(text, parse_constant=_refuse_constant)
-
-
-def parse_deep_json(text: str) -> Any:
-    """Parse JSON as ``parse_json`` does, to any depth.
-
-    Deep values are read by a reader of its own, many times as slow, where both parsers give up.
-
-    Raises:
-        ValueError: It is no JSON.
-
-    Example:
-        >>> value = parse_deep_json("[" * 100_000 + "]" * 100_000)
-        >>> len(value), len(value[0])
-        (1, 1)
-    """
-    try:
-        return parse_json(text)
-    except RecursionError:
-        return read_json(text)
 
 
 def json_number(value: float) -> float | str:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.reading import (
     LineIndex,
     Source,
@@ -190,27 +189,13 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
         values: list[Any] = []
         lines: list[int] = []
         for line, text in _numbered_lines(file.text):
-            found = _values_on(text, error, what=what, path=file.path, line=line)
-            values += found
-            lines += [line] * len(found)
+            values.append(parse_json_at(text, error, what=what, path=file.path, line=line))
+            lines.append(line)
         return RecordFile(values, file, lines)
     if file.format == "json":
         return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
     read, may_repeat_keys = parse_yaml_noting_keys(file, error, what=what)
     return RecordFile(read, file, may_repeat_keys=may_repeat_keys)
-
-
-def _values_on(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int) -> list[Any]:
-    """Return the value on a line, or the objects that stand glued there where a newline was lost."""
-    try:
-        return [parse_json_at(text, error, what=what, path=path, line=line)]
-    except GraphRAGEvalError:
-        encoded = text.encode("utf-8", "surrogatepass")
-        parts = list(pieces(encoded))
-        if len(parts) < 2 or not all(part.is_json for part in parts):
-            raise
-    texts = (encoded[part.start : part.end].decode("utf-8", "surrogatepass") for part in parts)
-    return [parse_json_at(each, error, what=what, path=path, line=line) for each in texts]
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:

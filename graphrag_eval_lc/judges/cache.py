@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from graphrag_eval_lc.errors import cannot_read
-from graphrag_eval_lc.files.glued_records import pieces
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
 from graphrag_eval_lc.registry.metrics import COST
@@ -68,7 +67,7 @@ class JudgeCache:
         """
         with self._lock:
             offset = self._offsets.get(digest)
-            entry = None if offset is None else _first_entry_in(self._line_at(offset))
+            entry = None if offset is None else _entry_in(self._line_at(offset))
         # Another digest: the file was changed meanwhile.
         return entry[1] if entry is not None and entry[0] == digest else None
 
@@ -100,7 +99,7 @@ class JudgeCache:
         costs: list[float] = []
         try:
             with open_to_read(self._path) as file:
-                for record in (entry[1] for line in file for _, entry in _entries_in(line)):
+                for record in (entry[1] for line in file if (entry := _entry_in(line)) is not None):
                     known = [record[COST]] if COST in record else map(cost_of, _usages_in(record))
                     costs += (cost for cost in known if cost is not None)
         except FileNotFoundError:
@@ -125,8 +124,11 @@ class JudgeCache:
         try:
             with open_to_read(self._path) as file:
                 for number, line in enumerate(file, 1):
-                    for start, entry in _entries_in(line, impossible.append, number):
-                        self._offsets[entry[0]] = offset + start
+                    entry = _read_entry(line)
+                    if entry is not None and _is_possible(entry[1]):
+                        self._offsets[entry[0]] = offset
+                    elif entry is not None:
+                        impossible.append(number)
                     offset += len(line)
                     self._is_torn = not line.endswith(b"\n")
         except FileNotFoundError:
@@ -179,9 +181,6 @@ def _readable_lines(path: Path) -> Iterator[bytes]:
             for line in file:
                 if _entry_in(line) is not None:
                     yield line.rstrip(b"\n") + b"\n"
-                else:
-                    parts = ((part, line[part.start : part.end]) for part in pieces(line) if part.is_json)
-                    yield from (text + b"\n" for _, text in parts if _entry_in(text) is not None)
     except FileNotFoundError:
         return
     except OSError as problem:
@@ -191,29 +190,6 @@ def _readable_lines(path: Path) -> Iterator[bytes]:
 def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     usages = record.get("usages")
     return [usage for usage in usages if isinstance(usage, Mapping)] if isinstance(usages, list) else []
-
-
-def _entries_in(
-    line: bytes, note: Callable[[int], None] = lambda number: None, number: int = 0
-) -> Iterator[tuple[int, "_Entry"]]:
-    """Yield the entries in a line, several if they are glued, each with where it begins.
-
-    Entries with costs or tokens that cannot be are left out; for these ``note`` is called with the line's number.
-    """
-    if (entry := _read_entry(line)) is not None:
-        entries = [(0, entry)]
-    else:
-        parts = ((part.start, _read_entry(line[part.start : part.end])) for part in pieces(line) if part.is_json)
-        entries = [(start, entry) for start, entry in parts if entry is not None]
-    for start, entry in entries:
-        if _is_possible(entry[1]):
-            yield start, entry
-        else:
-            note(number)
-
-
-def _first_entry_in(line: bytes) -> "_Entry | None":
-    return next((entry for _, entry in _entries_in(line)), None)
 
 
 _Entry = tuple[str, dict[str, Any]]

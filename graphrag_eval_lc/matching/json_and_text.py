@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from graphrag_eval_lc.json_values import json_text, parse_deep_json
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.matchers import CutOutput, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.registry.step_kinds import StepKind
@@ -29,7 +29,9 @@ def parse_json_output(output: Any) -> Any:
     if not isinstance(output, str):
         return output
     try:
-        return parse_deep_json(output)
+        return parse_json(output)
+    except RecursionError as problem:
+        raise UnreadableOutput("the output is JSON that is nested too deeply to be compared") from problem
     except ValueError as problem:
         where = cut_json(output)
         if where is not None:

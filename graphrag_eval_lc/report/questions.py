@@ -11,7 +11,6 @@ from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.files.spilled_texts import SpilledTexts
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
@@ -51,7 +50,7 @@ class IndexRows:
 
     def __init__(self) -> None:
         self.tools: dict[str, int] = {}
-        self._rows = SpilledTexts()
+        self._rows: list[str] = []
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -81,7 +80,7 @@ class IndexRows:
             "c": chunk,
             "r": "" if sample.steps_right and not sample.has_failed else _reason(result),
         }
-        self._rows.add(json_bytes(row))
+        self._rows.append(json_bytes(row).decode())
 
     def _tool_indices(self, result: Mapping[str, Any]) -> set[int]:
         names = {shown_name(step.get("name")) for step in result.get("actual_steps") or ()}
@@ -235,9 +234,9 @@ class DetailChunks:
     """
 
     def __init__(self) -> None:
-        self._packed = SpilledTexts()
+        self._packed: list[str] = []
         self._packing = ThreadPoolExecutor(1)
-        self._waiting: deque[Future[bytes]] = deque()
+        self._waiting: deque[Future[str]] = deque()
         self._open: list[bytes] = []
         self._size = 0
 
@@ -251,7 +250,7 @@ class DetailChunks:
         return len(self._packed) + len(self._waiting)
 
     def packed(self) -> Iterable[str]:
-        """Return all chunks, which are not in memory; nothing may be added afterwards."""
+        """Return all chunks; nothing may be added afterwards."""
         if self._open:
             self._pack(0)
         self._packing.shutdown()
@@ -262,9 +261,9 @@ class DetailChunks:
         self._waiting.append(self._packing.submit(_packed, self._open))
         self._open, self._size = [], 0
         while len(self._waiting) > most_waiting:
-            self._packed.add(self._waiting.popleft().result())
+            self._packed.append(self._waiting.popleft().result())
 
 
-def _packed(items: Sequence[bytes]) -> bytes:
+def _packed(items: Sequence[bytes]) -> str:
     # Without a time, so that the same results make the same file.
-    return base64.b64encode(gzip.compress(b"{" + b",\n".join(items) + b"}", compresslevel=6, mtime=0))
+    return base64.b64encode(gzip.compress(b"{" + b",\n".join(items) + b"}", compresslevel=6, mtime=0)).decode()

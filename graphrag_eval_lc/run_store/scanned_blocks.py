@@ -104,7 +104,7 @@ def _line_of_journal(line: bytes, number: int) -> Block:
     if not found:
         return Block(number, line, line, found)
     record = _record_in(line)
-    if record is None:  # torn, or several glued together
+    if record is None:  # torn
         return Block(number, line, masked.encode("utf-8", "surrogateescape"), found)
     after = _record_in(masked.encode("utf-8", "surrogateescape"))
     if after is None or _identity(after) != _identity(record) or after.keys() != record.keys():

@@ -10,7 +10,7 @@ from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.files.rdf_graphs import GRAPHS
 from graphrag_eval_lc.files.record_file import Finding
-from graphrag_eval_lc.json_values import json_text, parse_deep_json
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.json_and_text import JSON, have_same_text
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows.comparison import (
@@ -142,8 +142,8 @@ def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
 
 def _is_json(output: Any) -> bool:
     try:
-        return output is not None and (not isinstance(output, str) or parse_deep_json(output) is not ...)
-    except ValueError:
+        return output is not None and (not isinstance(output, str) or parse_json(output) is not ...)
+    except (ValueError, RecursionError):
         return False
 
 
