@@ -1,10 +1,9 @@
-"""Writing files so that nothing is lost: lines are appended whole, files replaced whole, both synced to the disk."""
+"""Writing files so that nothing is lost: lines are appended whole, files replaced whole."""
 
 import contextlib
 import errno
 import os
-import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -197,66 +196,6 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
         raise RunFolderError("the file exists already", path=path, hint="Give another one, or pass --overwrite.")
 
 
-_SYNC_PAUSE_SEC = 0.1
-
-
-class BackgroundSync:
-    """Syncs an open file to the disk within 0.2 seconds of each write, if the disk is that fast.
-
-    Args:
-        descriptor: The open file.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._unsynced = threading.Event()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._problem: OSError | None = None
-
-    def mark(self) -> None:
-        """Ask for a sync after a write; the first one starts the thread.
-
-        Raises:
-            OSError: The last sync failed; it is raised once.
-        """
-        self._unsynced.set()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="journal-sync", daemon=True)
-            self._thread.start()
-        self._raise_problem()
-
-    def close(self) -> None:
-        """Sync what is left and end the thread.
-
-        Raises:
-            OSError: A sync failed.
-        """
-        self._closing.set()
-        if self._thread is not None:
-            self._unsynced.set()
-            self._thread.join()
-            self._thread = None
-        self._raise_problem()
-
-    def _run(self) -> None:
-        closing = False
-        while not closing:
-            self._unsynced.wait()
-            self._unsynced.clear()
-            closing = self._closing.is_set()
-            try:
-                sync(self._descriptor)
-            except OSError as problem:
-                self._problem = problem
-            self._closing.wait(_SYNC_PAUSE_SEC)
-
-    def _raise_problem(self) -> None:
-        problem, self._problem = self._problem, None
-        if problem is not None:
-            raise problem
-
-
 def json_line(value: Any) -> bytes:
     """Return a record as one line of a JSON Lines file, in UTF-8 and with its newline."""
     return json_utf8(value) + b"\n"
@@ -291,28 +230,3 @@ def yaml_text(value: Any) -> str:
         return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
     except UnicodeEncodeError:  # libyaml takes UTF-8 only
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
-
-
-_DOCUMENT_ENDS = tuple(f"{line_break}...\n" for line_break in "\n\x85\u2028\u2029")
-
-
-def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
-    r"""Write a mapping of mappings as ``yaml_text`` does, piece by piece.
-
-    PyYAML makes nodes of all that it is given, which take many times the text.
-
-    Example:
-        >>> list(yaml_pieces({"a": {"b": 1, "c": 2}, "d": 3}))
-        ['a:\n', '  b: 1\n', '  c: 2\n', 'd: 3\n']
-    """
-    if not value:
-        yield yaml_text(value)
-    for key, item in value.items():
-        heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
-        if isinstance(item, Mapping) and len(item) > 1 and is_plain:
-            yield heading
-            parts: Iterable[str] = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
-        else:
-            parts = [yaml_text({key: item})]
-        for part in parts:  # a text that ends in line breaks ends the document, but more follows
-            yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.opening import open_descriptor, open_to_read
-from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
+from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file, sync, sync_folder
 from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -59,7 +59,8 @@ class Summary(NamedTuple):
 class Journal:
     """The responses of a run on disk, by question id and repeat (1 where a record has none).
 
-    Each record is written as it is added, and synced to the disk within 0.2 seconds. The last record of a key counts.
+    Each record is handed to the system as it is added, so that a kill loses none, and all are synced to the disk at the
+    end. The last record of a key counts.
     Opening the journal reads what an earlier session left, and moves unreadable lines, such as a torn last one, to
     ``responses.jsonl.torn`` beside it. Memory holds the records' offsets, not the records.
 
@@ -94,7 +95,6 @@ class Journal:
         AppendFile(path, is_private=is_private).close()  # so that one that cannot be written is refused first
         self._open_earlier()
         self._file = AppendFile(path, is_private=is_private)
-        self._sync = BackgroundSync(self._file.descriptor)
         sync_folder(path.parent)
 
     def __enter__(self) -> "Journal":
@@ -112,8 +112,7 @@ class Journal:
 
         Raises:
             ValueError: The record has no question id, or its repeat is no whole number from 1.
-            RunFolderError: It cannot be written (the journal is then unchanged), the file was removed, or an earlier
-                write could not be synced to the disk.
+            RunFolderError: It cannot be written (the journal is then unchanged), or the file was removed.
         """
         key = key_of(record)
         if key is None:
@@ -121,10 +120,6 @@ class Journal:
         line = json_line(record)
         with self._lock:
             self._remember(key, record, self._file.append(line))
-            try:
-                self._sync.mark()
-            except OSError as problem:
-                raise cannot_write(self.path, problem) from problem
 
     def keys(self) -> list[Key]:
         """Return the keys, sorted by repeat and then in the order in which they were added."""
@@ -175,14 +170,16 @@ class Journal:
         """Sync what is left and close the file; a second time does nothing.
 
         Raises:
-            RunFolderError: A write could not be synced to the disk.
+            RunFolderError: What was written could not be synced to the disk.
         """
-        try:
-            self._sync.close()
-        except OSError as problem:
-            raise cannot_write(self.path, problem) from problem
-        finally:
-            with self._lock:
+        with self._lock:
+            if self._file.descriptor < 0:
+                return
+            try:
+                sync(self._file.descriptor)
+            except OSError as problem:
+                raise cannot_write(self.path, problem) from problem
+            finally:
                 self._file.close()
 
     def _place(self, key: Key) -> int | None:
