@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +230,28 @@ def yaml_text(value: Any) -> str:
         return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
     except UnicodeEncodeError:  # libyaml takes UTF-8 only
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
+
+
+_DOCUMENT_ENDS = tuple(f"{line_break}...\n" for line_break in "\n\x85\u2028\u2029")
+
+
+def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
+    r"""Write a mapping of mappings as ``yaml_text`` does, piece by piece.
+
+    PyYAML makes nodes of all that it is given, which take many times the text.
+
+    Example:
+        >>> list(yaml_pieces({"a": {"b": 1, "c": 2}, "d": 3}))
+        ['a:\n', '  b: 1\n', '  c: 2\n', 'd: 3\n']
+    """
+    if not value:
+        yield yaml_text(value)
+    for key, item in value.items():
+        heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
+        if isinstance(item, Mapping) and len(item) > 1 and is_plain:
+            yield heading
+            parts: Iterable[str] = (yaml_text({key: {name: each}}).removeprefix(heading) for name, each in item.items())
+        else:
+            parts = [yaml_text({key: item})]
+        for part in parts:  # a text that ends in line breaks ends the document, but more follows
+            yield part.removesuffix("...\n") if part.endswith(_DOCUMENT_ENDS) else part

@@ -16,7 +16,7 @@ from graphrag_eval_lc.errors import RunFolderError, cannot_make, cannot_read, ca
 from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import RUN_FILE, absolute_path, make_folder, open_to_read, refuse_odd, special_file
 from graphrag_eval_lc.files.reading import TextFile, check_yaml_depth
-from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_text
+from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_pieces
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
@@ -176,7 +176,7 @@ class RunFolder:
 
     def write_aggregates(self, aggregates: Mapping[str, Any]) -> None:
         """Write aggregates.yaml."""
-        self._replace(AGGREGATES_FILE, [yaml_text(aggregates).encode("utf-8")])
+        self._replace(AGGREGATES_FILE, (piece.encode("utf-8") for piece in yaml_pieces(aggregates)))
 
     def _replace(self, name: str, parts: Iterable[bytes]) -> None:
         with self._told_as_given():

@@ -1,10 +1,11 @@
 from typing import Any
 
+import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.files.writing import json_line, yaml_text
+from graphrag_eval_lc.files.writing import json_line, yaml_pieces, yaml_text
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -31,3 +32,21 @@ def test_yaml_text_escapes_lone_surrogates_and_reads_back() -> None:
     text = yaml_text(value)
     text.encode("utf-8")
     assert yaml.safe_load(text) == value
+
+
+odd_texts = st.text(alphabet="a \n\r\t:#-'|>?{[\x85\u2028.%&*!", max_size=6)
+
+
+@given(st.dictionaries(st.text() | odd_texts, json_values | st.dictionaries(odd_texts, odd_texts), max_size=4))
+@example({"per_template": {"t\n": {"n": 1}, "t\n\u2028": {"n": 1}, "u": {}}})
+def test_yaml_pieces_are_read_as_what_they_were_made_of(value: dict[str, Any]) -> None:
+    assert yaml.safe_load("".join(yaml_pieces(value))) == yaml.safe_load(yaml_text(value)) == value
+
+
+TEXTS = ["two\nlines\n", "  \n a\n", "\x85 \u2028", "#", "- a", "? b", "", "a: b", "\ud800", "n" * 300]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_yaml_pieces_are_the_text_of_the_whole(text: str) -> None:
+    value = {"per_template": {text: {text: [text, 1.5]}, "t": {}}, "micro": {"a": {text: None}}, text: text, "none": {}}
+    assert "".join(yaml_pieces(value)) == yaml_text(value)
