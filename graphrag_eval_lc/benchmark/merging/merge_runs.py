@@ -147,8 +147,7 @@ def _merge(
             raise RunFolderError(what, path=parts[0].path, hint="Put its questions back, or leave this run out.")
         samples = samples_of(questions, repeats)
         del questions
-        ids = (sample.question["id"] for sample in samples if sample.repeat == 1)
-        answers = Answers([part.responses for part in parts], ids)
+        answers = Answers([part.responses for part in parts])
         stack.callback(answers.close)
         _refuse_conflicts(parts, answers, force=force)
         missing = missing_samples(parts, samples, answers.is_answered)
@@ -230,7 +229,7 @@ def _refuse_to_lose(folder: RunFolder, merge: _Merge, *, force: bool) -> None:
     """Refuse to replace a merged run that was gone on with: its answers are paid for, and no part has them."""
     if force or "merged" not in (read_run(folder.shown) or {}):
         return
-    there = Answers([folder.path / RESPONSES_FILE], merge.questions)
+    there = Answers([folder.path / RESPONSES_FILE])
     keys = [sample.key for sample in merge.samples if there.is_answered(sample.key)]
     lost = [question_id for question_id, repeat in keys if not merge.answers.is_answered((question_id, repeat))]
     if lost:

@@ -16,7 +16,7 @@ from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.records import Key, Response, Result, Template
+from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.registry.plugins import registered_only_here
 from graphrag_eval_lc.run_folder import RunFolder, iter_results
 
@@ -88,24 +88,13 @@ class MergedScoring:
 
     def _keep(self, pipeline: Pipeline) -> list[Sample]:
         """Take over the results of the responses that count; return the samples that have none, in their order."""
-        is_kept = bytearray(len(self._samples))
+        lacking = {sample.key: sample for sample in self._samples}
         for number, part in enumerate(self._parts):
             for result in iter_results(part.results) if part.is_scored else ():
                 key = response_key(result)
-                place = self._place_of(key)
-                if place is not None and not is_kept[place] and self._answers.journal_of(key) == number:
-                    is_kept[place] = True
-                    pipeline.keep(self._samples[place], cast("Result", result))
-        left = (sample for sample, is_done in zip(self._samples, is_kept, strict=True) if not is_done)
-        return [sample for sample in left if sample.key in self._answers]
-
-    def _place_of(self, key: Key) -> int | None:
-        """Return the place of a sample among those of the run; None where it has no such sample."""
-        question_id, repeat = key
-        number = self._answers.number_of(question_id)
-        # The first repeat of all questions stands first: see ``samples_of``.
-        before = (repeat - 1) * (len(self._samples) // self._repeats)
-        return None if number is None or repeat > self._repeats else before + number
+                if key in lacking and self._answers.journal_of(key) == number:
+                    pipeline.keep(lacking.pop(key), cast("Result", result))
+        return [sample for sample in lacking.values() if sample.key in self._answers]
 
     def _config_to_score(self) -> EvaluationConfig | None:
         """Return the configuration by which responses are scored here as in a part; None where they cannot be."""
