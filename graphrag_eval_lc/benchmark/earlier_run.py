@@ -1,12 +1,10 @@
 """What a run.json of before says against what is there now: what changed, and which scorers are missing."""
 
-import os
 import shlex
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from graphrag_eval_lc.aggregation.grading import grading_change
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
@@ -17,7 +15,6 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.custom_functions import all_functions
 from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.registry.metrics import JUDGES
-from graphrag_eval_lc.registry.plugins import SWITCH
 from graphrag_eval_lc.registry.step_kinds import registered_name
 from graphrag_eval_lc.texts import counted, listed, plural
 
@@ -141,26 +138,6 @@ def _gone(before: Run, after: Run) -> list[str]:
 _DIGEST_LENGTH = 12  # as people see it
 
 
-def option_of(plugin: Run) -> str | None:
-    """Return the option that loads a plugin again; None for what was registered by the program itself.
-
-    Example:
-        >>> option_of({"name": "my plugin.py", "via": "--plugin"})
-        "--plugin 'my plugin.py'"
-    """
-    name = str(plugin.get("name"))
-    return None if name == "__main__" else f"--plugin {shlex.quote(name)}"
-
-
-def otherwise_of(plugin: Run) -> str:
-    """Return how to get a plugin back without the option."""
-    if plugin.get("via") == "entry point" and plugin.get("distribution"):
-        version = f"=={plugin['version']}" if plugin.get("version") else ""
-        package = shlex.quote(str(plugin["distribution"]) + version)
-        return f"unset {SWITCH}, with {package} installed" if os.environ.get(SWITCH) else f"pip install {package}"
-    return "in Python, import the module that registers it"
-
-
 def plugins_text(run: Run) -> str:
     """Return the plugins of a run with their versions, for people.
 
@@ -202,25 +179,17 @@ def _plugin_text(plugin: Run) -> str:
 # --- missing scorers -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Something that scored a run and is not there now.
-
-    Attributes:
-        what: What it is, as part of a sentence.
-        how: How to give it.
-        option: The option of the command line that loads its plugin; None where no plugin gave it.
-    """
+class Missing(NamedTuple):
+    """Something that scored a run and is not loaded now: what it is, and the option that gives it."""
 
     what: str
     how: str
-    option: str | None = None
 
 
 def missing_scorers(earlier: Run, options: "ScoredBy") -> list[Missing]:
-    """Return what scored a run and is not there now, so that scores would change or go without a word.
+    """Return what scored a run and is not loaded now, so that scores would change or go without a word.
 
-    What another configuration leaves out is not missing: ``scoring_warnings`` tells that.
+    What another configuration leaves out is not missing: ``scoring_warnings`` reports that.
 
     Args:
         earlier: The run.json of the run.
@@ -230,35 +199,30 @@ def missing_scorers(earlier: Run, options: "ScoredBy") -> list[Missing]:
 
 
 def missing_functions(earlier: Run, evaluators: Iterable[Callable[..., Any]] = ()) -> list[Missing]:
-    """Return the matchers, metrics and evaluators that scored a run and are not there now."""
+    """Return the matchers, metrics and evaluators that scored a run and are not loaded now."""
     given = {evaluator.name for evaluator in all_functions(evaluators)}
     return [*_missing_matchers(earlier), *_missing_evaluators(earlier, given)]
 
 
-def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, command: str = "") -> None:
+def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> None:
     """Refuse to score a run without what scored it.
 
     Args:
         missing: What is missing.
         folder: The run's folder.
         otherwise: How to score it nevertheless.
-        command: The command line to which options that give plugins can be added; empty: the one that was used.
 
     Raises:
         RunFolderError: Something is missing.
     """
-    if not missing:
-        return
-    ways = list(dict.fromkeys(each.how for each in missing if each.option is None))
-    if by_option := {each.option: each.how for each in missing if each.option}:
-        others = ", or ".join(dict.fromkeys(by_option.values()))
-        ways.insert(0, f"{' '.join(filter(None, [command, *by_option]))} (or {others})")
-    them = plural(len(missing), "it", "them")
-    raise RunFolderError(
-        f"what scored the run is missing now: {_missing_text(missing)}; without {them} its scores would change or go",
-        path=folder,
-        hint=f"Give {them}: {', '.join(ways)}; or {otherwise}.",
-    )
+    if missing:
+        them, ways = plural(len(missing), "it", "them"), dict.fromkeys(each.how for each in missing)
+        what = f"what scored the run is missing now: {_missing_text(missing)}"
+        raise RunFolderError(
+            f"{what}; without {them} its scores would change or go",
+            path=folder,
+            hint=f"Add {', '.join(ways)} (in Python, import or pass {them}); or {otherwise}.",
+        )
 
 
 def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequence[Missing]) -> list[str]:
@@ -303,44 +267,37 @@ def _missing_text(missing: Sequence[Missing]) -> str:
 
 
 def _missing_matchers(earlier: Run) -> Iterator[Missing]:
-    known = custom_matchers()
+    known, plugins = custom_matchers(), _plugins_by_thing(earlier)
     for record in _records(earlier.get("matchers")):
         key = (_text(record.get("name")), _text(record.get("media_type")))
         if key not in known:
             thing, function = registered_name(key), str(record.get("function"))
-            what = f"the matcher for {thing.removeprefix('step kind ')} ({function})"
-            plugin = _plugins_by_thing(earlier).get(thing, {})
-            is_named = plugin.get("via") in ("entry point", "--plugin", "config")
-            yield (_missing_of(plugin, what) if is_named else None) or _missing_matcher(what, function)
-
-
-def _missing_of(plugin: Run, what: str) -> Missing | None:
-    """Return something that a plugin gave as missing; None where no option loads the plugin again."""
-    option = option_of(plugin) if plugin else None
-    return None if option is None else Missing(what, otherwise_of(plugin), option)
-
-
-def _missing_matcher(what: str, function: str) -> Missing:
-    module = function.rpartition(":")[0]
-    place = module if module and module != "__main__" else "MODULE"
-    return Missing(what, f"--matchers {place} (in Python, call register_matcher or import the module that does)")
+            place = function.rpartition(":")[0]
+            how = f"--matchers {place if place and place != '__main__' else 'MODULE'}"
+            if plugins.get(thing, {}).get("via") in ("entry point", "--plugin", "config"):
+                how = _option_of(plugins[thing])
+            yield Missing(f"the matcher for {thing.removeprefix('step kind ')} ({function})", how)
 
 
 def _missing_evaluators(earlier: Run, given: set[str]) -> Iterator[Missing]:
+    plugins = _plugins_by_thing(earlier)
     for record in _records(earlier.get("evaluators")):
         name, function, metrics = str(record.get("name")), record.get("function"), _names(record.get("metrics"))
         if name in given:
             continue
         if "plugin" in record:
             kind = "metric" if "declares" in record else "evaluator"
-            what = f"the {kind} {name} ({function})"
-            by_plugin = _missing_of(_plugins_by_thing(earlier).get(f"{kind} {name}", {}), what)
-            yield by_plugin or Missing(what, f"register the {kind} {name} again (register_{kind})")
+            yield Missing(f"the {kind} {name} ({function})", _option_of(plugins.get(f"{kind} {name}", {})))
         else:
-            gave = None if metrics in ([], [name]) else f"it gave {listed(metrics)}"
-            told = "; ".join(str(each) for each in (function, gave) if each is not None)
+            gave = "" if metrics in ([], [name]) else f"; it returned {listed(metrics)}"
             spec = function if isinstance(function, str) and not function.startswith("__main__:") else "SPEC"
-            yield Missing(f"the evaluator {name}{told and f' ({told})'}", f"--evaluator {spec} (evaluators=[…])")
+            yield Missing(f"the evaluator {name} ({function}{gave})", f"--evaluator {spec}")
+
+
+def _option_of(plugin: Run) -> str:
+    """Return the option that loads a plugin again."""
+    name = plugin.get("name")
+    return f"--plugin {shlex.quote(str(name))}" if name not in (None, "__main__") else "--plugin MODULE"
 
 
 def _missing_models(earlier: Run, options: "ScoredBy") -> Iterator[Missing]:

@@ -1,6 +1,5 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
-import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -256,11 +255,10 @@ def _run_to_score(
         folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
-        command = shlex.join(["graphrag-eval-lc", "score", str(run_dir)])
-        scoring = _scoring_of(earlier, folder, given, command)
+        scoring = _scoring_of(earlier, folder, given)
         missing = missing_scorers(earlier, scoring)
         if not given.drop_missing:
-            refuse_missing(missing, folder, _DROP, command)
+            refuse_missing(missing, folder, _DROP)
         source = dataset_of(earlier, folder) if given.dataset is None else given.dataset
         checked = check_dataset(source, scoring.config, given.config_source)
         loaded = checked.usable(lacks_kinds=given.drop_missing)
@@ -283,7 +281,7 @@ def _run_to_score(
         )
 
 
-def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions, command: str) -> ScoredBy:
+def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRunOptions) -> ScoredBy:
     """Return what scores a run again: with the config that is given, else with that in its run.json."""
     try:
         config = load_config(
@@ -293,7 +291,7 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
         )
     except ConfigError as problem:
         if given.config_source is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
-            refuse_missing(missing_functions(earlier, given.evaluators), folder, _DROP, command)
+            refuse_missing(missing_functions(earlier, given.evaluators), folder, _DROP)
         if given.config_source is None and problem.key == "repeats.metric":
             problem.path = folder / RUN_FILE
             problem.hint = "Give the plugin that registers it, or a configuration that names another."

@@ -273,7 +273,7 @@ def test_langchain_chat_model_judges_without_an_llm_section(tmp_path: Path) -> N
 def test_judged_metrics_of_a_model_given_in_python_go_only_on_demand(tmp_path: Path) -> None:
     chat, dataset = NotingChat(), judged_dataset()
     run_benchmark(agent, dataset, output_dir=tmp_path, llm=chat.model(), progress="off")
-    told = r"missing now: the model model:Model \(it judged answer_correctness, .*\); without it .* Give it: llm=…"
+    told = r"missing now: the model model:Model \(it judged answer_correctness, .*\); without it .* Add llm=…"
     with pytest.raises(RunFolderError, match=told):
         score_run(tmp_path, dataset=dataset)
     with pytest.raises(RunFolderError, match=r"model:Model.*; or --force"):

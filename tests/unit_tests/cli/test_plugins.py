@@ -100,7 +100,7 @@ def test_run_and_score_have_what_a_plugin_gives(exit_code: Command, capsys: pyte
     assert [result["saved_sec"] for result in results] == [1.5, 1.5, 1.5]
     capsys.readouterr()
     assert exit_code("score", "run") == 2
-    assert "Give them: graphrag-eval-lc score run --plugin checks.py (" in capsys.readouterr().err
+    assert "Add --plugin checks.py (" in capsys.readouterr().err
     assert exit_code("score", "run", "--plugin", "checks.py") == 0
     assert [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()] == results
 
