@@ -55,8 +55,12 @@ class Pair(NamedTuple):
 
     reference: Row
     actual: Row
-    columns: tuple[int, ...]
     share: float
+
+    @property
+    def columns(self) -> list[int]:
+        """The positions of the columns."""
+        return [at for at, (key, other) in enumerate(zip(self.reference, self.actual, strict=True)) if key == other]
 
 
 class Alignment:
@@ -187,34 +191,29 @@ def _that_share(
 
 
 def _paired(missing: Sequence[Row], extra: Sequence[Row], distinct: Sequence[Row]) -> list[Pair]:
-    """Pair missing rows with extra ones; ``distinct`` are all different rows of the reference."""
+    """Pair missing rows with extra ones; ``distinct`` are all different rows of the reference.
+
+    Rows that show clearly which row is meant come first; of these, and of the rest, those that share more cells.
+    """
 
     @cache
-    def counts(columns: tuple[int, ...]) -> Counter[Row]:
-        return Counter(tuple(row[at] for at in columns) for row in distinct)
+    def counts(columns: tuple[int, ...]) -> Counter[object]:
+        return Counter(map(itemgetter(*columns), distinct))
 
-    def share(columns: tuple[int, ...], row: Row) -> float:
-        """Return how far cells of a row show, beyond chance, which row of the reference is meant; 0 to 1."""
-        alike, rows = counts(columns)[tuple(row[at] for at in columns)], len(distinct)
-        return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
-
-    def shared(row: Row, other: Row) -> tuple[int, ...]:
-        return tuple(at for at, (one, two) in enumerate(zip(row, other, strict=True)) if one == two)
-
-    # Rows that show clearly which row is meant come first; of these, and of the rest, those that share more cells.
-    width = len(missing[0])
+    rows, width = len(distinct), len(missing[0])
     sizes = range(width - 1, 0, -1) if width <= _MOST_COMBINED else (width - 1, 1)
     subsets = [subset for size in sizes for subset in combinations(range(width), size)] or [(0,)]
     pairs, left, free = [], dict(enumerate(missing)), dict(enumerate(extra))
     for least, subset in product((1.0, _NEGLIGIBLE), subsets):
-        waiting = defaultdict[object, deque[int]](deque)
-        cells = itemgetter(*subset)
+        cells, waiting = itemgetter(*subset), defaultdict[object, deque[int]](deque)
         for at, other in free.items():
             waiting[cells(other)].append(at)
         for at, row in list(left.items()):
-            if (alike := waiting.get(cells(row))) and (of_row := share(subset, row)) >= least:
-                other = free.pop(alike.popleft())
-                pairs.append(Pair(left.pop(at), other, shared(row, other), of_row))
+            if alike := waiting.get(cells(row)):
+                times = counts(subset)[cells(row)]
+                share = 1.0 if times == 1 else (1 / times - 1 / rows) / (1 - 1 / rows)
+                if share >= least:
+                    pairs.append(Pair(left.pop(at), free.pop(alike.popleft()), share))
     return pairs
 
 
