@@ -260,15 +260,15 @@ class Search:
         It is the mean of the share of equal rows, and of the shares of cells of equal values in each required column,
         in whatever rows.
         """
-        rows, columns = self._likely, self._likely.columns.values()
+        rows = self._likely()  # not kept, as there may be thousands of comparisons
+        columns = rows.columns.values()
         shares = [found[name] for found, name in zip(self._overlaps, columns, strict=True) if name is not None]
         of_rows = 2 * sum(rows.equal.values()) / (rows.total + rows.actual_total)
         return (sum(shares) + of_rows) / (len(columns) + 1) * _NEARLY
 
-    @cached_property
     def _likely(self) -> Alignment:
-        """The rows under the columns that are assigned by their names and by what they have in common."""
-        names, weights = list(self.keys.actual.columns), self._weights
+        """Return the rows under the columns that are assigned by their names and by what they have in common."""
+        names, weights = list(self.keys.actual.columns), self._weights()
         most = max(1, _MOST_WEIGHTS // len(weights))
         likely = [sorted(found, key=found.__getitem__, reverse=True)[:most] for found in weights]
         scores = [
@@ -285,14 +285,19 @@ class Search:
         values; if these are many, those that have most values in common. Then what is left is assigned by names, and
         by the kind of its values.
         """
-        keys, best = self.keys, self._likely
+        keys, best = self.keys, self._likely()
         reference, actual = keys.reference, keys.actual
         cells = reference.row_count * len(keys.names) + actual.row_count * len(actual.columns)
         if prod(len(found) + 1 for found in self._overlaps) <= min(_MOST_WAYS, _MOST_CELLS_TRIED // cells):
             ways = _all_ways(self._overlaps)
             if len(ways) > 1:  # else it is the likely one
-                aligned = (Alignment(keys, dict(zip(keys.names, way, strict=True))) for way in ways)
-                best = max(aligned, key=self._worth)
+                weights = self._weights()
+
+                def worth(aligned: Alignment) -> tuple[float, float]:
+                    chosen = zip(weights, aligned.columns.values(), strict=True)
+                    return round(aligned.grade, 9), sum(found[name] for found, name in chosen if name is not None)
+
+                best = max((Alignment(keys, dict(zip(keys.names, way, strict=True))) for way in ways), key=worth)
         columns = dict(best.columns)
         absent = [name for name, found in columns.items() if found is None]
         columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
@@ -303,13 +308,8 @@ class Search:
                 columns[name] = next((other for other in free if kinds & _kinds(actual.columns[other])), None)
         return best if columns == best.columns else Alignment(keys, columns)
 
-    def _worth(self, aligned: Alignment) -> tuple[float, float]:
-        chosen = zip(self._weights, aligned.columns.values(), strict=True)
-        return round(aligned.grade, 9), sum(found[name] for found, name in chosen if name is not None)
-
-    @cached_property
     def _weights(self) -> list[dict[str, float]]:
-        """What speaks for each actual column: what it has in common with the required one, and its name."""
+        """Return what speaks for each actual column: what it has in common with the required one, and its name."""
         return [
             {other: overlap + _SAME_NAME * (bare_name(name) == bare_name(other)) for other, overlap in found.items()}
             for name, found in zip(self.keys.names, self._overlaps, strict=True)

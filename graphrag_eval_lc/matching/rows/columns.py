@@ -84,10 +84,10 @@ def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
             return same
         if _rows_are_equal(list(keys.required.values()), list(map(keys.column, same.values())), rows_as, budget):
             return same
+    elif not keys.are_graphs and (found := _columns_of_same_texts(keys)) is not None:
+        return found
     if keys.are_graphs or len(names) < len(keys.names):
         return None
-    if (found := _columns_of_same_texts(keys)) is not None:
-        return found
     columns = {name: keys.column(name) for name in names}
     by_content: dict[Hashable, list[str]] = {}
     for name, column in columns.items():

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count, repeat
+from itertools import chain, count, repeat
 from math import inf
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
@@ -123,7 +123,7 @@ class KeyColumn(NamedTuple):
     """
 
     keys: list[int]
-    blanks: dict[int, tuple[int, ...]]
+    blanks: Mapping[int, tuple[int, ...]]
 
 
 class _NumberKeys:
@@ -210,6 +210,7 @@ class _TermType:
         switch, reader = VALUE_READERS.get(self.datatype, ("times", None))
         is_read = by_value and getattr(rules.values, switch) and (self.datatype or not language)
         self.read = reader if is_literal and is_read else None
+        self.has_values = self.has_numbers or self.read is not None
         self._has_booleans = is_literal and self.datatype == XSD_BOOLEAN
         self._is_iri = self.kind == "uri" and by_value and rules.values.iri_case
         self._is_nfc = by_value and rules.values.nfc
@@ -221,16 +222,16 @@ class _TermType:
 
     def unread(self, texts: Sequence[str]) -> list[str]:
         """Return the texts that may have a value that has not been read."""
-        if not self.has_numbers and self.read is None:
-            return []
         new = [text for text in dict.fromkeys(texts) if text not in self.keys]
         are_words = self.datatype is None and _FIRST_OF_VALUES.isdisjoint(map(_first_character, new))
         return [] if are_words else new
 
     def has_normal_forms(self, texts: Sequence[str]) -> bool:
         """Return whether some texts may have a normal form that is another text."""
-        joined = "".join(texts) if self._is_nfc or self._is_iri else ""
-        return self._has_booleans or not joined.isascii() or (self._is_iri and "%" in joined)
+        if self._has_booleans or not (self._is_nfc or self._is_iri):
+            return self._has_booleans
+        joined = "".join(texts)
+        return not joined.isascii() or (self._is_iri and "%" in joined)
 
     def normal(self, text: str) -> str:
         """Return the normal form of a text, to which all texts of the same meaning are equal."""
@@ -247,6 +248,12 @@ _WITHOUT_TEXTS: Final = {"": UNBOUND_KEY, "bnode": BLANK_KEY}
 _FIRST_OF_VALUES: Final = frozenset("-0123456789")
 _first_character: Final = itemgetter(slice(1))
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+_Cells: TypeAlias = Sequence[tuple[_TermType, Sequence[str], Sequence[int]]]
+"""The types of terms in a column, each with its texts and rows."""
+
+_NO_BLANKS: Final[Mapping[int, tuple[int, ...]]] = {}
 
 
 class _Side(NamedTuple):
@@ -284,7 +291,6 @@ class Keys:
         self._texts: dict[Hashable, dict[str, int]] = {}
         self._types: dict[Shape, _TermType] = {}
         self._values: dict[Hashable, int] = {}
-        self._numbers, self._coordinates = (_NumberKeys(rules.tolerances, self._new_key) for _ in range(2))
         self._columns: dict[str, KeyColumn] = {}
 
     @property
@@ -296,15 +302,16 @@ class Keys:
     def required(self) -> dict[str, KeyColumn]:
         """The keys of the required columns of the reference, by name."""
         side, _ = self._sides
-        for column in side.columns.values():  # first, as texts that are written like values are equal to them
-            for of, texts, _ in self._by_type(column):
-                self._add_values(of, texts)
-        return {name: self._key_column(side, name) for name in side.columns}
+        cells = {name: self._by_type(column) for name, column in side.columns.items()}
+        for of, texts, _ in chain.from_iterable(cells.values()):
+            if of.has_values:
+                self._add_values(of, texts)  # first, as texts that are written like values are equal to them
+        return {name: self._key_column(side, name, cells[name]) for name in cells}
 
     def column(self, name: str) -> KeyColumn:
         """Return the keys of a column of the actual results."""
         if name not in self._columns and self.required:
-            self._columns[name] = self._key_column(self._sides[1], name)
+            self._columns[name] = self._key_column(self._sides[1], name, self._by_type(self.actual.columns[name]))
         return self._columns[name]
 
     @cached_property
@@ -318,16 +325,25 @@ class Keys:
         )
 
     @cached_property
+    def _numbers(self) -> _NumberKeys:
+        return _NumberKeys(self.rules.tolerances, self._new_key)
+
+    @cached_property
+    def _coordinates(self) -> _NumberKeys:
+        return _NumberKeys(self.rules.tolerances, self._new_key)
+
+    @cached_property
     def _details(self) -> frozenset[str]:
         values = ([value for cells in side.structures.values() for value in cells.values()] for side in self._sides)
         return details_of_both(*values)
 
-    def _by_type(self, column: TermColumn) -> Iterator[tuple[_TermType, Sequence[str], Sequence[int]]]:
-        """Yield the types of terms in a column, each with its texts and rows."""
-        for shape, texts, rows in _by_shape(column):
+    def _by_type(self, column: TermColumn) -> _Cells:
+        """Return the types of terms in a column, each with its texts and rows."""
+        cells = _by_shape(column)
+        for shape, _, _ in cells:
             if shape not in self._types:
                 self._types[shape] = _TermType(shape, self.rules, self._texts)
-            yield self._types[shape], texts, rows
+        return [(self._types[shape], texts, rows) for shape, texts, rows in cells]
 
     def _add_values(self, of: _TermType, texts: Sequence[str]) -> None:
         """Add the values of the reference, whose texts have the same keys."""
@@ -360,11 +376,11 @@ class Keys:
             if value is not None:
                 yield text, value
 
-    def _key_column(self, side: _Side, name: str) -> KeyColumn:
-        column, structures = side.columns[name], side.structures.get(name, {})
+    def _key_column(self, side: _Side, name: str, cells: _Cells) -> KeyColumn:
+        structures = side.structures.get(name, {})
         blanks: dict[int, tuple[int, ...]] = {}
-        keys = [UNBOUND_KEY] * len(column.texts)
-        for of, texts, rows in self._by_type(column):
+        keys = [UNBOUND_KEY] * len(side.columns[name].texts)
+        for of, texts, rows in cells:
             if of.kind == "bnode":
                 labels = (side.labels.setdefault(text, len(side.labels)) for text in texts)
                 blanks |= {row: (label,) for row, label in zip(rows, labels, strict=True)}
@@ -378,22 +394,23 @@ class Keys:
             keys[row], blanks_of_cell = self._key_of_structure(side, value)
             if blanks_of_cell:
                 blanks[row] = tuple(blanks_of_cell)
-        return KeyColumn(keys, blanks)
+        return KeyColumn(keys, blanks or _NO_BLANKS)
 
     def _keys_of(self, side: _Side, of: _TermType, texts: Sequence[str]) -> list[int]:
         if of.kind in _WITHOUT_TEXTS:
             return [_WITHOUT_TEXTS[of.kind]] * len(texts)
-        side.learn(of, texts)
         keys, by_text = of.keys, of.keys_by_text
-        found = [key for key in map(keys.get, texts) if key is not None] if keys else []
-        if len(found) == len(texts):
-            return found
+        if of.has_values:
+            side.learn(of, texts)
+            found = [key for key in map(keys.get, texts) if key is not None]
+            if len(found) == len(texts):
+                return found
         for text in dict.fromkeys(texts) if of.has_normal_forms(texts) else ():
             normal = text if text in keys else of.normal(text)
             if normal != text:
                 keys[text] = by_text[normal] = by_text.get(normal) or by_text.get(text) or next(self._new_key)
                 by_text.setdefault(text, keys[text])
-        if keys.keys().isdisjoint(texts):
+        if not keys or keys.keys().isdisjoint(texts):
             return list(map(by_text.setdefault, texts, self._new_key))
         return [keys.get(text) or by_text.setdefault(text, next(self._new_key)) for text in texts]
 
