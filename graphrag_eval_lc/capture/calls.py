@@ -30,7 +30,7 @@ class Step:
 
     name: str
     args: dict[str, Any]
-    run_id: UUID  # the id of the tool's run, the last one where there were several attempts
+    run_id: UUID  # the id of the tool's run, the last one if there were several attempts
     parent: "Step | None"  # the step inside which this one runs
     order: Order  # its place among the steps with the same parent
     call_id: str | None = None
@@ -45,7 +45,7 @@ class Step:
     attempts: int = 1
     started_at: float = 0.0
     elapsed_sec: float | None = None
-    full_length: int | None = None  # the characters of the text, where it was cut
+    full_length: int | None = None  # the characters of the text, if it was cut
     own: Outcome | None = None  # the tool's own outcome, if the model saw another one
     is_from_message: bool = False  # whether no callback reported it, only a message
     is_from_cache: bool = False  # whether it is from langgraph's cache of nodes

@@ -1,4 +1,4 @@
-"""Which messages of a run are its own, and which stood before it."""
+"""Which message each form of a message is, and which messages were there before the run."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -36,11 +36,12 @@ class Reading(NamedTuple):
 
 
 class History:
-    """Tells what a run seen before: its input, what stood on its thread, and the messages that it has read.
+    """The messages of a run, each with one identity, and which of them were there before it.
 
     Args:
         ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
-            this run, where nothing better tells.
+            this run, unless another rule decides first.
+        nameless: The messages that had no id when they were first read.
     """
 
     def __init__(self, ends: set[str], nameless: set[int]) -> None:
@@ -129,7 +130,7 @@ class History:
     ) -> None:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
-        Each node's output is read. So where no message of a graph's state was seen, only what follows the graph's
+        Each node's output is read. So if no message of a graph's state was seen, only what follows the graph's
         input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
 
         Args:
@@ -147,7 +148,7 @@ class History:
             self.add_old(messages[:end])
 
     def add_old(self, messages: Sequence[Any]) -> None:
-        """Note messages that stood before the run."""
+        """Note messages that were there before the run."""
         if messages and self._seen(messages[-1]) is None:
             self._old.append(tuple(messages))
             self._old_keys = None
@@ -167,7 +168,7 @@ class History:
                 self.add_old(prompt[: len(prompt) - roles[::-1].index("human")])
 
     def is_old(self, item: Any) -> bool:
-        """Return whether a message stood before the run."""
+        """Return whether a message was there before the run."""
         seen = self._seen(item)
         return self._is_among_old(item) if seen is None else seen is Seen.OLD
 
@@ -274,7 +275,7 @@ class History:
         return _end_of(unread, lambda item: _is_copy(asking, item)) or start  # asked again in each turn
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
-        """Return the place behind the end of an earlier run; 0 where there is none."""
+        """Return the place behind the end of an earlier run; 0 if there is none."""
         for end in range(len(messages), 0, -1):
             identifier = id_of(messages[end - 1])
             if identifier in self._ends_before or identifier in self._ends:
@@ -342,6 +343,6 @@ def _is_form_of(message: AIMessage, known: KnownMessage, node: Record | None, *,
 
 
 def _answer_id(message: AIMessage) -> Any:
-    """Return the provider's id of the answer, where the message keeps it."""
+    """Return the provider's id of the answer, if the message keeps it."""
     metadata: Mapping[str, Any] = message.response_metadata
     return metadata.get("id") or None

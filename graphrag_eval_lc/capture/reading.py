@@ -1,9 +1,9 @@
-"""The pass over messages: which calls models ask for, which messages answer them, and what the answer is."""
+"""The pass over messages: which of them are new, which calls models ask for, and which messages answer these."""
 
 from bisect import bisect
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import count, takewhile
+from itertools import chain, count, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ class Withdrawn(NamedTuple):
 
 
 class ReadMessages:
-    """What the messages of a tree tell, read in the order of its events."""
+    """What the messages of a tree say, read in the order of its events."""
 
     def __init__(self, part: Part, reported_ids: set[str], ends: set[str]) -> None:
         self.calls = AskedCalls()  # the calls that models asked for
@@ -115,15 +115,12 @@ class ReadMessages:
         if record.model is not None:
             self._model_started(record, record.model)
         if record.tool is not None and record.tool.call_id is not None:
-            self._tool_started(record, record.tool.call_id, record.tool.args)
+            started = ToolCall(name=record.name or "", args=record.tool.args, id=record.tool.call_id)
+            if not self.calls.is_known(started["id"], record, self.branches[record]):
+                self._ask(None, [started], record)  # no message is known to have asked for it
         if record.parsed is not None:
             for call in self._calls_in(record.parsed, record):
                 call.is_expected = False
-
-    def _tool_started(self, record: Record, call_id: str, args: dict[str, Any]) -> None:
-        """Note the call of a tool for which no message is known to have asked."""
-        if not self.calls.is_known(call_id, record, self.branches[record]):
-            self._ask(None, [ToolCall(name=record.name or "", args=args, id=call_id)], record)
 
     def _read_end(self, record: Record) -> None:
         if record.model is not None:
@@ -135,15 +132,10 @@ class ReadMessages:
         else:
             if record.is_graph:
                 self._history.add_history(record.output_messages, record.input_messages)
-            self._loose_answers(record)
-
-    def _loose_answers(self, record: Record) -> None:
-        self._is_state = False
-        for messages in record.output_messages:
-            for message in messages.items:
+            self._is_state = False
+            for message in chain.from_iterable(messages.items for messages in record.output_messages):
                 if isinstance(message, ToolMessage):
-                    calls = self.calls.answered_by(message.tool_call_id, record.scope)
-                    self._note_answer(message, calls, record)
+                    self._note_answer(message, self.calls.answered_by(message.tool_call_id, record.scope), record)
 
     def _model_started(self, record: Record, model: ModelRun) -> None:
         self._model_count += 1
@@ -356,7 +348,7 @@ class ReadMessages:
         return self._is_state and self._top is not None and self._top.has_input
 
     def _add_unreported_call(self, message: AIMessage, record: Record) -> None:
-        """Note a model call of which only its message tells."""
+        """Note a model call that only its message shows."""
         result = message_result(message)
         call = model_call(result)
         problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)

@@ -292,7 +292,6 @@ class Tree:
         """Return a copy that has no records."""
         copied = copy(self)
         copied.events, copied.open, copied._known, copied.nameless, copied.tool_texts = [], {}, {}, set(), {}
-        copied.kept = None
         return copied
 
     def drop_records(self) -> None:

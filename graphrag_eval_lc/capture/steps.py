@@ -1,4 +1,4 @@
-"""The passes over executions and answers: which runs of tools carry out which calls, and what messages tell of them."""
+"""The passes over executions and answers: which runs of tools carry out which calls, and what messages say of them."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
