@@ -1,7 +1,6 @@
 """The budget of a run: the money and the tokens that it may spend, checked before each request."""
 
 import threading
-from collections.abc import Callable
 from typing import Literal
 
 from graphrag_eval_lc.prices import dollars
@@ -23,7 +22,6 @@ class Budget:
     Args:
         max_cost: USD for agent and judges, greater than 0; None: no limit, everything is only counted.
         max_tokens: Tokens of the agent's model calls; None for no limit.
-        on_spend: Called with each amount that is spent, in USD and tokens, such as to report it to another process.
 
     Attributes:
         max_cost: USD; None for no limit.
@@ -36,32 +34,20 @@ class Budget:
     Example:
         >>> budget = Budget(max_cost=1.0)
         >>> budget.spend(0.75)
-        >>> budget.left()
-        True
+        >>> budget.check()
         >>> budget.spend(0.5)
-        >>> budget.left(), budget.message
-        (False, 'the budget of $1.00 is spent: $1.25 with requests that were in flight')
+        >>> budget.limit, budget.message
+        ('max_cost', 'the budget of $1.00 is spent: $1.25 with requests that were in flight')
     """
 
-    def __init__(
-        self,
-        max_cost: float | None = None,
-        max_tokens: int | None = None,
-        *,
-        on_spend: Callable[[float, int], None] | None = None,
-    ) -> None:
+    def __init__(self, max_cost: float | None = None, max_tokens: int | None = None) -> None:
         self.max_cost = max_cost
         self.max_tokens = max_tokens
         self.spent = 0.0
         self.tokens = 0
         self.limit: Limit | None = None
         self.message = ""
-        self._on_spend = on_spend
         self._lock = threading.Lock()
-
-    def left(self) -> bool:
-        """Return whether something is left, so that a request may be sent."""
-        return self.limit is None
 
     def check(self) -> None:
         """Refuse a request if nothing is left.
@@ -86,8 +72,6 @@ class Budget:
                 self._end("max_cost", _spent_text(dollars(self.max_cost), dollars(self.spent)))
             if self.max_tokens is not None and self.tokens >= self.max_tokens:
                 self._end("max_tokens", _spent_text(f"{self.max_tokens:,} tokens", f"{self.tokens:,}"))
-        if self._on_spend is not None:
-            self._on_spend(cost, tokens)
 
     def end(self, limit: Limit, message: str) -> None:
         """Let nothing more be spent, as a limit cannot be kept; the first reason stays."""

@@ -9,7 +9,7 @@ def test_without_limits_everything_is_only_counted() -> None:
     budget = Budget()
     budget.spend(10.0**9, 10**9)
     budget.check()
-    assert (budget.spent, budget.tokens, budget.left()) == (10.0**9, 10**9, True)
+    assert (budget.spent, budget.tokens, budget.limit) == (10.0**9, 10**9, None)
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,16 @@ def test_budget_that_is_used_up_stays_so(budget: Budget, limit: str, message: st
     budget.spend(0.75, 3)
     with pytest.raises(BudgetSpentError):
         budget.check()
-    assert (budget.limit, budget.message, budget.left()) == (limit, message, False)
+    assert (budget.limit, budget.message) == (limit, message)
 
 
 def test_all_of_it_can_be_spent() -> None:
     budget = Budget(max_tokens=10)
     budget.spend(tokens=9)
-    assert budget.left()
+    budget.check()
     budget.spend(tokens=1)
-    assert not budget.left()
+    with pytest.raises(BudgetSpentError):
+        budget.check()
 
 
 def test_first_reason_stays() -> None:
@@ -45,9 +46,3 @@ def test_first_reason_stays() -> None:
     budget.end("max_cost", "no price is known")
     budget.spend(2.0)
     assert budget.message == "no price is known"
-
-
-def test_what_is_spent_is_reported() -> None:
-    reported: list[tuple[float, int]] = []
-    Budget(on_spend=lambda cost, tokens: reported.append((cost, tokens))).spend(0.5, 3)
-    assert reported == [(0.5, 3)]
