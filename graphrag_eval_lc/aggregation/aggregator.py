@@ -8,7 +8,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import Sample, metrics_of
 from graphrag_eval_lc.aggregation.samples import MetricStatistics, Samples, StepCounts, metric_statistics
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
-from graphrag_eval_lc.config import ConfigSource, RepeatsConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RepeatsConfig, load_config
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.metrics import pass_at_k, pass_hat_k
 from graphrag_eval_lc.records import is_error
@@ -43,7 +43,10 @@ class Aggregator:
     """
 
     def __init__(self, config: ConfigSource = None, template_ids: Sequence[str] = ()) -> None:
-        settings = load_config(config, has_llm=True, has_embeddings=True)  # no model is asked here
+        if isinstance(config, EvaluationConfig):
+            settings = config
+        else:  # no model is asked here
+            settings = load_config(config, has_llm=True, has_embeddings=True)
         self._includes_errors = settings.aggregates.errors == "include"
         self._repeats = settings.repeats
         self._template_ids = tuple(map(str, template_ids))
@@ -101,10 +104,10 @@ class Aggregator:
     def _statistics(self) -> dict[str, MetricStatistics]:
         """Return the statistics of each metric that has values, in graphrag-eval's order."""
         known = self._samples.metrics()
-        of_steps = (*self._metrics.step_names(), *self._metrics.retrieval.names(known))
+        named = [each for each in (*self._metrics.names(), *self._metrics.step_names()) if each in known]
         return {
             metric: metric_statistics(values, with_error=self._samples.repeats > 1)
-            for metric in (*(each for each in self._metrics.names() if each in known), *of_steps)
+            for metric in (*named, *self._metrics.retrieval.names(known))
             if self._samples.bounded(metric) != set() and (values := self._samples.values_by_template(metric))
         }
 

@@ -150,6 +150,8 @@ class Samples:
 
     def sums_by_template(self, metric: str) -> dict[str, float]:
         """Return the sum of a metric's values over all repeats, for each template that has any."""
+        if metric not in self._columns:
+            return {}
         sums: dict[str, float] = {}
         for row, value in self._items(metric):
             sums[self._template_ids[row]] = sums.get(self._template_ids[row], 0) + value

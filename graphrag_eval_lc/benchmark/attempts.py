@@ -86,20 +86,10 @@ Follow = Callable[[Callable[[], Attempt]], BaseCallbackHandler]
 
 
 class Asking(Protocol):
-    """How the harness has a question asked: in this process, or in a worker."""
+    """What asks an agent a question once: this process, or a worker."""
 
     async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Ask a question once; see ``AgentCall.aattempt``."""
-
-
-def repeat_of(attempt_id: str) -> int:
-    """Return the repeat that an attempt belongs to.
-
-    Example:
-        >>> repeat_of("20261123T101500Z-5f2a99c1/1/q/7/2/1")
-        2
-    """
-    return int(attempt_id.rsplit("/", 2)[1])
 
 
 def unheard_attempt(question: Question, error: BaseException, started_at: float, elapsed_sec: float) -> Attempt:
