@@ -16,7 +16,6 @@ from concurrent.futures import wait
 from typing import Any, Generic, TypeVar
 
 from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
-from graphrag_eval_lc.event_loop.gate import Gate
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_idle_connections_of_others
 
 Outcome = TypeVar("Outcome")
@@ -81,6 +80,39 @@ def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
 def has_stuck_tasks() -> bool:
     """Return whether a task refused to be cancelled, so that the process may not end by itself."""
     return bool(_stuck)
+
+
+class Gate:
+    """Is closed until it is opened, for good: what a thread waits for while Ctrl-C may come.
+
+    ``threading.Event`` waits in Python code. If a signal's handler raises in the midst of that, its lock is in
+    disorder, and ``RuntimeError: release unlocked lock`` takes the place of the KeyboardInterrupt.
+
+    Example:
+        >>> gate = Gate()
+        >>> gate.wait(0.01)
+        False
+        >>> gate.open()
+        >>> gate.wait(), gate.is_open
+        (True, True)
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._closed = threading.Lock()
+        self._closed.acquire()
+
+    def open(self) -> None:
+        """Let all threads pass; a second time does nothing. One thread at a time may call it."""
+        if not self.is_open:
+            self.is_open = True
+            self._closed.release()
+
+    def wait(self, seconds: float = -1) -> bool:
+        """Wait until it is open, at most for some seconds; return whether it is."""
+        if not self.is_open and self._closed.acquire(timeout=seconds):
+            self._closed.release()
+        return self.is_open
 
 
 class _Call(Generic[Outcome]):

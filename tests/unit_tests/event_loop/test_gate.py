@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from graphrag_eval_lc.event_loop.gate import Gate
+from graphrag_eval_lc.event_loop.loop import Gate
 
 
 class _SignalCame(BaseException):
