@@ -1,7 +1,7 @@
 """What must hold before a release: `make release-check` runs it.
 
 The package is built and its metadata checked; the wheel is installed in a clean environment of each Python, used there,
-and its core is no larger than 0.1.0's.
+and its core has no more packages and is no larger than declared below.
 """
 
 import os
@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # Declared, but not everywhere available yet: a release without a check of them says so.
 OPTIONAL = ("3.14",)
-# The core: packages, this one among them, and MiB of their files without bytecode.
-MOST_PACKAGES, MOST_MIB = 47, 72
+# The core: packages (this one, filelock and loky among them), and MiB of their files without bytecode.
+MOST_PACKAGES, MOST_MIB = 49, 72
 
 _SIZE = """
 import os
