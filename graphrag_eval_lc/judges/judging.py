@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Self
 
@@ -18,7 +18,6 @@ from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.prompts import digests
-from graphrag_eval_lc.judges.ragas_import import ragas_module
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
 from graphrag_eval_lc.judges.text_parts import content_text
@@ -44,15 +43,11 @@ class RunModels:
         generation: The chat model; None: nothing is asked.
         embedding: The embedding model; None: answer relevance is off.
         own: Those of them that were made here, to be closed with the judges.
-        made_of: What they were made of: the sections of the config, or what was passed.
-        options: How they are asked, for others that are to share their places, prices and cache.
     """
 
     generation: JudgeModel | None = None
     embedding: EmbeddingModel | None = None
     own: tuple[Any, ...] = ()
-    made_of: tuple[Any, Any] = (None, None)
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     def names(self) -> dict[str, str]:
         """Return the models' names by what they are for."""
@@ -110,7 +105,7 @@ def run_models(
     if needs_embeddings and embedding is not None:
         embedded = factories.as_embedding_model(embedding, **shared)
     own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
-    return RunModels(asked, embedded, tuple(own), (generation, embedding), shared)
+    return RunModels(asked, embedded, tuple(own))
 
 
 # Each has AnswerRelevance, ContextPrecision, ContextRecall and ContextUtilization, called in the same way.
@@ -127,7 +122,6 @@ class Scorers:
         retrieval_answer: Recall and precision of contexts against the reference answer.
         retrieval_context: The same against the reference contexts.
         retrieval_utilization: Contexts against the actual answer.
-        own: The models that were made for them alone, to be closed with the judges.
     """
 
     answer_correctness: Any = None
@@ -135,7 +129,6 @@ class Scorers:
     retrieval_answer: tuple[Any, Any] | None = None
     retrieval_context: tuple[Any, Any] | None = None
     retrieval_utilization: Any = None
-    own: tuple[Any, ...] = ()
 
     def of(self, judge: JudgeSpec) -> Any:
         """Return the scorer of a judge; None where it is off."""
@@ -161,7 +154,7 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
     """Return the scorers of the metrics that a config asks for.
 
     Raises:
-        ConfigError: The prompt of answer correctness cannot be used, or ragas or its models cannot.
+        ConfigError: The prompt of answer correctness cannot be used, or ragas cannot be imported.
         MissingExtraError: ragas is asked for and not there.
     """
     wanted = [judge.key for judge in wanted_judges(config, has_embeddings=models.embedding is not None)]
@@ -173,9 +166,6 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
     if not wanted:
         return Scorers(correctness)
     llm, embeddings = models.generation, models.embedding
-    own: tuple[Any, ...] = ()
-    if config.judges.engine == "ragas":
-        llm, embeddings = own = _models_of_ragas(models, has_embeddings=ANSWER_RELEVANCE in wanted)
     engine = import_module(_ENGINES[config.judges.engine])
     batch = {} if config.judges.engine == "ragas" else {"batch": config.judges.batch}
     contexts = (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch))
@@ -185,15 +175,7 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
         RETRIEVAL_CONTEXT: contexts,
         RETRIEVAL_UTILIZATION: engine.ContextUtilization(llm, **batch),
     }
-    return Scorers(correctness, **{key: made[key] for key in wanted}, own=own)
-
-
-def _models_of_ragas(models: RunModels, *, has_embeddings: bool) -> tuple[Any, Any]:
-    ragas_module("ragas")  # before openai is, which ragas brings along
-    engine = import_module(_ENGINES["ragas"])
-    generation, embedding = models.made_of
-    llm = engine.ragas_chat_model(generation, **models.options)
-    return llm, engine.ragas_embedding_model(embedding, **models.options) if has_embeddings else None
+    return Scorers(correctness, **{key: made[key] for key in wanted})
 
 
 Record = dict[str, Any]
@@ -298,7 +280,7 @@ class Judges:
     @property
     def given_up(self) -> str | None:
         """Why a model is asked nothing more, as it refuses everything; None while all are asked."""
-        models = (self._models.generation, self._models.embedding, *self._scorers.own)
+        models = (self._models.generation, self._models.embedding)
         reasons = (getattr(model, "given_up", None) for model in models)
         return next((reason for reason in reasons if reason is not None), None)
 
@@ -346,7 +328,7 @@ class Judges:
 
     async def aclose(self) -> None:
         """Close the models that were made here; passed ones stay open."""
-        for model in (*self._models.own, *self._scorers.own):
+        for model in self._models.own:
             close = getattr(model, "aclose", None)
             if close is not None:
                 with suppress(Exception):

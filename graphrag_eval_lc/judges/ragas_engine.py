@@ -1,248 +1,169 @@
-"""The engine ``ragas``: ragas computes the metrics, with this package's requests, cache and prices."""
+"""The engine ``ragas``: ragas computes the metrics, and asks the models, the cache and the prices of the judges."""
 
 import math
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Unpack
+import os
+from collections.abc import Awaitable, Sequence
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
 
-from openai import AsyncOpenAI, omit
-from pydantic import BaseModel
-
-from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
-from graphrag_eval_lc.errors import ConfigError, JudgeError
-from graphrag_eval_lc.judges.asked_model import (
-    AskedModel,
-    AskingOptions,
-    ModelSettings,
-    model_name_of,
-    usage_in,
-)
+from graphrag_eval_lc.errors import ConfigError, JudgeError, MissingExtraError
 from graphrag_eval_lc.judges.context_metrics import given_contexts
-from graphrag_eval_lc.judges.endpoint import AnswerBound
-from graphrag_eval_lc.judges.model_calls import RequestSize, most_answer_tokens, size_of
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
-from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings
-from graphrag_eval_lc.judges.openai_models import (
-    LoopBound,
-    answer_settings,
-    answer_texts,
-    client_maker,
-    request_settings,
+from graphrag_eval_lc.judges.model_interface import (
+    Answer,
+    Asked,
+    Embedded,
+    EmbeddingModel,
+    JudgeModel,
+    given_embedding_model,
+    given_judge_model,
+    paid_error,
+    total_cost,
 )
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
-from graphrag_eval_lc.judges.ragas_import import ENGINE_KEY, ragas_module
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import masked_error_text
 
-_Send = Callable[[], Awaitable[Any]]
+Outcome = TypeVar("Outcome", bound=Asked[Any] | Embedded)
+
+_SYSTEM = "You evaluate texts. Do what the message asks, and nothing else."
+_TEMPERATURE = 0.3  # of several answers to one prompt, so that they differ
 
 
-@dataclass(slots=True)
-class Account:
-    """The requests for one score.
-
-    Attributes:
-        costs: USD of each answer.
-        failure: The error of a failed request; nothing is asked after it, though instructor may try.
-        times: How often each request was made: ragas makes three equal ones for three questions.
-    """
-
-    costs: list[float | None] = field(default_factory=list)
-    failure: JudgeError | None = None
-    times: Counter[str] = field(default_factory=Counter)
-
-
-ACCOUNT: ContextVar[Account] = ContextVar("ACCOUNT")
-
-
-class RagasModel(AskedModel):
-    """A model of the config that ragas asks.
-
-    Attributes:
-        added: What the config adds to each request.
+def ragas_module(name: str) -> ModuleType:
+    """Return a module of ragas, such as ``ragas.llms``, without telemetry unless the environment allows it.
 
     Raises:
-        ConfigError: There is no API key.
+        ConfigError: It is installed, and its import fails.
+        MissingExtraError: It is not installed.
+    """
+    os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
+    try:
+        return import_module(name)
+    except Exception as problem:  # of all the packages that it imports
+        if isinstance(problem, ModuleNotFoundError) and problem.name == "ragas":
+            raise MissingExtraError("judges.engine: ragas", "ragas", "ragas") from None
+        raise ConfigError(
+            f"ragas is installed and cannot be imported: {masked_error_text(problem)}",
+            key="judges.engine",
+            hint="Run: pip install 'graphrag-eval-lc[ragas]', or leave engine out.",
+        ) from problem
+
+
+class _Models:
+    """The models for one score, and what their answers cost.
+
+    Args:
+        llm: The chat model.
+        embeddings: The embedding model; None for metrics without one.
+        answers: How often ragas asks the same, one after the other: one request has all these answers.
+
+    Attributes:
+        costs: USD of each request.
+        failure: The error of a request, which ragas may wrap; nothing is asked after it.
     """
 
-    def __init__(
-        self, settings: ModelSettings, make: Callable[[AsyncOpenAI], Any], **options: Unpack[AskingOptions]
-    ) -> None:
-        bounds = {name: getattr(settings, name, None) for name in ("temperature", "max_tokens")}
-        known = {**answer_settings(settings), **bounds}
-        super().__init__(model_name_of(settings), settings.model, settings.provider, known, **options)
-        self.added = request_settings(settings)
-        self._make = make
-        self._client = LoopBound(client_maker(settings, partial(_Client, self)), lambda client: client.close())
-        self._made: tuple[AsyncOpenAI, Any] | None = None
+    def __init__(self, llm: JudgeModel, embeddings: EmbeddingModel | None, answers: int) -> None:
+        self._llm = llm
+        self._embeddings = embeddings
+        self._answers = answers
+        self._left: dict[str, list[Any]] = {}
+        self.costs: list[float | None] = []
+        self.failure: JudgeError | None = None
 
-    async def get(self) -> Any:
-        """Return ragas' object for the model, with a client of the running loop."""
-        client = await self._client.get()
-        if self._made is None or self._made[0] is not client:
-            self._made = client, self._make(client)
-        return self._made[1]
-
-    async def aclose(self) -> None:
-        """Close its connections; the end of the loop does so too."""
-        await self._client.aclose()
-
-    async def answer(self, path: str, body: Mapping[str, Any], form: Callable[[Any], Any], send: _Send) -> Any:
-        """Return the answer to a request, from the cache or new, and add its cost to the account of the score.
-
-        ``form`` makes the client's object from the JSON of an answer; ``send`` is called for each attempt.
-
-        Raises:
-            JudgeError: There is no usable answer.
-        """
-        account = ACCOUNT.get()
-        if account.failure is not None:
-            raise account.failure
-        digest = self._next_digest(account, path, body)
-        known = self._record(digest)
-        if known is not None and "ragas" in known:
-            account.costs.append(self._known_cost([_usage(path, known["ragas"])]))
-            return form(known["ragas"])
-        if self._plan is not None:
-            self._plan.notes.add("The requests of the engine ragas cannot be counted before they are made.")
-            raise JudgeError("only planned")
-        paid: list[Usage] = []
-        try:
-            sent = self._calls.outcome_of(partial(self._sent, path, send), paid, partial(_size, body))
-            answer, content = await self._outcome(sent, paid)
-        except JudgeError as problem:
-            account.failure = problem
-            raise
-        cost = self._cost(paid)
-        self._keep(digest, {"ragas": content}, cost)
-        account.costs.append(cost)
+    async def answer(self, prompt: str, form: type[Answer]) -> Answer:
+        """Return the next answer to a prompt."""
+        if not self._left.get(prompt):
+            temperature = _TEMPERATURE if self._answers > 1 else None
+            asked = await self._paid(
+                self._llm.aask(_SYSTEM, sendable_text(prompt), form, n=self._answers, temperature=temperature)
+            )
+            self._left[prompt] = [*asked.values]
+        answer: Answer = self._left[prompt].pop(0)
         return answer
 
-    def _next_digest(self, account: Account, path: str, body: Mapping[str, Any]) -> str:
-        asked = {"ragas": path, "messages": body.get("messages"), "input": body.get("input")}
-        digest = self._digest(asked)
-        account.times[digest] += 1
-        return self._digest({**asked, "time": account.times[digest]})
+    async def vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors of texts."""
+        assert self._embeddings is not None
+        embedded = await self._paid(self._embeddings.aembed([sendable_text(text) for text in texts]))
+        return [list(vector) for vector in embedded.vectors]
 
-    async def _sent(self, path: str, send: _Send, paid: list[Usage]) -> tuple[BaseModel, dict[str, Any]]:
+    async def _paid(self, request: Awaitable[Outcome]) -> Outcome:
         try:
-            answer = await send()
-        except ValueError as problem:
-            raise BrokenAnswerError(f"the endpoint's answer cannot be read: {problem}") from problem
-        if not isinstance(answer, BaseModel):
-            raise BrokenAnswerError("the endpoint answered with no JSON object")
-        content = answer.model_dump(mode="json", exclude_unset=True)
-        if content.get("choices") or content.get("data") or content.get("usage"):
-            paid.append(_usage(path, content))
-        if path == _CHAT:
-            answer_texts(content, self.name)
-        return answer, content
+            outcome = await request
+        except JudgeError as problem:
+            self.failure = problem
+            raise
+        self.costs.append(outcome.cost)
+        return outcome
 
 
-_CHAT = "/chat/completions"
+@cache
+def _kinds() -> tuple[type[Any], type[Any]]:
+    """Return ragas' kinds of models, as it is imported only if it is used."""
+    chat_base: Any = ragas_module("ragas.llms.base").InstructorBaseRagasLLM
+    embedding_base: Any = ragas_module("ragas.embeddings.base").BaseRagasEmbedding
 
+    class ChatModel(chat_base):  # type: ignore[misc]
+        def __init__(self, models: _Models) -> None:
+            self._models = models
 
-def _size(body: Mapping[str, Any]) -> RequestSize:
-    return size_of(body, 0 if "input" in body else most_answer_tokens(body))
+        def generate(self, prompt: str, response_model: type[Any]) -> Any:
+            raise NotImplementedError("the judges ask without waiting")
 
+        async def agenerate(self, prompt: str, response_model: type[Any]) -> Any:
+            return await self._models.answer(prompt, response_model)
 
-def _usage(path: str, content: Mapping[str, Any]) -> Usage:
-    usage = usage_in(content)
-    return usage if path == _CHAT else replace(usage, output_tokens=0)
+    class Embedding(embedding_base):  # type: ignore[misc]
+        def __init__(self, models: _Models) -> None:
+            super().__init__()
+            self._models = models
 
+        def embed_text(self, text: str, **_: Any) -> list[float]:
+            raise NotImplementedError("the judges ask without waiting")
 
-class _Client(AsyncOpenAI):
-    """The client for ragas and instructor: its requests go through the model."""
+        async def aembed_text(self, text: str, **_: Any) -> list[float]:
+            return (await self._models.vectors([text]))[0]
 
-    def __init__(self, model: RagasModel, **options: Any) -> None:
-        super().__init__(**options)
-        self._asked_model = model
+        async def aembed_texts(self, texts: list[str], **_: Any) -> list[list[float]]:
+            return await self._models.vectors(texts)
 
-    async def post(self, path: str, *, cast_to: Any, body: Any = None, options: Any = None, **request: Any) -> Any:
-        added = self._asked_model.added
-        options = dict(options or {})
-        options["headers"] = {**options.get("headers", {}), **added["extra_headers"]}
-        options["params"] = {**options.get("params", {}), **added["extra_query"]}
-        body = {**body, **added["extra_body"]}
-        send = partial(super().post, path, cast_to=cast_to, body=body, options=options, **request)
-        return await self._asked_model.answer(path, body, cast_to.model_validate, send)
-
-
-_ONCE_MORE = 1  # how often an answer that breaks the schema is asked for again
-
-
-def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> RagasModel:
-    """Return the chat model that ragas asks.
-
-    What the config does not set is as in ragas; but no temperature is then sent, and max_tokens is that of
-    ``AnswerBound``, where ragas cuts answers at 1,024 tokens.
-
-    Raises:
-        ConfigError: ragas cannot be used, or the model is not behind an OpenAI-compatible endpoint.
-        MissingExtraError: ragas is not installed.
-    """
-    factory = ragas_module("ragas.llms").llm_factory
-    settings = _checked(generation, GenerationConfig, "llm.generation")
-    bound = AnswerBound(settings.max_tokens, settings.model).tokens
-    bounds = {"temperature": settings.temperature, "max_tokens": bound}
-    sent = {name: omit if value is None else value for name, value in bounds.items()}
-
-    def make(client: AsyncOpenAI) -> Any:
-        return factory(settings.model, client=client, max_retries=_ONCE_MORE, **sent)
-
-    return RagasModel(settings, make, **options)
-
-
-def ragas_embedding_model(embedding: Any, **options: Unpack[AskingOptions]) -> RagasModel:
-    """Return the embedding model that ragas asks, as ``ragas_chat_model`` does."""
-    kind = ragas_module("ragas.embeddings").OpenAIEmbeddings
-    settings = _checked(embedding, EmbeddingConfig, "llm.embedding")
-
-    def make(client: AsyncOpenAI) -> Any:
-        return kind(client=client, model=settings.model)
-
-    return RagasModel(settings, make, **options)
-
-
-def _checked(section: Any, kind: type[Any], key: str) -> Any:
-    if isinstance(section, str):
-        section = kind.model_validate(named_settings(section))
-    if isinstance(section, kind) and is_openai_compatible(section):
-        return section
-    name = model_name_of(section) if isinstance(section, kind) else type(section).__name__
-    raise ConfigError(
-        f"ragas asks models behind OpenAI-compatible endpoints only, and {name} is none",
-        key=ENGINE_KEY,
-        hint=f"Name such a model in {key}, with its base_url, or leave engine out.",
-    )
+    return ChatModel, Embedding
 
 
 class _RagasMetric:
-    """A metric of ragas; ``embeddings`` only where it needs them."""
+    """A metric of ragas.
+
+    Args:
+        llm: The chat model: all that ``as_judge_model`` takes.
+        embeddings: The embedding model, only if the metric needs one.
+
+    Raises:
+        ConfigError: ragas cannot be imported.
+        MissingExtraError: ragas is not installed.
+    """
 
     _name = ""
+    _answers = 1
 
-    def __init__(self, llm: RagasModel, embeddings: RagasModel | None = None) -> None:
+    def __init__(self, llm: Any, embeddings: Any = None) -> None:
         self._kind = getattr(ragas_module("ragas.metrics.collections"), self._name)
-        self._models = {"llm": llm} if embeddings is None else {"llm": llm, "embeddings": embeddings}
+        self._llm = given_judge_model(llm)
+        self._embeddings = None if embeddings is None else given_embedding_model(embeddings)
 
     async def _score(self, **asked: Any) -> JudgeScore:
-        account = Account()
-        token = ACCOUNT.set(account)
+        models = _Models(self._llm, self._embeddings, self._answers)
+        chat_model, embedding = _kinds()
+        made = {"llm": chat_model(models)} | ({} if self._embeddings is None else {"embeddings": embedding(models)})
         try:
-            metric = self._kind(**{name: await model.get() for name, model in self._models.items()})
-            value = float((await metric.ascore(**asked)).value)
-        except Exception as problem:
-            failure = account.failure or JudgeError(f"ragas gave no score: {masked_error_text(_first_cause(problem))}")
-            raise paid_error(failure, account.costs) from problem
-        finally:
-            ACCOUNT.reset(token)
+            value = float((await self._kind(**made).ascore(**asked)).value)
+        except Exception as problem:  # of ragas, which may wrap that of a model
+            failure = models.failure or JudgeError(f"ragas gave no score: {masked_error_text(problem)}")
+            raise paid_error(failure, models.costs) from problem
         if not math.isfinite(value):
-            raise paid_error(JudgeError("ragas gave no number for a score"), account.costs)
-        return JudgeScore(value, None, total_cost(account.costs))
+            raise paid_error(JudgeError("ragas gave no number for a score"), models.costs)
+        return JudgeScore(value, None, total_cost(models.costs))
 
     async def _contexts_score(self, contexts: Sequence[str | None], **asked: str) -> JudgeScore:
         texts = given_contexts(contexts)
@@ -250,8 +171,8 @@ class _RagasMetric:
             return JudgeScore(0.0, "Nothing was retrieved.", 0.0)
         if not any(texts):
             return JudgeScore(None, "No retrieved context has a text.", 0.0)
-        given = {name: sendable_text(given_text(name, text)) for name, text in asked.items()}
-        return await self._score(retrieved_contexts=[sendable_text(text) for text in texts], **given)
+        given = {name: given_text(name, text) for name, text in asked.items()}
+        return await self._score(retrieved_contexts=texts, **given)
 
 
 class _ReferenceMetric(_RagasMetric):
@@ -288,17 +209,11 @@ class AnswerRelevance(_RagasMetric):
     """ragas' answer relevancy."""
 
     _name = "AnswerRelevancy"
+    _answers = 3
 
     async def ascore(self, *, user_input: str, response: str) -> JudgeScore:
         """Return the score; see ``judges.AnswerRelevance``."""
         question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
-        answer = given_text("response", response)
-        return await self._score(user_input=sendable_text(question), response=sendable_text(answer))
-
-
-def _first_cause(problem: BaseException) -> BaseException:
-    while problem.__cause__ is not None:
-        problem = problem.__cause__
-    return problem
+        return await self._score(user_input=question, response=given_text("response", response))

@@ -7,7 +7,7 @@ import pytest
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError
 from graphrag_eval_lc.judges.judging import Judges
-from graphrag_eval_lc.judges.ragas_import import ragas_module
+from graphrag_eval_lc.judges.ragas_engine import ragas_module
 
 
 @pytest.fixture
