@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-lowest test-kills goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
+.PHONY: help demo test test-full test-lowest test-kills test-judge goldens lint format typecheck benchmarks notebooks schemas reference pictures docs docs-serve release-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ test-lowest:  ## Run the unit tests with the lowest versions of the dependencies
 test-kills: $(VENV)/.full  ## Kill 50 runs, and the workers and drivers of a Ray cluster 20 times, again and again
 	GRAPHRAG_EVAL_LC_KILLED_RUNS=50 GRAPHRAG_EVAL_LC_KILLED_DRIVERS=5 \
 	  $(BIN)/python -m pytest -n auto --dist worksteal -k "killed_again or kills_of_workers" tests/integration_tests
+
+test-judge: $(VENV)/.test  ## Run the judges with a real model: set GRAPHRAG_EVAL_LC_JUDGE_BASE_URL (and ..._MODEL, ..._EMBEDDING_MODEL)
+	$(BIN)/python -m pytest -s -m full tests/integration_tests/test_real_judge.py
 
 goldens: $(VENV)/.test  ## Compare what BASE (a commit; HEAD by default) and the working tree give
 	$(BIN)/python tests/goldens/compare_commits.py $(or $(BASE),HEAD)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graphrag_eval_lc.judges.model_interface import Answer, Asked, Embedded
+from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,6 @@ class ScriptedEmbeddings:
         self._cost = cost
         self.asked: list[list[str]] = []
 
-    async def aembed(self, texts: Sequence[str]) -> Embedded:
+    async def aembed(self, texts: Sequence[str]) -> Asked[tuple[float, ...]]:
         self.asked.append(list(texts))
-        return Embedded(tuple(tuple(self._vectors[text]) for text in texts), self._cost)
+        return Asked(tuple(tuple(self._vectors[text]) for text in texts), self._cost)

@@ -74,7 +74,7 @@ def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str,
     return closed
 
 
-class WrongFormError(Exception):
+class WrongFormError(ValueError):
     """An answer does not have the form requested; the text says what is wrong.
 
     Attributes:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import (
+    Asked,
     ClosedAnswer,
-    Embedded,
     given_embedding_model,
     given_judge_model,
     paid_error,
@@ -96,9 +96,9 @@ class AnswerRelevance:
         return run_sync(lambda: self.ascore(user_input=user_input, response=response))
 
 
-def _similarities(embedded: Embedded, count: int) -> list[float]:
+def _similarities(embedded: Asked[tuple[float, ...]], count: int) -> list[float]:
     """Return the similarity of the first vector to each of the others."""
-    vectors = embedded.vectors
+    vectors = embedded.values
     if len(vectors) != count + 1:
         raise JudgeError(f"the embedding model gave {len(vectors)} vectors for {count + 1} texts")
     if len({len(vector) for vector in vectors}) != 1:

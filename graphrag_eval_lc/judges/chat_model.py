@@ -1,43 +1,85 @@
-"""The base of all chat models of judges: how the form of the answer is asked for, and how answers are read."""
+"""A chat model of judges: how the form of its answers is requested, how long they may be, and how they are read."""
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable
-from dataclasses import asdict
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar, Unpack
 
 from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_in_words
-from graphrag_eval_lc.judges.asked_model import AskedModel
-from graphrag_eval_lc.judges.model_calls import RequestSize
+from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_in_words, form_name
+from graphrag_eval_lc.judges.endpoint import (
+    EndpointAbilities,
+    Mode,
+    form_parameters,
+    leaves_no_room,
+    messages_with_form,
+)
+from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
 from graphrag_eval_lc.judges.model_interface import Answer, Asked, BrokenAnswerError, CutAnswerError, Usage
-from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of
+from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of, size_of
 from graphrag_eval_lc.masking import masked_text
 
 Outcome = TypeVar("Outcome")
 Messages = list[dict[str, str]]
 
+_FIRST_TOKENS = 4096  # of an answer, which the oldest models in use can give
+_FIRST_REASONING_TOKENS = 16_384  # thoughts count too
+_GROWTH = 4  # once, as what does not end then may never end
+_LEAST_TOKENS = 256
+_REASONING = re.compile(r"(?:.*[/:])?(?:o[1-9]\b|gpt-[5-9]|deepseek-r|.*(?:reason|think))", re.IGNORECASE)
 
-class StructuredJudgeModel(AskedModel, ABC):
+
+class ChatJudgeModel(AskedModel, ABC):
     """A chat model of judges.
 
-    After an answer that breaks the schema, every request has the form in words too: the endpoint ignores the schema.
+    What the endpoint refuses (a JSON schema, several answers at once, a temperature) is left out from then on. If the
+    settings leave the longest answer open, it begins at 4,096 tokens (16,384 for models that think), is four times
+    that once an answer was cut off, and shrinks if prompt and answer are too long together.
+
+    Args:
+        name: Its name in messages and in the cache.
+        model: Its name at the provider.
+        provider: Who runs it.
+        settings: All else that its answers depend on.
+        temperature: The temperature to send; None for none.
+        max_tokens: The longest answer; None: open.
+        abilities: What is known of the endpoint.
+        has_own_clients: Whether no other event loop uses its HTTP connections.
+        **options: How it is asked.
     """
 
-    _tells_form = False
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        provider: str | None,
+        settings: Mapping[str, Any],
+        *,
+        temperature: float | None,
+        max_tokens: int | None,
+        abilities: EndpointAbilities,
+        has_own_clients: bool = False,
+        **options: Unpack[AskingOptions],
+    ) -> None:
+        super().__init__(name, model, provider, settings, has_own_clients=has_own_clients, **options)
+        first = _FIRST_REASONING_TOKENS if _REASONING.match(model) else _FIRST_TOKENS
+        self._temperature = temperature
+        self._abilities = abilities
+        self._tokens = first if max_tokens is None else max_tokens  # with which requests begin now
+        self._most_tokens = _GROWTH * first if max_tokens is None else max_tokens
+        self._is_open = max_tokens is None
+        self._longest_cut = 0
 
-    @property
     @abstractmethod
-    def _takes_n(self) -> bool:
-        """Whether one request may give several answers."""
-
-    @abstractmethod
-    async def _complete(
-        self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage], temperature: float | None
+    async def _answered(
+        self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]
     ) -> list[str]:
-        """Return the texts of one request's answers, ``n`` or fewer, and add its usages to ``paid``."""
+        """Send a request once, and return the texts of its answers; add its usage to ``paid``."""
 
     async def aask(
         self, system: str, user: str, schema: type[Answer], *, n: int = 1, temperature: float | None = None
@@ -50,80 +92,123 @@ class StructuredJudgeModel(AskedModel, ABC):
         Raises:
             UnusableAnswerError: There is no usable answer; it has the cost.
         """
-        asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)], "n": n}
-        digest = self._digest(asked if temperature is None else {**asked, "temperature": temperature})
-        known = self._known(digest, schema, n)
-        if known is not None:
-            return known
-        return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n, temperature))
-
-    async def _asked(
-        self, digest: str, system: str, user: str, schema: type[Answer], n: int, temperature: float | None
-    ) -> Asked[Answer]:
+        asked: dict[str, Any] = {"system": system, "user": user, "n": n}
+        asked["schema"] = [schema.__name__, closed_schema(schema)]
+        if temperature is not None:
+            asked["temperature"] = temperature
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        if self._plan is not None:
-            return self._planned(self._plan, digest, messages, schema, n)
-        paid: list[Usage] = []
-        answers = await self._outcome(self._answers(messages, schema, n, paid, temperature), paid)
-        usages, cost = [asdict(usage) for usage in paid], self._cost(paid)
-        self._keep(digest, {"answers": [text for text, _ in answers], "usages": usages}, cost)
-        return Asked(tuple(value for _, value in answers), cost, tuple(paid))
 
-    def _planned(self, plan: RequestPlan, digest: str, messages: Messages, form: type[Answer], n: int) -> Asked[Answer]:
-        """Count the requests for answers, and return examples."""
-        if not plan.is_known(digest):
-            sizes = self._sizes(messages, form, n)
-            plan.add(self._model, self._provider, sizes, n // len(sizes))
-        try:
-            example = form.model_validate(example_of(closed_schema(form)))
-        except ValidationError:
-            plan.notes.add(f"What {self.name} is asked after an answer of the form {form.__name__} is not counted.")
-            raise JudgeError("only planned") from None
-        return Asked((example,) * n, 0.0, is_planned=True)
-
-    @abstractmethod
-    def _sizes(self, messages: Messages, form: type[BaseModel], n: int) -> list[RequestSize]:
-        """Return the most tokens of each request for ``n`` answers, where the endpoint refuses none."""
-
-    def _known(self, digest: str, schema: type[Answer], n: int) -> Asked[Answer] | None:
-        record = self._record(digest)
-        if record is None:
-            return None
-        try:
+        def read(record: Mapping[str, Any]) -> tuple[Answer, ...]:
             values = tuple(answer_in(text, schema) for text in record["answers"])
-            usages = tuple(Usage(**usage) for usage in record["usages"])
-        except (WrongFormError, KeyError, TypeError):  # of another version, or changed by hand
-            return None
-        if len(values) != n:
-            return None
-        return Asked(values, self._known_cost(usages, digest), usages, is_cached=True)
+            if len(values) != n:
+                raise ValueError("another number of answers")
+            return values
 
-    async def _answers(
-        self, messages: Messages, form: type[Answer], n: int, paid: list[Usage], temperature: float | None
-    ) -> list[tuple[str, Answer]]:
-        texts = await self._texts(messages, form, n, paid, temperature)
-        return await _all_of(self._usable(messages, text, form, paid) for text in texts)
+        async def request(paid: list[Usage]) -> tuple[dict[str, Any], tuple[Answer, ...]]:
+            texts: list[str] = []
+            if n == 1 or self._abilities.takes_n:
+                texts = (await self._complete(messages, schema, n, temperature, paid))[:n]
+            singles = (self._complete(messages, schema, 1, temperature, paid) for _ in range(n - len(texts)))
+            texts += [single[0] for single in await _all_of(singles)]
+            answers = await _all_of(self._usable(messages, text, schema, paid) for text in texts)
+            return {"answers": [text for text, _ in answers]}, tuple(value for _, value in answers)
 
-    async def _texts(
-        self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage], temperature: float | None
+        def planned(plan: RequestPlan, digest: str) -> tuple[Answer, ...]:
+            if not plan.is_known(digest):
+                at_once = n if self._abilities.takes_n else 1
+                body = self._request(self._abilities, messages, schema, at_once, self._tokens, temperature)
+                plan.add(self._model, self._provider, [size_of(body)] * (n // at_once), at_once)
+            try:
+                return (schema.model_validate(example_of(closed_schema(schema))),) * n
+            except ValidationError:
+                plan.notes.add(
+                    f"What {self.name} is asked after an answer of the form {schema.__name__} is not counted."
+                )
+                raise JudgeError("only planned") from None
+
+        return await self._through_cache(asked, read, request, planned)
+
+    def _request(
+        self,
+        abilities: EndpointAbilities,
+        messages: Messages,
+        form: type[BaseModel],
+        n: int,
+        tokens: int,
+        temperature: float | None,
+    ) -> dict[str, Any]:
+        """Return the body of a request."""
+        schema = closed_schema(form)
+        if abilities.is_in_words:
+            messages = messages_with_form(messages, schema)
+        request: dict[str, Any] = {"model": self._model, "messages": messages}
+        request |= form_parameters(abilities.mode, form_name(form), schema)
+        if n > 1 and abilities.takes_n:
+            request["n"] = n
+        if self._temperature is not None and abilities.takes_temperature:
+            request["temperature"] = max(self._temperature, temperature or 0.0)
+        if abilities.tokens_key is not None:
+            request[abilities.tokens_key] = tokens
+        return request
+
+    async def _complete(
+        self, messages: Messages, form: type[BaseModel], n: int, temperature: float | None, paid: list[Usage]
     ) -> list[str]:
-        texts: list[str] = []
-        if n == 1 or self._takes_n:
-            texts = (await self._complete(messages, form, n, paid, temperature))[:n]
-        missing = n - len(texts)
-        singles = await _all_of(self._complete(messages, form, 1, paid, temperature) for _ in range(missing))
-        return [*texts, *(single[0] for single in singles)]
+        """Return the texts of one request's answers, ``n`` or fewer; learn what the endpoint does not accept.
+
+        How much room a prompt leaves for its answer is its own matter: a long one does not cut off the answers to
+        others. An answer that is cut off in the room that is left is not an answer to texts that fit.
+        """
+        tokens, most, cut = self._tokens, self._most_tokens, 0
+        no_room: Exception | None = None
+        while True:
+            abilities = self._abilities
+            request = self._request(abilities, messages, form, n, tokens, temperature)
+            try:
+                texts = await self._sent(request, partial(self._answered, request, abilities.mode, form), paid)
+            except CutAnswerError as problem:
+                cut = tokens
+                self._longest_cut = max(self._longest_cut, cut)
+                tokens = min(max(_GROWTH * cut, self._tokens), most)
+                if abilities.tokens_key is None or tokens <= cut:
+                    raise (no_room or problem) from None
+                self._tokens = max(self._tokens, tokens)
+            except JudgeError:
+                raise
+            except Exception as refusal:
+                check_finish_reason(self.name, getattr(refusal, "code", None))
+                if leaves_no_room(refusal):
+                    no_room = refusal
+                    shorter = max(tokens // 2, _LEAST_TOKENS)
+                    if self._is_open and cut < shorter < tokens:
+                        tokens = most = shorter
+                        continue
+                learned = abilities.learned_from(refusal, request)
+                if learned is None:
+                    raise
+                self._learn(abilities, learned)
+            else:
+                if most < self._tokens and tokens > self._longest_cut:
+                    self._tokens = tokens  # the model's room may be small
+                if len(texts) < request.get("n", 1):
+                    self._learn(self._abilities, replace(self._abilities, takes_n=False))
+                return texts
+
+    def _learn(self, known: EndpointAbilities, learned: EndpointAbilities) -> None:
+        if self._abilities == known:  # else another request has learned meanwhile
+            self._abilities = learned
 
     async def _usable(self, messages: Messages, text: str, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
-        """Return an answer as text and value; ask once more where it breaks the form."""
+        """Return an answer as text and value; ask once more if it breaks the form."""
         try:
             return text, answer_in(text, form)
         except WrongFormError as problem:
             complaint = f"That answer cannot be used: {problem}. {form_in_words(closed_schema(form))}"
             is_ignored = problem.breaks_schema and bool(text.strip())
         again = [{"role": "assistant", "content": text}, {"role": "user", "content": complaint}]
-        text = (await self._complete([*messages, *again], form, 1, paid, None))[0]
-        self._tells_form |= is_ignored
+        text = (await self._complete([*messages, *again], form, 1, None, paid))[0]
+        if is_ignored:
+            self._abilities = replace(self._abilities, tells_form=True)
         try:
             return text, answer_in(text, form)
         except WrongFormError as problem:

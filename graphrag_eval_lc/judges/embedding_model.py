@@ -3,15 +3,16 @@
 import base64
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from struct import pack, unpack
+from typing import Any
 
-from graphrag_eval_lc.judges.asked_model import AskedModel
-from graphrag_eval_lc.judges.model_calls import RequestSize, size_of
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Embedded, Usage
+from graphrag_eval_lc.judges.model import AskedModel
+from graphrag_eval_lc.judges.model_interface import Asked, BrokenAnswerError, Usage
+from graphrag_eval_lc.judges.request_plan import RequestPlan, size_of
 
-Vectors = tuple[tuple[float, ...], ...]
+Vector = tuple[float, ...]
+Vectors = tuple[Vector, ...]
 
 
 class CachedEmbeddingModel(AskedModel, ABC):
@@ -21,47 +22,31 @@ class CachedEmbeddingModel(AskedModel, ABC):
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
         """Return the vectors of one request, and add its usage to ``paid``."""
 
-    async def aembed(self, texts: Sequence[str]) -> Embedded:
+    async def aembed(self, texts: Sequence[str]) -> Asked[Vector]:
         """Return the vectors of texts in one request.
 
         Raises:
             UnusableAnswerError: There are no usable vectors; it has the cost.
         """
         if not texts:
-            return Embedded((), 0.0)
-        digest = self._digest({"texts": list(texts)})
-        known = self._known(digest, len(texts))
-        if known is not None:
-            return known
-        if self._plan is not None:
-            if not self._plan.is_known(digest):
-                self._plan.add(self._model, self._provider, [self._size(list(texts))], 0)
-            return Embedded(((1.0,),) * len(texts), 0.0)
-        return await self._shared(digest, lambda: self._embedded(digest, list(texts)))
+            return Asked((), 0.0)
 
-    @staticmethod
-    def _size(texts: list[str]) -> RequestSize:
-        return size_of({"input": texts}, 0)
-
-    async def _embedded(self, digest: str, texts: list[str]) -> Embedded:
-        paid: list[Usage] = []
-        vectors = await self._outcome(self._vectors(texts, paid), paid)
-        usages, cost = [asdict(usage) for usage in paid], self._cost(paid)
-        self._keep(digest, {"vectors": [packed(vector) for vector in vectors], "usages": usages}, cost)
-        return Embedded(vectors, cost, tuple(paid))
-
-    def _known(self, digest: str, count: int) -> Embedded | None:
-        record = self._record(digest)
-        if record is None:
-            return None
-        try:
+        def read(record: Mapping[str, Any]) -> Vectors:
             vectors = tuple(unpacked(text, kind) for kind, text in record["vectors"])
-            usages = tuple(Usage(**usage) for usage in record["usages"])
-        except (ValueError, KeyError, TypeError):  # of another version, or changed by hand
-            return None
-        if len(vectors) != count:
-            return None
-        return Embedded(vectors, self._known_cost(usages, digest), usages, is_cached=True)
+            if len(vectors) != len(texts):
+                raise ValueError("another number of vectors")
+            return vectors
+
+        async def request(paid: list[Usage]) -> tuple[dict[str, Any], Vectors]:
+            vectors = await self._vectors(list(texts), paid)
+            return {"vectors": [packed(vector) for vector in vectors]}, vectors
+
+        def planned(plan: RequestPlan, digest: str) -> Vectors:
+            if not plan.is_known(digest):
+                plan.add(self._model, self._provider, [size_of({"input": list(texts)})], 0)
+            return ((1.0,),) * len(texts)
+
+        return await self._through_cache({"texts": list(texts)}, read, request, planned)
 
 
 def check_vectors(vectors: Sequence[Sequence[float]], count: int) -> None:

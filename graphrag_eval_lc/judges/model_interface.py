@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from graphrag_eval_lc.errors import JudgeError, OptionError
 
 Answer = TypeVar("Answer", bound=BaseModel)
+Value = TypeVar("Value")
 
 
 class ClosedAnswer(BaseModel):
@@ -43,8 +44,8 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[Answer]):
-    """The answers of a model.
+class Asked(Generic[Value]):
+    """The answers of a model: values of a form, or the vectors of texts.
 
     Attributes:
         values: As many as were asked for.
@@ -54,28 +55,11 @@ class Asked(Generic[Answer]):
         is_planned: Whether nothing was asked, and the answers are examples.
     """
 
-    values: tuple[Answer, ...]
+    values: tuple[Value, ...]
     cost: float | None
     usages: tuple[Usage, ...] = ()
     is_cached: bool = False
     is_planned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """The vectors of texts.
-
-    Attributes:
-        vectors: One for each text, in their order.
-        cost: USD; None where it cannot be priced.
-        usages: The usage of each request.
-        is_cached: As for ``Asked``.
-    """
-
-    vectors: tuple[tuple[float, ...], ...]
-    cost: float | None
-    usages: tuple[Usage, ...] = ()
-    is_cached: bool = False
 
 
 class JudgeModel(Protocol):
@@ -114,7 +98,7 @@ class EmbeddingModel(Protocol):
 
     name: str
 
-    async def aembed(self, texts: Sequence[str]) -> Embedded:
+    async def aembed(self, texts: Sequence[str]) -> "Asked[tuple[float, ...]]":
         """Return the vectors of texts in one request.
 
         Raises:

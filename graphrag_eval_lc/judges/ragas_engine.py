@@ -13,7 +13,6 @@ from graphrag_eval_lc.judges.context_metrics import given_contexts
 from graphrag_eval_lc.judges.model_interface import (
     Answer,
     Asked,
-    Embedded,
     EmbeddingModel,
     JudgeModel,
     given_embedding_model,
@@ -25,7 +24,7 @@ from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import masked_error_text
 
-Outcome = TypeVar("Outcome", bound=Asked[Any] | Embedded)
+Outcome = TypeVar("Outcome", bound=Asked[Any])
 
 _SYSTEM = "You evaluate texts. Do what the message asks, and nothing else."
 _TEMPERATURE = 0.3  # of several answers to one prompt, so that they differ
@@ -40,6 +39,7 @@ def ragas_module(name: str) -> ModuleType:
     """
     os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
     try:
+        import_module("ragas")
         return import_module(name)
     except Exception as problem:  # of all the packages that it imports
         if isinstance(problem, ModuleNotFoundError) and problem.name == "ragas":
@@ -87,7 +87,7 @@ class _Models:
         """Return the vectors of texts."""
         assert self._embeddings is not None
         embedded = await self._paid(self._embeddings.aembed([sendable_text(text) for text in texts]))
-        return [list(vector) for vector in embedded.vectors]
+        return [list(vector) for vector in embedded.values]
 
     async def _paid(self, request: Awaitable[Outcome]) -> Outcome:
         try:

@@ -1,10 +1,10 @@
 """What judges would ask: their requests counted, with tokens and money, and none sent."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from graphrag_eval_lc.judges.model_calls import RequestSize
 from graphrag_eval_lc.prices import Pricing, dollars
 from graphrag_eval_lc.texts import counted
 
@@ -12,6 +12,31 @@ BYTES_A_TOKEN = 4
 """About as many UTF-8 bytes has a token of English text or JSON."""
 TOKENS_AN_ANSWER = 200
 """About as many tokens has an answer of a judge, with its reason."""
+
+
+class RequestSize(NamedTuple):
+    """The most tokens of a request.
+
+    Attributes:
+        input_tokens: Those of the prompt: its UTF-8 bytes, as a token is one byte or more.
+        output_tokens: Those of all its answers; None if nothing bounds them.
+    """
+
+    input_tokens: int
+    output_tokens: int | None
+
+
+def size_of(request: Mapping[str, Any]) -> RequestSize:
+    """Return the size of a request by its JSON body, whose syntax is more than what a provider adds to its texts.
+
+    Example:
+        >>> size_of({"input": "Wörter"}), size_of({"messages": [], "n": 3, "max_tokens": 100})
+        (RequestSize(input_tokens=20, output_tokens=0), RequestSize(input_tokens=43, output_tokens=300))
+    """
+    text = json.dumps(request, ensure_ascii=False, default=str)
+    bounds = [bound for key in ("max_tokens", "max_completion_tokens") if isinstance(bound := request.get(key), int)]
+    answers = max(bounds) * (request.get("n") or 1) if bounds else None
+    return RequestSize(len(text.encode("utf-8", "surrogatepass")), 0 if "input" in request else answers)
 
 
 @dataclass(slots=True)

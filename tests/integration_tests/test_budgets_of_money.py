@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from openai_stub import Fault, Json, OpenAIStub, StubRequest, http_error
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.judges import model_calls
+from graphrag_eval_lc.judges import model
 
 pytestmark = pytest.mark.full
 
@@ -93,7 +93,7 @@ def openai_stub() -> Iterator[OpenAIStub]:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_calls, "FIRST_WAIT_SEC", 0.001)
+    monkeypatch.setattr(model, "FIRST_WAIT_SEC", 0.001)
 
 
 def options_of(stub: OpenAIStub, chance: random.Random) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def test_requests_keep_to_the_pool_and_are_sent_again_after_a_rate_limit(ragas_p
 
 @pytest.mark.parametrize(
     ("fault", "error"),
-    [(refusal("No."), "refused"), (finish_reason("length"), "length"), (finish_reason("content_filter"), "filter")],
+    [(refusal("No."), "refused"), (finish_reason("content_filter"), "filter")],
 )
 def test_answers_that_end_otherwise_are_not_asked_for_again(
     fault: Any, error: str, ragas_python: Path, stub: OpenAIStub

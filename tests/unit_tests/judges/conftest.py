@@ -2,9 +2,9 @@
 
 import pytest
 
-from graphrag_eval_lc.judges import model_calls
+from graphrag_eval_lc.judges import model
 
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_calls, "FIRST_WAIT_SEC", 0.01)
+    monkeypatch.setattr(model, "FIRST_WAIT_SEC", 0.01)

@@ -11,7 +11,7 @@ from scripted_judges import ScriptedEmbeddings, ScriptedJudge
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import AnswerRelevance, JudgeScore
 from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion, cosine_similarity
-from graphrag_eval_lc.judges.model_interface import Embedded, UnusableAnswerError
+from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 
 VECTORS = {"Where?": (1.0, 0.0), "a": (2.0, 0.0), "b": (0.0, 3.0), "c": (-1.0, 0.0), "none": (0.0, 0.0)}
 
@@ -106,7 +106,7 @@ async def test_vectors_of_different_lengths_are_an_error() -> None:
 
 async def test_error_of_the_embedding_model_tells_what_the_questions_cost() -> None:
     class Broken(ScriptedEmbeddings):
-        async def aembed(self, texts: Sequence[str]) -> Embedded:
+        async def aembed(self, texts: Sequence[str]) -> Asked:
             raise JudgeError("endpoint gone")
 
     with pytest.raises(UnusableAnswerError, match="endpoint gone") as raised:

@@ -72,7 +72,7 @@ async def test_other_providers_are_asked_through_langchain(openai_stub: OpenAISt
     embedding = as_embedding_model(
         EmbeddingConfig(model="text-embedding-3-small", check_embedding_ctx_length=False, **keys)
     )
-    assert len((await embedding.aembed(["a", "b"])).vectors) == 2
+    assert len((await embedding.aembed(["a", "b"])).values) == 2
 
 
 @pytest.mark.parametrize("provider", ["cohere", "no-such-provider"])

@@ -29,7 +29,7 @@ from pydantic import BaseModel
 from graphrag_eval_lc.config import GenerationConfig, PriceConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.asked_model import usages_cost
+from graphrag_eval_lc.judges.model import usages_cost
 from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError, Usage
 from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
 from graphrag_eval_lc.prices import Pricing

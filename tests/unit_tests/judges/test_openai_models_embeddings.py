@@ -39,7 +39,7 @@ def model_of(stub: OpenAIStub, embedding: dict[str, Any] | None = None, **option
 
 async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
     embedded = await model_of(stub).aembed(["b", "a"])
-    assert embedded.vectors == (pytest.approx([0.1, -2.0]), pytest.approx([1.0, 0.5]))
+    assert embedded.values == (pytest.approx([0.1, -2.0]), pytest.approx([1.0, 0.5]))
     assert embedded.cost == pytest.approx(COST)
     assert embedded.usages[0].input_tokens == 50
     assert stub.requests[0].body == {
@@ -51,19 +51,19 @@ async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
 
 async def test_the_index_decides_where_an_endpoint_mixes_them(stub: OpenAIStub) -> None:
     stub.embedding_faults.append(Fault(change=lambda answer: answer["data"].reverse()))
-    assert (await model_of(stub).aembed(["a", "c"])).vectors == ((1.0, 0.5), (0.0, 3.0))
+    assert (await model_of(stub).aembed(["a", "c"])).values == ((1.0, 0.5), (0.0, 3.0))
 
 
 async def test_floats_are_read_where_base64_is_ignored(stub: OpenAIStub) -> None:
     stub.lacks = {"base64_silently"}
-    assert (await model_of(stub).aembed(["b"])).vectors == ((0.1, -2.0),)
+    assert (await model_of(stub).aembed(["b"])).values == ((0.1, -2.0),)
 
 
 async def test_floats_are_asked_for_where_base64_is_refused(stub: OpenAIStub) -> None:
     stub.lacks = {"base64"}
     model = model_of(stub)
     await model.aembed(["a"])
-    assert (await model.aembed(["b"])).vectors == ((0.1, -2.0),)
+    assert (await model.aembed(["b"])).values == ((0.1, -2.0),)
     assert [request.body["encoding_format"] for request in stub.requests] == ["base64", "float", "float"]
 
 
@@ -73,7 +73,7 @@ async def test_further_keys_of_the_config_are_passed_on(stub: OpenAIStub) -> Non
 
 
 async def test_no_texts_are_no_request(stub: OpenAIStub) -> None:
-    assert (await model_of(stub).aembed([])).vectors == ()
+    assert (await model_of(stub).aembed([])).values == ()
     assert not stub.requests
 
 
@@ -103,7 +103,7 @@ PASSING: dict[str, Callable[[], Fault]] = {
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 async def test_what_passes_with_time_is_sent_again(stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
     stub.embedding_faults.append(fault())
-    assert (await model_of(stub).aembed(["a", "c"])).vectors == ((1.0, 0.5), (0.0, 3.0))
+    assert (await model_of(stub).aembed(["a", "c"])).values == ((1.0, 0.5), (0.0, 3.0))
     assert len(stub.requests) == 2
 
 
@@ -144,7 +144,7 @@ async def test_what_was_embedded_is_not_asked_again(stub: OpenAIStub, lacks: set
     cache = MemoryCache()
     first = await model_of(stub, cache=cache).aembed(["a", "b"])
     again = await model_of(stub, cache=cache).aembed(["a", "b"])
-    assert again.vectors == first.vectors
+    assert again.values == first.values
     assert again.cost == first.cost
     assert again.is_cached
     assert not (await model_of(stub, cache=cache).aembed(["b", "a"])).is_cached

@@ -4,7 +4,7 @@ from langchain_openai import OpenAIEmbeddings
 from openai_stub import OpenAIStub, embeddings_count, server_error
 
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.judges.models import LangChainEmbeddingModel
+from graphrag_eval_lc.judges.langchain_models import LangChainEmbeddingModel
 
 
 def over_http(stub: OpenAIStub) -> Embeddings:
@@ -22,13 +22,13 @@ async def test_vectors_come_in_the_order_of_the_texts(openai_stub: OpenAIStub) -
     model = LangChainEmbeddingModel(over_http(openai_stub))
     embedded = await model.aembed(["b", "a"])
     assert model.name == "OpenAIEmbeddings:text-embedding-3-small"
-    assert embedded.vectors == ((0.0, -2.0), (1.0, 0.5))
+    assert embedded.values == ((0.0, -2.0), (1.0, 0.5))
     assert embedded.cost is None
 
 
 async def test_server_errors_are_retried(openai_stub: OpenAIStub) -> None:
     openai_stub.embedding_faults.append(server_error())
-    assert len((await LangChainEmbeddingModel(over_http(openai_stub)).aembed(["a", "b"])).vectors) == 2
+    assert len((await LangChainEmbeddingModel(over_http(openai_stub)).aembed(["a", "b"])).values) == 2
 
 
 async def test_the_wrong_number_of_embeddings_is_an_error(openai_stub: OpenAIStub) -> None:
@@ -39,4 +39,4 @@ async def test_the_wrong_number_of_embeddings_is_an_error(openai_stub: OpenAIStu
 
 async def test_any_embeddings_will_do() -> None:
     model = LangChainEmbeddingModel(DeterministicFakeEmbedding(size=3))
-    assert [len(vector) for vector in (await model.aembed(["a", "b"])).vectors] == [3, 3]
+    assert [len(vector) for vector in (await model.aembed(["a", "b"])).values] == [3, 3]

@@ -55,16 +55,6 @@ def chat_openai(stub: OpenAIStub, **options: Any) -> ChatOpenAI:
     return ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="k", **options)  # type: ignore[arg-type]
 
 
-def test_langchains_model_has_no_retries_of_its_own_beside_a_limit(openai_stub: OpenAIStub) -> None:
-    bill = Bill(openai_stub)
-    openai_stub.chat_faults.extend([Fault(is_cut=True), Fault(is_cut=True), None] * 100)
-    config = config_of(openai_stub, prices=PRICES, judges={"max_retries": 2, "max_concurrency": 1})
-    model = chat_openai(openai_stub, max_retries=2)
-    scored(openai_stub, config, llm=model, max_cost=0.3)
-    assert 0 < bill.usd <= 0.3 + bill.dearest
-    assert model.max_retries == 2
-
-
 def test_answers_that_were_lost_count_for_the_budget_of_later_sessions(openai_stub: OpenAIStub, tmp_path: Path) -> None:
     bill = Bill(openai_stub)
     config = config_of(openai_stub, prices=PRICES, judges={"max_retries": 1, "max_concurrency": 1})

@@ -26,8 +26,8 @@ from openai_stub import (
 from pydantic import BaseModel
 
 from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
 from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError, Usage
-from graphrag_eval_lc.judges.models import LangChainJudgeModel
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
 GOOD = {"reason": "It says so.", "verdict": 1}

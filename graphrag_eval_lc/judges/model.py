@@ -1,0 +1,455 @@
+"""A model that judges ask: its cache and prices, its place among the requests of a run, its retries and its budget."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import count
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import LLMResult
+
+from graphrag_eval_lc.budget import Budget, BudgetSpentError
+from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
+from graphrag_eval_lc.error_bodies import unsaid_body
+from graphrag_eval_lc.errors import JudgeError, RunFolderError
+from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
+from graphrag_eval_lc.judges.endpoint import is_failed_generation, refuses_part
+from graphrag_eval_lc.judges.model_interface import (
+    Asked,
+    BrokenAnswerError,
+    CallPool,
+    GivenUpError,
+    NotAskedError,
+    TooLongError,
+    UnusableAnswerError,
+    Usage,
+    total_cost,
+    unusable_answer,
+)
+from graphrag_eval_lc.judges.request_plan import RequestPlan, RequestSize, size_of
+from graphrag_eval_lc.judges.scores import note_known_cost, note_settled_cost
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.registry.metrics import COST, INPUT_TOKENS, OUTPUT_TOKENS
+from graphrag_eval_lc.retrying import (
+    RetryPolicy,
+    is_rate_limit,
+    is_too_long,
+    is_worth_a_retry,
+    masked_error_text,
+    refuses_everything,
+    retry_after_of,
+    status_of,
+    was_never_sent,
+)
+from graphrag_eval_lc.texts import visible
+
+Outcome = TypeVar("Outcome")
+
+_log = logging.getLogger(__name__)
+
+FIRST_WAIT_SEC = 0.5
+_DEFAULT_CONCURRENCY = 16
+_DEFAULT_RETRIES = 3
+_DEFAULT_TIMEOUT_SEC = 120.0
+_MOST_REFUSALS = 3  # in a row; then nothing more is asked
+_BILLED_PERHAPS = frozenset({408, 499, 504, 524})  # a proxy gave up, and the model perhaps did not
+_HINTS = {
+    401: "Check the API key.",
+    403: "Check what the API key may do.",
+    404: "Check the name of the model, and base_url.",
+}
+
+
+class AskingOptions(TypedDict, total=False):
+    """How a model is asked.
+
+    Attributes:
+        pool: Bounds the requests at once; None, the default: 16.
+        pricing: The prices; None, the default: those of genai-prices.
+        cache: Keeps answers; None, the default: none is kept.
+        max_retries: How many requests may follow a failed one; 3 by default.
+        timeout: The longest time of a request in seconds; 120 by default.
+        budget: What all requests may spend; None, the default: no limit.
+        plan: Counts requests in place of sending them; None, the default: they are sent.
+    """
+
+    pool: CallPool | None
+    pricing: Pricing | None
+    cache: AnswerCache | None
+    max_retries: int
+    timeout: float
+    budget: Budget | None
+    plan: RequestPlan | None
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A request in flight, and the number of its waiters."""
+
+    task: asyncio.Task[Any]
+    waiters: int = 0
+
+
+class AskedModel:
+    """A model that judges ask.
+
+    Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
+    each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
+    Retry-After nothing is sent to this model before that time. If the server refuses three requests in a row as it
+    will refuse all (a wrong key, an unknown model, a used up quota), nothing more is sent.
+
+    Args:
+        name: Its name in messages and in the cache.
+        model: Its name at the provider.
+        provider: Who runs it.
+        settings: All else that its answers depend on.
+        has_own_clients: Whether no other event loop uses its HTTP connections.
+        **options: How it is asked.
+
+    Attributes:
+        given_up: Why nothing more is sent; None while requests are sent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        provider: str | None,
+        settings: Mapping[str, Any],
+        *,
+        has_own_clients: bool = False,
+        **options: Unpack[AskingOptions],
+    ) -> None:
+        self.name = name
+        self.given_up: str | None = None
+        self._model = model
+        self._provider = provider
+        self._settings = settings
+        self._has_own_clients = has_own_clients
+        self._pricing = options.get("pricing") or Pricing()
+        self._pricing.load(model, provider)  # not with the first answers, which would wait to be written
+        self._cache = options.get("cache")
+        self._takes_records = self._cache is not None
+        self._plan = options.get("plan")
+        self._pool = options.get("pool") or CallPool(_DEFAULT_CONCURRENCY)
+        self._budget = options.get("budget") or Budget()
+        self._timeout = options.get("timeout", _DEFAULT_TIMEOUT_SEC)
+        self._policy = RetryPolicy(options.get("max_retries", _DEFAULT_RETRIES), _is_worth_a_retry, FIRST_WAIT_SEC)
+        self._resumes_at = 0.0
+        self._refusals = 0
+        self._in_flight: dict[tuple[asyncio.AbstractEventLoop, str], _Flight] = {}
+        self._counted: set[str] = set()
+
+    # --- the cache ---
+
+    async def _through_cache(
+        self,
+        asked: Mapping[str, Any],
+        read: Callable[[Mapping[str, Any]], tuple[Any, ...]],
+        request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]],
+        planned: Callable[[RequestPlan, str], tuple[Any, ...]],
+    ) -> Asked[Any]:
+        """Return answers from the cache, from an equal request in flight, or new ones.
+
+        Args:
+            asked: All that the answers depend on, next to the settings of the model.
+            read: Returns the answers in a record; a ValueError, KeyError or TypeError says that it has none.
+            request: Returns the record of new answers and these; it adds the usages of its requests to the list.
+            planned: Counts the requests, unless a digest is known, and returns examples.
+
+        Raises:
+            UnusableAnswerError: There is no usable answer. Of several waiters the first one has the cost.
+        """
+        is_kept = self._cache is not None
+        digest = request_digest(self.name, {**asked, "settings": self._settings}) if is_kept else ""
+        known = self._known(digest, read)
+        if known is not None:
+            return known
+        if self._plan is not None:
+            return Asked(planned(self._plan, digest), 0.0, is_planned=True)
+        if not is_kept:
+            return await self._new(digest, request)
+        key = asyncio.get_running_loop(), digest
+        flight = self._in_flight.get(key)
+        is_shared = flight is not None
+        if flight is None:
+            flight = self._in_flight[key] = _Flight(asyncio.create_task(self._new(digest, request)))
+        flight.waiters += 1
+        try:
+            answered: Asked[Any] = await asyncio.shield(flight.task)
+            return replace(answered, cost=0.0, is_cached=True) if is_shared else answered
+        except UnusableAnswerError as problem:
+            if not is_shared:
+                raise
+            raise type(problem)(problem.what, hint=problem.hint) from problem.__cause__
+        finally:
+            flight.waiters -= 1
+            if (flight.task.done() or not flight.waiters) and self._in_flight.get(key) is flight:
+                del self._in_flight[key]
+                flight.task.cancel()
+
+    def _known(self, digest: str, read: Callable[[Mapping[str, Any]], tuple[Any, ...]]) -> Asked[Any] | None:
+        """Return the answers that the cache has, with what they once cost; 0 from the second use of a digest on."""
+        record = self._cache.get(digest) if self._cache is not None else None
+        if record is None:
+            return None
+        try:
+            values = read(record)
+            usages = tuple(Usage(**usage) for usage in record["usages"])
+        except (ValueError, KeyError, TypeError):  # changed by hand
+            return None
+        if self._plan is not None:
+            self._plan.known += 1
+        if digest in self._counted:
+            return Asked(values, 0.0, usages, is_cached=True)
+        self._counted.add(digest)
+        cost = self._cost(usages)
+        note_known_cost(cost)
+        return Asked(values, cost, usages, is_cached=True)
+
+    async def _new(
+        self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]]
+    ) -> Asked[Any]:
+        """Return new answers and keep them; raise any failure as an UnusableAnswerError with the cost."""
+        paid: list[Usage] = []
+        try:
+            record, values = await request(paid)
+        except asyncio.CancelledError:
+            self._paid_in_vain(paid)
+            raise
+        except JudgeError as problem:
+            raise unusable_answer(problem, self._paid_in_vain(paid), paid) from problem.__cause__
+        except Exception as problem:
+            kind, what, hint = self._failure(problem)
+            raise kind(what, hint=hint, cost=self._paid_in_vain(paid), usages=paid) from problem
+        cost = self._cost(paid)
+        self._counted.add(digest)
+        record["usages"] = [asdict(usage) for usage in paid]
+        self._keep(digest, record if cost is None else {**record, COST: cost})
+        return Asked(values, cost, tuple(paid))
+
+    def _failure(self, problem: Exception) -> tuple[type[UnusableAnswerError], str, str | None]:
+        text = _refusal_text(problem)
+        if is_too_long(problem):
+            hint = "Judge with a model that takes longer texts, or leave the metric out (judges: metrics)."
+            return TooLongError, f"the texts are too long for {self.name}: {text}", hint
+        text = ", ".join((text, *getattr(problem, "__notes__", ())))
+        return UnusableAnswerError, f"{self.name} could not be asked: {text}", _HINTS.get(status_of(problem) or 0)
+
+    def _keep(self, digest: str, record: Mapping[str, Any]) -> None:
+        """Write into the cache; if that fails, the answer is used all the same, and no further one is kept."""
+        if self._cache is None or not self._takes_records:
+            return
+        try:
+            self._cache.put(digest, record)
+        except RunFolderError as problem:
+            self._takes_records = False
+            _log.warning("%s", visible(f"answers of {self.name} are not kept from here on: {problem}"))
+
+    # --- money ---
+
+    def _cost(self, usages: Iterable[Usage]) -> float | None:
+        return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
+
+    def _most_cost(self, size: RequestSize) -> float | None:
+        return self._pricing.most_cost(
+            self._model,
+            input_tokens=size.input_tokens,
+            output_tokens=size.output_tokens or 0,
+            provider=self._provider,
+        )
+
+    def _paid_in_vain(self, usages: Sequence[Usage]) -> float | None:
+        """Return what was paid in vain, which the cache keeps for the budget of a later session."""
+        costs = [self._cost([usage]) for usage in usages]
+        if known := sum(filter(None, costs)):
+            self._keep(PAID_IN_VAIN, {COST: known})
+        return total_cost(costs)
+
+    def _check_budget(self) -> None:
+        """Refuse a request if nothing is left of the budget, or if nobody knows what the request costs."""
+        if self._budget.max_cost is not None and self._most_cost(RequestSize(0, 0)) is None:
+            unpriced = f"no price is known for {self._model} (prices in the config can give it)"
+            self._budget.end("max_cost", f"a budget of money cannot be kept: {unpriced}")
+        try:
+            self._budget.check()
+        except BudgetSpentError as problem:
+            raise NotAskedError(f"{self.name} is not asked: {problem}") from None
+
+    def _spend(self, usages: Sequence[Usage], request: Mapping[str, Any], *, was_sent: bool) -> None:
+        """Count what a request cost; one that may be billed and reports nothing counts as the most it can cost."""
+        cost = self._cost(usages) if usages else None if was_sent else 0.0
+        if cost is None and self._budget.max_cost is not None:
+            cost = self._most_cost(size_of(request))
+            if cost:
+                self._keep(PAID_IN_VAIN, {COST: cost})
+        self._budget.spend(cost or 0.0)
+        note_settled_cost(cost or 0.0)
+
+    # --- requests ---
+
+    async def _sent(
+        self,
+        request: Mapping[str, Any],
+        send: Callable[[list[Usage]], Awaitable[Outcome]],
+        paid: list[Usage],
+    ) -> Outcome:
+        """Return the outcome of a request.
+
+        Args:
+            request: Its body, by which the most that it can cost is known.
+            send: Called for each attempt, with a list to which it adds what the provider reports.
+            paid: The usages of all attempts are added to it.
+
+        Raises:
+            Exception: That of the last attempt; a JudgeError at once.
+        """
+        if not self._has_own_clients:
+            close_connections_of_resting_loops()
+        for attempt in count(1):
+            try:
+                outcome = await self._in_place(request, send, paid)
+            except NotAskedError:
+                raise
+            except JudgeError:  # an answer, though one that cannot be used
+                self._refusals = 0
+                raise
+            except Exception as problem:
+                self._count_refusal(problem)
+                wait = self._policy.wait_before_retry(attempt, problem)
+                if wait is None:
+                    if attempt > 1:
+                        problem.add_note(f"after {attempt} attempts")
+                    raise
+                if is_rate_limit(problem) and retry_after_of(problem):
+                    self._resumes_at = max(self._resumes_at, time.monotonic() + wait)
+            else:
+                self._refusals = 0
+                return outcome
+            await asyncio.sleep(wait)
+        raise AssertionError("count has no end")
+
+    def _count_refusal(self, problem: Exception) -> None:
+        if not refuses_everything(problem):
+            self._refusals = 0
+            return
+        self._refusals += 1
+        if self._refusals >= _MOST_REFUSALS and self.given_up is None:
+            hint = _HINTS.get(status_of(problem) or 0)
+            self.given_up = (
+                f"{self.name} refused {self._refusals} requests in a row and is asked nothing more: "
+                f"{_refusal_text(problem)}" + (f" ({hint[0].lower()}{hint[1:].removesuffix('.')})" if hint else "")
+            )
+
+    async def _in_place(
+        self,
+        request: Mapping[str, Any],
+        send: Callable[[list[Usage]], Awaitable[Outcome]],
+        paid: list[Usage],
+    ) -> Outcome:
+        """Send a request once it has a place, and count what it cost, whatever comes of it."""
+        while True:
+            await asyncio.sleep(max(0.0, self._resumes_at - time.monotonic()))
+            async with self._pool.place():
+                if self._resumes_at > time.monotonic():
+                    continue
+                if self.given_up is not None:
+                    raise GivenUpError(self.given_up)
+                self._check_budget()
+                usages: list[Usage] = []
+                was_sent = True
+                try:
+                    return await self._in_time(send(usages))
+                except Exception as problem:
+                    was_sent = _is_billed_perhaps(problem)
+                    raise
+                finally:
+                    paid += usages
+                    self._spend(usages, request, was_sent=was_sent)
+
+    async def _in_time(self, answer: Awaitable[Outcome]) -> Outcome:
+        try:
+            async with asyncio.timeout(self._timeout) as deadline:
+                return await answer
+        except TimeoutError:
+            if deadline.expired():
+                raise TimeoutError(f"no answer within {self._timeout:g} s") from None
+            raise
+
+
+def _is_billed_perhaps(error: Exception) -> bool:
+    """Return whether a request that failed without a usage may have cost something: what is refused is not billed."""
+    status = status_of(error)
+    if status is not None:
+        return status < 400 or status in _BILLED_PERHAPS
+    return not was_never_sent(error)
+
+
+def _is_worth_a_retry(error: BaseException) -> bool:
+    if isinstance(error, BrokenAnswerError) and error.status_code is None:
+        return True
+    return is_failed_generation(error) or (is_worth_a_retry(error) and not refuses_part(error))
+
+
+def _refusal_text(error: BaseException) -> str:
+    """Return what a failed request says, with what only the body of the response says; secrets are masked."""
+    unsaid = masked_text(unsaid_body(error))
+    return f"{masked_error_text(error)}: {unsaid}" if unsaid else masked_error_text(error)
+
+
+def usage_in(body: Mapping[str, Any]) -> Usage:
+    """Return the usage in the body of an OpenAI API response.
+
+    Example:
+        >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
+        >>> usage.model, usage.input_tokens, usage.output_tokens
+        ('m', 9, 2)
+    """
+    return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
+
+
+def usage_of(message: AIMessage) -> Usage:
+    """Return the usage in a message of a LangChain chat model."""
+    return _usage(message_result(message))
+
+
+def _usage(result: LLMResult) -> Usage:
+    tokens = model_usage(result)
+    return Usage(
+        result_model_name(result),
+        tokens.get(INPUT_TOKENS),
+        tokens.get(OUTPUT_TOKENS),
+        tokens.get("cached_input_tokens"),
+        tokens.get("cache_write_input_tokens"),
+        tokens.get("cache_write_1h_input_tokens"),
+    )
+
+
+def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
+    """Return the USD of requests; None if one of them cannot be priced.
+
+    The price of ``model``, which was asked for, takes precedence over that of the model that answered, since a local
+    server may report any name; but not if the config prices the latter alone.
+    """
+    return total_cost(_usage_cost(usage, pricing, model, provider) for usage in usages)
+
+
+def _usage_cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
+    names = sorted(
+        dict.fromkeys((model, usage.model or model)),
+        key=lambda name: not pricing.is_overridden(name),  # names that the config prices come first
+    )
+    unpriced = set(names) & pricing.unpriced
+    tokens = {name: value for name, value in asdict(usage).items() if name != "model"}
+    for name in names:
+        cost = pricing.cost(name, provider=provider, **tokens)
+        if cost is not None:
+            # The other name needs no price, unless it lacked one before.
+            pricing.unpriced.difference_update(set(names) - unpriced)
+            return cost
+    return None

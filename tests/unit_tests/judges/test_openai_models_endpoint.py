@@ -1,0 +1,43 @@
+"""The clients of an endpoint: some for each event loop, which are closed with it."""
+
+import asyncio
+
+from openai_stub import OpenAIStub
+
+from graphrag_eval_lc.config import GenerationConfig
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.judges.openai_models import Endpoint
+
+
+def endpoint_of(stub: OpenAIStub) -> Endpoint:
+    return Endpoint(GenerationConfig(model="m", base_url=stub.base_url, api_key="k"))
+
+
+async def clients_after(endpoint: Endpoint, requests: int) -> list[object]:
+    body = {"model": "m", "messages": []}
+    await asyncio.gather(*(endpoint.post("/chat/completions", body) for _ in range(requests)))
+    return [each.client for each in endpoint._clients]
+
+
+def test_synchronous_calls_share_clients_of_few_requests(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.05
+    endpoint = endpoint_of(openai_stub)
+    made = [run_sync(lambda: clients_after(endpoint, 20)) for _ in range(2)]
+    assert made[0] == made[1]
+    assert len(made[0]) == 3
+
+
+def test_each_event_loop_has_its_own_clients_which_are_closed_with_it(openai_stub: OpenAIStub) -> None:
+    endpoint = endpoint_of(openai_stub)
+    made = [asyncio.run(clients_after(endpoint, 1)) for _ in range(2)]
+    assert made[0] != made[1]
+    assert all(client.is_closed() for clients in made for client in clients)  # type: ignore[attr-defined]
+
+
+async def test_it_can_be_closed_and_used_again(openai_stub: OpenAIStub) -> None:
+    endpoint = endpoint_of(openai_stub)
+    await endpoint.aclose()
+    (first,) = await clients_after(endpoint, 1)
+    await endpoint.aclose()
+    await endpoint.aclose()
+    assert await clients_after(endpoint, 1) != [first]
