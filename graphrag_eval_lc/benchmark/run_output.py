@@ -208,7 +208,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         if earlier is not None:
             self._check_source(earlier, now, options)
         if self._cache is not None and self.budget.max_cost is not None:
-            self.budget.spend(self._cache.spent(self.pricing.cost_of_usage))
+            self.budget.spend(self._cache.spent())
         if earlier is not None and not is_dry:
             outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
             for key in outdated:

@@ -142,6 +142,27 @@ def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]
     the sentences in which answer and reference differ by a number, a code or a name.
     """
     problems: list[str] = []
+    right, wrong = _checked_of_answer(given, texts, problems)
+    covered, missing = _checked_of_reference(given, texts, problems)
+    if not (wrong or missing or problems):
+        for sentence, lacks in texts.left_out().items():
+            problems.append(f"the actual answer does not have {', '.join(lacks)}, as the reference does: {sentence!r}")
+            missing.append(sentence)
+        for sentence, more in texts.added().items():
+            problems.append(f"the reference answer does not have {', '.join(more)}, as the answer does: {sentence!r}")
+            wrong.append(sentence)
+    if not (covered or missing) and (_has_covered(given) or not right):
+        problems.append("covered_claims and false_negatives do not list the claims of the reference answer")
+    if not (right or covered or missing):
+        missing = [texts.reference]
+    lists = {"true_positives": right, "false_positives": wrong, "false_negatives": missing}
+    if _has_covered(given):
+        lists["covered_claims"] = covered
+    return ClaimLists.model_validate({"reason": given.reason, **lists}), problems
+
+
+def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]) -> tuple[list[str], list[str]]:
+    """Return the true and the false positives, and add what is wrong with them to the problems."""
     right, wrong = list[str](), _claims(given.false_positives)
     for claim in _claims(given.true_positives):
         problem = _problem_of_supported(claim, texts)
@@ -152,40 +173,28 @@ def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]
             wrong.append(claim)
         else:
             right.append(claim)
-    missing, covered = list[str](), list[str]()
+    return right, wrong
+
+
+def _checked_of_reference(given: ClaimLists, texts: ClaimTexts, problems: list[str]) -> tuple[list[str], list[str]]:
+    """Return the covered claims and the false negatives, and add what is wrong with them to the problems."""
+    covered, missing = list[str](), list[str]()
     for claim in _claims(given.false_negatives):
-        lacks = texts.not_of_reference(claim)
-        if lacks:
+        if lacks := texts.not_of_reference(claim):
             problems.append(f"{claim!r} is no false negative: the reference answer does not have {', '.join(lacks)}")
         else:
             missing.append(claim)
     for claim in _claims(given.covered_claims):
-        lacks = texts.not_of_answer(claim)
-        problem = _problem_of_covered(claim, texts)
         if _same(claim) in map(_same, missing):
             problems.append(f"{claim!r} is in covered_claims and in false_negatives")
-        elif problem:
+        elif problem := _problem_of_covered(claim, texts):
             problems.append(f"{claim!r} is not covered: {problem}")
-        elif lacks:
+        elif lacks := texts.not_of_answer(claim):
             problems.append(f"{claim!r} is not covered: the actual answer does not have {', '.join(lacks)}")
             missing.append(claim)
         else:
             covered.append(claim)
-    if not (wrong or missing or problems):
-        for sentence, lacks in texts.left_out().items():
-            problems.append(f"the actual answer does not have {', '.join(lacks)}, as the reference does: {sentence!r}")
-            missing.append(sentence)
-        for sentence, more in texts.added().items():
-            problems.append(f"the reference answer does not have {', '.join(more)}, as the answer does: {sentence!r}")
-            wrong.append(sentence)
-    if not (covered or missing) and (_has_covered(given) or not right):
-        problems.append("covered_claims and false_negatives do not list the claims of the reference answer")
-    if not (right or wrong or covered or missing):
-        missing = [texts.reference]
-    lists = {"true_positives": right, "false_positives": wrong, "false_negatives": missing}
-    if _has_covered(given):
-        lists["covered_claims"] = covered
-    return ClaimLists.model_validate({"reason": given.reason, **lists}), problems
+    return covered, missing
 
 
 def _problem_of_supported(claim: str, texts: ClaimTexts) -> str | None:

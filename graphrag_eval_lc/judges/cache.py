@@ -13,19 +13,20 @@ from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
 from graphrag_eval_lc.registry.metrics import COST
-from graphrag_eval_lc.texts import counted, listed, plural
+from graphrag_eval_lc.texts import counted, listed
 
 PAID_IN_VAIN = "paid in vain"
 """In place of a digest: what requests cost whose answers cannot be used."""
 
-_MOST = 1e15  # tokens or USD that can be true
+
+_MOST_USD = 1e15
 
 
 class JudgeCache:
     """Records by the digest of a request, one JSON line each; the last line of a digest counts.
 
     A record is handed to the system at once, so that a crash of the program loses none. Unreadable lines are skipped,
-    and so are records with costs or tokens that cannot be, which ``warnings`` names: they would falsify what was spent.
+    and so are records whose cost cannot be, which would falsify what was spent.
     Memory holds offsets, not records. Threads may share it; the lock of the run's folder keeps other processes out.
 
     Args:
@@ -33,7 +34,7 @@ class JudgeCache:
         is_private: Whether it is for its owner alone (0600), whatever the umask.
 
     Attributes:
-        warnings: Which earlier records do not count, and why; a sentence if there are any.
+        warnings: Which earlier records have an impossible cost; a sentence if there are any.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -87,26 +88,14 @@ class JudgeCache:
                 self._is_torn = False
             self._offsets[digest] = self._writer.append(line)
 
-    def spent(self, cost_of: Callable[[Mapping[str, Any]], float | None]) -> float:
+    def spent(self) -> float:
         """Return the USD that all requests of the file cost; those of unknown cost count nothing.
-
-        Args:
-            cost_of: Returns the USD of a usage, for records of versions that kept no costs.
 
         Raises:
             RunFolderError: The file cannot be read.
         """
-        costs: list[float] = []
-        try:
-            with open_to_read(self._path) as file:
-                for record in (entry[1] for line in file if (entry := _entry_in(line)) is not None):
-                    known = [record[COST]] if COST in record else map(cost_of, _usages_in(record))
-                    costs += (cost for cost in known if cost is not None)
-        except FileNotFoundError:
-            return 0.0
-        except OSError as problem:
-            raise cannot_read(self._path, problem) from problem
-        return math.fsum(costs)
+        costs = (entry[1].get(COST) for line in _lines_of(self._path) if (entry := _entry_in(line)) is not None)
+        return math.fsum(cost for cost in costs if cost is not None)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -120,26 +109,16 @@ class JudgeCache:
     def _read_earlier(self) -> None:
         """Note the offsets of earlier records, and whether the last line is torn."""
         offset = 0
-        impossible: list[int] = []
-        try:
-            with open_to_read(self._path) as file:
-                for number, line in enumerate(file, 1):
-                    entry = _read_entry(line)
-                    if entry is not None and _is_possible(entry[1]):
-                        self._offsets[entry[0]] = offset
-                    elif entry is not None:
-                        impossible.append(number)
-                    offset += len(line)
-                    self._is_torn = not line.endswith(b"\n")
-        except FileNotFoundError:
-            return
-        except OSError as problem:
-            raise cannot_read(self._path, problem) from problem
+        impossible: list[str] = []
+        for number, line in enumerate(_lines_of(self._path), 1):
+            if (entry := _entry_in(line, lambda number=number: impossible.append(str(number)))) is not None:
+                self._offsets[entry[0]] = offset
+            offset += len(line)
+            self._is_torn = not line.endswith(b"\n")
         if impossible:
-            which = f"{counted(len(impossible), 'record')} (line {listed([str(each) for each in impossible], 3)})"
-            is_left_out = plural(len(impossible), "is", "are")
-            why = "a cost or a number of tokens is negative, infinite, too large or not a number"
-            self.warnings = (f"{self._path}: {which} {is_left_out} left out and asked again if needed: {why}",)
+            which = f"{counted(len(impossible), 'record')} (line {listed(impossible, 3)})"
+            why = "a cost is negative, infinite, too large or not a number"
+            self.warnings = (f"{self._path}: {which} left out, and asked again if needed: {why}",)
 
     def _line_at(self, offset: int) -> bytes:
         try:
@@ -165,7 +144,7 @@ def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]
     known: Counter[bytes] = Counter()
     for path in paths:
         own: Counter[bytes] = Counter()
-        for line in _readable_lines(path):
+        for line in (line.rstrip(b"\n") + b"\n" for line in _lines_of(path) if _entry_in(line) is not None):
             if share_lines:
                 digest = hashlib.blake2b(line, digest_size=16).digest()
                 own[digest] += 1
@@ -175,46 +154,19 @@ def merged_lines(paths: Iterable[Path], *, share_lines: bool) -> Iterator[bytes]
         known |= own
 
 
-def _readable_lines(path: Path) -> Iterator[bytes]:
+def _lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; a missing one has none."""
     try:
         with open_to_read(path) as file:
-            for line in file:
-                if _entry_in(line) is not None:
-                    yield line.rstrip(b"\n") + b"\n"
+            yield from file
     except FileNotFoundError:
         return
     except OSError as problem:
         raise cannot_read(path, problem) from problem
 
 
-def _usages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    usages = record.get("usages")
-    return [usage for usage in usages if isinstance(usage, Mapping)] if isinstance(usages, list) else []
-
-
-_Entry = tuple[str, dict[str, Any]]
-
-
-def _entry_in(line: bytes) -> _Entry | None:
-    """Return the digest and the record in a line, or None; also where its costs or tokens cannot be."""
-    entry = _read_entry(line)
-    return entry if entry is not None and _is_possible(entry[1]) else None
-
-
-def _is_possible(record: Mapping[str, Any]) -> bool:
-    tokens = [value for usage in _usages_in(record) for key, value in usage.items() if key.endswith("_tokens")]
-    cost = record.get(COST)
-    has_cost = cost is None or _is_amount(cost, int | float)
-    return has_cost and all(value is None or _is_amount(value, int) for value in tokens)
-
-
-def _is_amount(value: object, kind: Any) -> bool:
-    """Return whether a value is a number from 0 to 1e15; NaN is not."""
-    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _read_entry(line: bytes) -> _Entry | None:
-    """Return the digest and the record in a line as they are, or None."""
+def _entry_in(line: bytes, note: Callable[[], None] = lambda: None) -> tuple[str, dict[str, Any]] | None:
+    """Return the digest and the record in a line, or None; ``note`` is called if the record's cost cannot be."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -222,7 +174,13 @@ def _read_entry(line: bytes) -> _Entry | None:
     if not isinstance(entry, dict):
         return None
     digest, record = entry.get("digest"), entry.get("record")
-    return (digest, record) if isinstance(digest, str) and isinstance(record, dict) else None
+    if not isinstance(digest, str) or not isinstance(record, dict):
+        return None
+    cost = record.get(COST)
+    if cost is None or (isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= _MOST_USD):
+        return digest, record
+    note()
+    return None
 
 
 def request_digest(model: str, request: Mapping[str, Any]) -> str:

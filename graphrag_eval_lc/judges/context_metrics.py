@@ -1,94 +1,144 @@
 """Context precision, utilization and recall: how useful the retrieved contexts are for an answer."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import asyncio
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import field_validator
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.json_values import document_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import Claim
-from graphrag_eval_lc.judges.context_verdicts import ContextJudge
 from graphrag_eval_lc.judges.model_interface import (
+    Asked,
     ClosedAnswer,
     CutAnswerError,
     TooLongError,
+    cost_of,
     given_judge_model,
     paid_error,
     total_cost,
 )
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
-from graphrag_eval_lc.judges.text_parts import halves_of
+
+# Providers cache the beginning of a prompt from 1,024 tokens on, once a request with it was answered.
+_CACHED_FROM_CHARACTERS = 4096
+_FEWEST_TO_CACHE = 3
 
 
-class ContextPrecision:
-    """The mean of precision@k over the ranks k of the contexts that are of use for the reference answer.
+class ContextVerdict(ClosedAnswer):
+    """Whether one context is of use: what a model answers."""
 
-    ``Σ_k (precision@k · v_k) / Σ_k v_k`` with a verdict v of 0 or 1 for each context, as in ragas, without its
-    epsilon. A model is asked once for each context, all at the same time; where question and reference are long, the
-    first alone, so that the provider has them in its cache for the others.
+    reason: str
+    verdict: Literal[0, 1]
 
-    Args:
-        llm: The model: all that ``as_judge_model`` takes.
-        batch: How many contexts one request judges. The reference goes along with each request, so that 10 cost about a
-            tenth where it is long.
-    """
+
+class NumberedVerdict(ClosedAnswer):
+    """Whether one of the contexts is of use."""
+
+    context: int
+    reason: str
+    verdict: Literal[0, 1]
+
+
+class NumberedVerdicts(ClosedAnswer):
+    """Whether each of the contexts is of use: what a model answers."""
+
+    verdicts: list[NumberedVerdict]
+
+
+_NO_TEXT = ContextVerdict(reason="The context has no text.", verdict=0)
+_PLANNED = ContextVerdict(reason="-", verdict=1)
+
+
+class _RankedContexts:
+    """How far up the contexts rank that are of use for an answer."""
 
     def __init__(self, llm: Any, *, batch: int = 1) -> None:
-        self._judge = ContextJudge(given_judge_model(llm), batch)
+        self._llm = given_judge_model(llm)
+        self._batch = batch
 
-    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score.
+    async def _score(self, question: str, answer: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        texts = given_contexts(retrieved_contexts)
+        if not texts:
+            return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"verdicts": [], "reasons": []})
+        if not any(texts):
+            return JudgeScore(None, "No retrieved context has a text.", 0.0)
+        judged, cost = await self._judged(question, answer, texts)
+        lines = (
+            f"{rank}. {'Of use' if one.verdict else 'Of no use'}: {one.reason}"
+            for rank, one in enumerate(judged, start=1)
+        )
+        verdicts, reasons = [one.verdict for one in judged], [one.reason for one in judged]
+        details = {"verdicts": verdicts, "reasons": reasons}
+        return JudgeScore(mean_precision(verdicts), "\n".join(lines), cost, details)
 
-        Args:
-            user_input: The question.
-            reference: The reference answer, or the texts of the reference contexts.
-            retrieved_contexts: The retrieved texts by rank. One that is None or blank is of no use, and the model is
-                not asked about it.
+    async def _judged(
+        self, question: str, answer: str, texts: Sequence[str]
+    ) -> tuple[list[ContextVerdict], float | None]:
+        """Return a verdict for each text, and the USD of all requests; empty texts are of no use and cost nothing.
 
-        Returns:
-            The value from 0 to 1: 0 where none is of use or nothing was retrieved, None where no context has a text.
-            ``details``: ``verdicts`` (0 or 1) and ``reasons``, one for each context.
+        Each request ends, as it is paid for and its answer can be kept.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no usable answer.
+            UnusableAnswerError: There is no verdict for one of them; it has the cost of all requests.
         """
-        question = given_text("user_input", user_input)
-        return await contexts_score(self._judge, question, given_text("reference", reference), retrieved_contexts)
+        given = [text for text in texts if text]
+        batches = [given[start : start + self._batch] for start in range(0, len(given), self._batch)]
+        costs: list[float | None] = []
+        requests = [self._of_batch(question, answer, batch, costs) for batch in batches]
+        is_long = len(batches) >= _FEWEST_TO_CACHE and len(question + answer) >= _CACHED_FROM_CHARACTERS
+        outcomes: list[list[ContextVerdict] | BaseException] = []
+        for part in (requests[:1], requests[1:]) if is_long else (requests,):
+            outcomes += await asyncio.gather(*part, return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        for error in errors:
+            if not isinstance(error, JudgeError):
+                raise error
+        if errors and isinstance(errors[0], JudgeError):
+            raise paid_error(errors[0], [*costs, *map(cost_of, errors[1:])]) from errors[0]
+        found = iter([verdict for outcome in outcomes if isinstance(outcome, list) for verdict in outcome])
+        return [next(found) if text else _NO_TEXT for text in texts], total_cost(costs)
 
-    def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Do as ``ascore``, from synchronous code."""
-        return run_sync(
-            lambda: self.ascore(user_input=user_input, reference=reference, retrieved_contexts=retrieved_contexts)
-        )
+    async def _of_batch(
+        self, question: str, answer: str, texts: Sequence[str], costs: list[float | None]
+    ) -> list[ContextVerdict]:
+        """Return the verdicts on some contexts; those that one request does not give are asked for one by one."""
+        found: list[ContextVerdict | None] = [None] * len(texts)
+        if len(texts) > 1:
+            prompt = load_prompt("context_precision_batch")
+            message = prompt.message(question=question, answer=answer, context=texts)
+            try:
+                asked = await self._llm.aask(prompt.system, message, NumberedVerdicts)
+            except (TooLongError, CutAnswerError) as problem:
+                costs.append(problem.cost)
+            else:
+                costs.append(asked.cost)
+                found = _verdicts_in(asked, len(texts))
+        prompt = load_prompt("context_precision")
+        verdicts: list[ContextVerdict] = []
+        for verdict, text in zip(found, texts, strict=True):
+            if verdict is None:
+                message = prompt.message(question=question, answer=answer, context=text)
+                single = await self._llm.aask(prompt.system, message, ContextVerdict)
+                costs.append(single.cost)
+                verdict = single.values[0]
+            verdicts.append(verdict)
+        return verdicts
 
 
-async def contexts_score(
-    judge: ContextJudge, question: str, answer: str, retrieved_contexts: Sequence[str | None]
-) -> JudgeScore:
-    """Return how far up the contexts rank that are of use for an answer.
-
-    Raises:
-        JudgeError: The contexts are no list of texts, or the model gives no usable answer.
-    """
-    texts = given_contexts(retrieved_contexts)
-    if not texts:
-        return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"verdicts": [], "reasons": []})
-    if not any(texts):
-        return JudgeScore(None, "No retrieved context has a text.", 0.0)
-    judged, cost = await judge.ajudge(question, answer, texts)
-    lines = (
-        f"{rank}. {'Of use' if one.verdict else 'Of no use'}: {one.reason}" for rank, one in enumerate(judged, start=1)
-    )
-    verdicts = [one.verdict for one in judged]
-    return JudgeScore(
-        mean_precision(verdicts),
-        "\n".join(lines),
-        cost,
-        {"verdicts": verdicts, "reasons": [one.reason for one in judged]},
-    )
+def _verdicts_in(asked: Asked[NumberedVerdicts], number: int) -> list[ContextVerdict | None]:
+    """Return the verdict on each of so many contexts; None if there is none, or there are two that differ."""
+    if asked.is_planned:
+        return [_PLANNED] * number
+    given = asked.values[0].verdicts
+    found: list[ContextVerdict | None] = []
+    for place in range(1, number + 1):
+        own = [each for each in given if each.context == place]
+        is_one = len({each.verdict for each in own}) == 1
+        found.append(ContextVerdict(reason=own[0].reason, verdict=own[0].verdict) if is_one else None)
+    return found
 
 
 def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
@@ -119,16 +169,52 @@ def mean_precision(verdicts: Sequence[int]) -> float:
     return sum(precisions) / len(precisions) if precisions else 0.0
 
 
-class ContextUtilization:
+class ContextPrecision(_RankedContexts):
+    """The mean of precision@k over the ranks k of the contexts that are of use for the reference answer.
+
+    ``Σ_k (precision@k · v_k) / Σ_k v_k`` with a verdict v of 0 or 1 for each context, as in ragas, without its
+    epsilon. A model is asked once for each context, all at the same time; if question and reference are long, the
+    first alone, so that the provider has them in its cache for the others.
+
+    Args:
+        llm: The model: all that ``as_judge_model`` takes.
+        batch: How many contexts one request judges, at least 1. The reference goes along with each request, so that
+            10 cost about a tenth if it is long; a model judges a long list less well.
+    """
+
+    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Return the score.
+
+        Args:
+            user_input: The question.
+            reference: The reference answer, or the texts of the reference contexts.
+            retrieved_contexts: The retrieved texts by rank. One that is None or blank is of no use, and the model is
+                not asked about it.
+
+        Returns:
+            The value from 0 to 1: 0 where none is of use or nothing was retrieved, None where no context has a text.
+            ``details``: ``verdicts`` (0 or 1) and ``reasons``, one for each context.
+
+        Raises:
+            JudgeError: The question or the reference is blank, or the model gives no usable answer.
+        """
+        question = given_text("user_input", user_input)
+        return await self._score(question, given_text("reference", reference), retrieved_contexts)
+
+    def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Do as ``ascore``, from synchronous code."""
+        return run_sync(
+            lambda: self.ascore(user_input=user_input, reference=reference, retrieved_contexts=retrieved_contexts)
+        )
+
+
+class ContextUtilization(_RankedContexts):
     """Context precision with the actual answer in place of the reference; the prompt is the same.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
         batch: How many contexts one request judges.
     """
-
-    def __init__(self, llm: Any, *, batch: int = 1) -> None:
-        self._judge = ContextJudge(given_judge_model(llm), batch)
 
     async def ascore(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Return the score.
@@ -147,7 +233,7 @@ class ContextUtilization:
         question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
-        return await contexts_score(self._judge, question, given_text("response", response), retrieved_contexts)
+        return await self._score(question, given_text("response", response), retrieved_contexts)
 
     def score(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
@@ -180,9 +266,7 @@ class Statements(ClosedAnswer):
 class ContextRecall:
     """The share of the statements of the reference answer that the retrieved contexts support, as in ragas.
 
-    In one request the model splits the reference and judges each statement. Where the texts are too long for it, the
-    reference is judged in parts; then the contexts in parts too, and what one part does not support is judged by the
-    next. The reason says so.
+    In one request the model splits the reference and judges each statement.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -213,135 +297,22 @@ class ContextRecall:
             return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"statements": []})
         if not any(texts):
             return JudgeScore(None, "No retrieved context has a text.", 0.0)
-        statements, costs = list[Statement](), list[float | None]()
-        try:
-            requests = await self._judged(question, answer, list(filter(None, texts)), statements, costs)
-        except JudgeError as problem:
-            raise paid_error(problem, costs) from problem
+        prompt = load_prompt("context_recall")
+        message = prompt.message(question=question, reference_answer=answer, context=[text for text in texts if text])
+        asked = await self._llm.aask(prompt.system, message, Statements)
+        statements = asked.values[0].statements
         lines = [
             f"{'Covered' if one.attributed else 'Not covered'}: {one.statement} {one.reason}" for one in statements
         ]
-        if requests > 1:
-            lines.append(f"Too long for the model, it was judged in {requests} parts.")
         return JudgeScore(
             sum(one.attributed for one in statements) / len(statements),
             "\n".join(lines),
-            total_cost(costs),
+            asked.cost,
             {"statements": [one.model_dump() for one in statements]},
         )
-
-    async def _judged(
-        self,
-        question: str,
-        answer: str,
-        texts: Sequence[str],
-        statements: list[Statement],
-        costs: list[float | None],
-    ) -> int:
-        """Add the statements of a reference answer and the costs, and return the number of requests."""
-        prompt = load_prompt("context_recall")
-        message = prompt.message(question=question, reference_answer=answer, context=texts)
-        try:
-            asked = await self._llm.aask(prompt.system, message, Statements)
-        except (TooLongError, CutAnswerError) as problem:
-            parts = halves_of(answer)
-            is_cut = isinstance(problem, CutAnswerError)
-            if len(parts) > 1 and (is_cut or len(answer) >= sum(map(len, texts))):
-                costs.append(problem.cost)
-                return sum([await self._judged(question, part, texts, statements, costs) for part in parts])
-            halves = [texts] if is_cut else _halves_of_texts(texts)
-            if len(halves) < 2:
-                raise
-            costs.append(problem.cost)
-            return await self._judged_by_each(question, answer, halves, statements, costs)
-        costs.append(asked.cost)
-        statements += asked.values[0].statements
-        return 1
-
-    async def _judged_by_each(
-        self,
-        question: str,
-        answer: str,
-        parts: Sequence[Sequence[str]],
-        statements: list[Statement],
-        costs: list[float | None],
-    ) -> int:
-        """Do as ``_judged`` by parts of the contexts: what one does not support is judged by the next."""
-        requests, left = 0, answer
-        for number, texts in enumerate(parts, start=1):
-            judged: list[Statement] = []
-            requests += await self._judged(question, left, texts, judged, costs)
-            missing = [one for one in judged if not one.attributed]
-            if not missing or number == len(parts):
-                statements += judged
-                break
-            statements += [one for one in judged if one.attributed]
-            left = "\n".join(one.statement for one in missing)
-        return requests
 
     def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Do as ``ascore``, from synchronous code."""
         return run_sync(
             lambda: self.ascore(user_input=user_input, reference=reference, retrieved_contexts=retrieved_contexts)
         )
-
-
-def _halves_of_texts(texts: Sequence[str]) -> list[Sequence[str]]:
-    """Return two parts of a list of texts; of a single one its halves; the list alone where it cannot be cut."""
-    if len(texts) > 1:
-        middle = len(texts) // 2
-        return [texts[:middle], texts[middle:]]
-    return [[part] for part in halves_of(texts[0])]
-
-
-def retrieval_steps(
-    result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the successful steps of a result with a name in ``retrieving``, by the ids that ``matches`` has for them.
-
-    ``names`` has step names by tool name.
-    """
-    for index, step in enumerate(result.get("actual_steps") or ()):
-        name, identifier = step.get("name"), step.get("id")
-        if names.get(name, name) in retrieving and step.get("status") == "success":
-            yield str(index if identifier is None else identifier), step
-
-
-def context_texts(output: Any) -> list[str | None]:
-    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
-
-    A document's text is what ``document_text`` finds: ``text``, ``page_content``, or that of a serialised Document.
-
-    Raises:
-        JudgeError: The output is no JSON array of objects.
-    """
-    try:
-        contexts = parse_json(output) if isinstance(output, str) else output
-    except (ValueError, RecursionError):
-        contexts = None
-    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
-        raise JudgeError(
-            "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
-            "LangChain retriever gave it, keep its documents: run with --retrieval-documents TOOL "
-            "(config: capture: {retrieval_documents: [TOOL]})"
-        )
-    return [document_text(context) for context in contexts]
-
-
-def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str, str]:
-    """Return the texts of reference contexts, joined by newlines, by the id of the actual step that matched them.
-
-    Reference steps without texts, such as those with ids only, are left out.
-    """
-    texts: dict[str, str] = {}
-    for group in result.get("reference_steps") or ():
-        for step in group:
-            if "matches" not in step or step.get("name") not in retrieving:
-                continue
-            try:
-                known = [text for text in context_texts(step.get("output")) if text and text.strip()]
-            except JudgeError:
-                continue
-            if known:
-                texts[str(step["matches"])] = "\n".join(known)
-    return texts

@@ -1,7 +1,7 @@
 """All judges of a run: the models and scorers that its config asks for, applied to one result at a time."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,13 +13,13 @@ from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
-from graphrag_eval_lc.judges.context_metrics import context_texts, reference_texts, retrieval_steps
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
+from graphrag_eval_lc.judges.step_contexts import context_texts, reference_texts, retrieval_steps
 from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -112,33 +112,6 @@ def run_models(
 _ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judges.ragas_engine"}
 
 
-@dataclass(frozen=True, slots=True)
-class Scorers:
-    """A scorer for each judge, under its key; None where it is off.
-
-    Attributes:
-        answer_correctness: Claims of the answer against those of the reference answer.
-        answer_relevance: The answer against the question.
-        retrieval_answer: Recall and precision of contexts against the reference answer.
-        retrieval_context: The same against the reference contexts.
-        retrieval_utilization: Contexts against the actual answer.
-    """
-
-    answer_correctness: Any = None
-    answer_relevance: Any = None
-    retrieval_answer: tuple[Any, Any] | None = None
-    retrieval_context: tuple[Any, Any] | None = None
-    retrieval_utilization: Any = None
-
-    def of(self, judge: JudgeSpec) -> Any:
-        """Return the scorer of a judge; None where it is off."""
-        return getattr(self, judge.key)
-
-    def metrics(self) -> list[str]:
-        """Return the judges that are on."""
-        return [judge.key for judge in JUDGES if self.of(judge) is not None]
-
-
 def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[JudgeSpec]:
     """Return the judges that a config asks for, those left out for which there is no embedding model."""
     return [
@@ -150,32 +123,26 @@ def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[Jud
     ]
 
 
-def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
-    """Return the scorers of the metrics that a config asks for.
+def scorers_of(config: EvaluationConfig, models: RunModels) -> dict[str, Any]:
+    """Return the metrics that a config asks for, by the keys of their judges; a pair for recall and precision.
 
     Raises:
         ConfigError: The prompt of answer correctness cannot be used, or ragas cannot be imported.
-        MissingExtraError: ragas is asked for and not there.
+        MissingExtraError: ragas is requested and not installed.
     """
     wanted = [judge.key for judge in wanted_judges(config, has_embeddings=models.embedding is not None)]
-    correctness = None
-    if ANSWER_CORRECTNESS in wanted:
-        prompt = config.answer_correctness.prompt if config.answer_correctness is not None else None
-        correctness = AnswerCorrectness(models.generation, expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt"))
-        wanted.remove(ANSWER_CORRECTNESS)
-    if not wanted:
-        return Scorers(correctness)
-    llm, embeddings = models.generation, models.embedding
+    llm = models.generation
+    prompt = config.answer_correctness.prompt if config.answer_correctness is not None else None
+    makers: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+        ANSWER_CORRECTNESS: lambda _, batch: AnswerCorrectness(llm, expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt")),
+        ANSWER_RELEVANCE: lambda engine, batch: engine.AnswerRelevance(llm, models.embedding),
+        RETRIEVAL_ANSWER: lambda engine, batch: (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)),
+        RETRIEVAL_CONTEXT: lambda engine, batch: (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch)),
+        RETRIEVAL_UTILIZATION: lambda engine, batch: engine.ContextUtilization(llm, **batch),
+    }
     engine = import_module(_ENGINES[config.judges.engine])
     batch = {} if config.judges.engine == "ragas" else {"batch": config.judges.batch}
-    contexts = (engine.ContextRecall(llm), engine.ContextPrecision(llm, **batch))
-    made: Mapping[str, Any] = {
-        ANSWER_RELEVANCE: engine.AnswerRelevance(llm, embeddings) if embeddings is not None else None,
-        RETRIEVAL_ANSWER: contexts,
-        RETRIEVAL_CONTEXT: contexts,
-        RETRIEVAL_UTILIZATION: engine.ContextUtilization(llm, **batch),
-    }
-    return Scorers(correctness, **{key: made[key] for key in wanted})
+    return {key: makers[key](engine, batch) for key in wanted}
 
 
 Record = dict[str, Any]
@@ -188,7 +155,7 @@ class Judges:
     Args:
         config: The configuration.
         models: The models that are asked.
-        scorers: The judged metrics.
+        scorers: The judged metrics, by the keys of their judges.
         custom: The custom evaluations of the config.
         functions: The functions that were registered or passed in Python.
 
@@ -200,7 +167,7 @@ class Judges:
         self,
         config: EvaluationConfig,
         models: RunModels,
-        scorers: Scorers,
+        scorers: Mapping[str, Any],
         custom: Sequence[CustomEvaluation],
         functions: Sequence[CustomFunction],
     ) -> None:
@@ -262,12 +229,12 @@ class Judges:
             budget=budget,
             plan=plan,
         )
-        scorers, custom = Scorers(), list[CustomEvaluation]()
+        scorers, custom = dict[str, Any](), list[CustomEvaluation]()
         if models.generation is not None:
             scorers = scorers_of(config, models)
             evaluations = expanded(config.custom_evaluations or [], "custom_evaluations")
             custom = [CustomEvaluation(each, models.generation, names=config.steps.names) for each in evaluations]
-        if not (scorers.metrics() or custom or called):
+        if not (scorers or custom or called):
             return None
         taken = {key for evaluation in custom for key in evaluation.keys}
         for function in called:
@@ -341,7 +308,7 @@ class Judges:
             described = {
                 "engine": self._engine,
                 **self._models.names(),
-                "metrics": self._scorers.metrics(),
+                "metrics": [judge.key for judge in JUDGES if judge.key in self._scorers],
                 "prompts": digests(),
             }
         if self._custom:
@@ -356,7 +323,7 @@ class Judges:
 
     def _forget(self, result: Record, steps: Sequence[Record]) -> None:
         for judge in JUDGES:
-            if self._scorers.of(judge) is not None:
+            if judge.key in self._scorers:
                 for record in [result] if judge.over == "questions" else steps:
                     _remove(record, judge.keys)
         for evaluation in self._custom:
@@ -365,31 +332,27 @@ class Judges:
             _remove(result, (function.name, error_key(function.name), "custom_metrics"))
 
     def _answer_jobs(self, result: Record) -> Iterable[_Job]:
-        scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
+        question, answer = _text(result.get("question_text")), _actual_answer(result)
+        reference = _text(result.get("reference_answer"))
         if answer is None:
             return
-        reference = _text(result.get("reference_answer"))
-        if scorers.answer_correctness is not None and reference is not None:
-            scoring = scorers.answer_correctness.ascore(user_input=question, reference=reference, response=answer)
-            yield result, correctness_record(scoring)
-        if scorers.answer_relevance is not None:
-            scoring = scorers.answer_relevance.ascore(user_input=question, response=answer)
-            yield result, metric_record(ANSWER_RELEVANCE, scoring)
+        asked = {"user_input": question, "response": answer}
+        if (scorer := self._scorers.get(ANSWER_CORRECTNESS)) is not None and reference is not None:
+            yield result, correctness_record(scorer.ascore(**asked, reference=reference))
+        if (scorer := self._scorers.get(ANSWER_RELEVANCE)) is not None:
+            yield result, metric_record(ANSWER_RELEVANCE, scorer.ascore(**asked))
 
     def _step_jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterable[_Job]:
-        scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
+        question, answer = _text(result.get("question_text")), _actual_answer(result)
         reference = _text(result.get("reference_answer"))
-        contexts = reference_texts(result, self._retrieving) if scorers.retrieval_context is not None else {}
+        contexts = reference_texts(result, self._retrieving) if RETRIEVAL_CONTEXT in self._scorers else {}
         for identifier, step in steps:
-            if scorers.retrieval_answer is not None and reference is not None:
-                yield step, _pair_record(RETRIEVAL_ANSWER, scorers.retrieval_answer, step, question, reference)
-            if scorers.retrieval_context is not None and identifier in contexts:
-                yield (
-                    step,
-                    _pair_record(RETRIEVAL_CONTEXT, scorers.retrieval_context, step, question, contexts[identifier]),
-                )
-            if scorers.retrieval_utilization is not None and answer is not None:
-                scoring = _scored_contexts(scorers.retrieval_utilization, step, user_input=question, response=answer)
+            for key, expected in ((RETRIEVAL_ANSWER, reference), (RETRIEVAL_CONTEXT, contexts.get(identifier))):
+                if key in self._scorers and expected is not None:
+                    yield step, _pair_record(key, self._scorers[key], step, question, expected)
+            if RETRIEVAL_UTILIZATION in self._scorers and answer is not None:
+                scorer = self._scorers[RETRIEVAL_UTILIZATION]
+                scoring = _scored_contexts(scorer, step, user_input=question, response=answer)
                 yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
     async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:

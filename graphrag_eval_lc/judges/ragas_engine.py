@@ -152,12 +152,24 @@ class _RagasMetric:
         self._llm = given_judge_model(llm)
         self._embeddings = None if embeddings is None else given_embedding_model(embeddings)
 
-    async def _score(self, **asked: Any) -> JudgeScore:
+    async def ascore(self, *, user_input: str, **asked: Any) -> JudgeScore:
+        """Return the score; see the metric of this name in ``judges``."""
+        response = asked.get("response")
+        if isinstance(response, str) and not response.strip():
+            return JudgeScore(0.0, "The answer is blank.", 0.0)
+        contexts = {}
+        if "retrieved_contexts" in asked:
+            contexts["retrieved_contexts"] = texts = given_contexts(asked.pop("retrieved_contexts"))
+            if not texts:
+                return JudgeScore(0.0, "Nothing was retrieved.", 0.0)
+            if not any(texts):
+                return JudgeScore(None, "No retrieved context has a text.", 0.0)
+        given = {name: given_text(name, text) for name, text in {"user_input": user_input, **asked}.items()}
         models = _Models(self._llm, self._embeddings, self._answers)
         chat_model, embedding = _kinds()
         made = {"llm": chat_model(models)} | ({} if self._embeddings is None else {"embeddings": embedding(models)})
         try:
-            value = float((await self._kind(**made).ascore(**asked)).value)
+            value = float((await self._kind(**made).ascore(**given, **contexts)).value)
         except Exception as problem:  # of ragas, which may wrap that of a model
             failure = models.failure or JudgeError(f"ragas gave no score: {masked_error_text(problem)}")
             raise paid_error(failure, models.costs) from problem
@@ -165,29 +177,14 @@ class _RagasMetric:
             raise paid_error(JudgeError("ragas gave no number for a score"), models.costs)
         return JudgeScore(value, None, total_cost(models.costs))
 
-    async def _contexts_score(self, contexts: Sequence[str | None], **asked: str) -> JudgeScore:
-        texts = given_contexts(contexts)
-        if not texts:
-            return JudgeScore(0.0, "Nothing was retrieved.", 0.0)
-        if not any(texts):
-            return JudgeScore(None, "No retrieved context has a text.", 0.0)
-        given = {name: given_text(name, text) for name, text in asked.items()}
-        return await self._score(retrieved_contexts=texts, **given)
 
-
-class _ReferenceMetric(_RagasMetric):
-    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score; see the metric of this name in ``judges``."""
-        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
-
-
-class ContextRecall(_ReferenceMetric):
+class ContextRecall(_RagasMetric):
     """The share of the statements of the reference that the contexts support."""
 
     _name = "ContextRecall"
 
 
-class ContextPrecision(_ReferenceMetric):
+class ContextPrecision(_RagasMetric):
     """The mean of precision@k over the ranks of the contexts that are of use for the reference."""
 
     _name = "ContextPrecision"
@@ -198,22 +195,9 @@ class ContextUtilization(_RagasMetric):
 
     _name = "ContextUtilization"
 
-    async def ascore(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score; see ``judges.ContextUtilization``."""
-        if isinstance(response, str) and not response.strip():
-            return JudgeScore(0.0, "The answer is blank.", 0.0)
-        return await self._contexts_score(retrieved_contexts, user_input=user_input, response=response)
-
 
 class AnswerRelevance(_RagasMetric):
     """ragas' answer relevancy."""
 
     _name = "AnswerRelevancy"
     _answers = 3
-
-    async def ascore(self, *, user_input: str, response: str) -> JudgeScore:
-        """Return the score; see ``judges.AnswerRelevance``."""
-        question = given_text("user_input", user_input)
-        if isinstance(response, str) and not response.strip():
-            return JudgeScore(0.0, "The answer is blank.", 0.0)
-        return await self._score(user_input=question, response=given_text("response", response))

@@ -23,7 +23,8 @@ ROWS = 150
 
 def claims_of(request: StubRequest) -> dict[str, Any]:
     number = number_in(request)
-    lists = {name: [f"{name} {number}\n\t"] for name in ("true_positives", "false_positives", "false_negatives")}
+    claims = {"true_positives": "it is", "false_positives": "answer", "false_negatives": "reference"}
+    lists = {name: [f"{text} {number}\n\t"] for name, text in claims.items()}
     return {"reason": f'reason "{number}"\nand more', **lists}
 
 

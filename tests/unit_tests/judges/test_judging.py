@@ -11,8 +11,7 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
 from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion
-from graphrag_eval_lc.judges.context_metrics import Statements
-from graphrag_eval_lc.judges.context_verdicts import ContextVerdict
+from graphrag_eval_lc.judges.context_metrics import ContextVerdict, Statements
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.judging import Judges
 from graphrag_eval_lc.judges.model_interface import Answer, Asked

@@ -15,7 +15,7 @@ PRICES = {"gpt-4o-mini": {"input": 1.0, "output": 10.0}, "text-embedding-3-small
 
 
 def spent_in(folder: Path) -> float:
-    return JudgeCache(folder / "judge_cache.jsonl").spent(lambda usage: None)
+    return JudgeCache(folder / "judge_cache.jsonl").spent()
 
 
 @pytest.fixture

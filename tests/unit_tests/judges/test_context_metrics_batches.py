@@ -1,4 +1,4 @@
-"""Contexts in batches and in parts: each has its verdict, and the requests stay few and short enough."""
+"""Contexts in batches: each has its verdict, and the requests stay few."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges import ContextPrecision, ContextRecall
-from graphrag_eval_lc.judges.context_verdicts import ContextJudge, NumberedVerdicts
+from graphrag_eval_lc.judges import ContextPrecision
+from graphrag_eval_lc.judges.context_metrics import NumberedVerdicts
 from graphrag_eval_lc.judges.model_interface import Asked, CutAnswerError, TooLongError, UnusableAnswerError
 
 USEFUL = "PARIS"
@@ -49,11 +49,12 @@ class ReadingJudge:
 
 
 def judged(judge: ReadingJudge, texts: list[str], batch: int, answer: str = "It is in PARIS.") -> list[int]:
-    found, _ = run_sync(lambda: ContextJudge(judge, batch).ajudge("Where?", answer, texts))
-    return [each.verdict for each in found]
+    metric = ContextPrecision(judge, batch=batch)
+    score = run_sync(lambda: metric.ascore(user_input="Where?", reference=answer, retrieved_contexts=texts))
+    return list(score.details["verdicts"])
 
 
-TEXTS = st.lists(st.sampled_from(["", USEFUL, "Rome", f"Rome and {USEFUL}"]), max_size=12)
+TEXTS = st.lists(st.sampled_from(["", USEFUL, "Rome", f"Rome and {USEFUL}"]), max_size=12).filter(any)
 
 
 @given(texts=TEXTS, batch=st.integers(1, 14), forgets=st.integers(0, 5), most=st.integers(2, 9))
@@ -98,41 +99,14 @@ def test_contexts_without_one_verdict_are_asked_about_one_by_one(verdicts: list[
     assert len(judge.messages) == 2
 
 
-@pytest.mark.full
-@given(
-    words=st.lists(st.sampled_from(["Rome ", "Oslo. ", "Bergen\n"]), min_size=100, max_size=400),
-    at=st.floats(0, 1),
-    batch=st.sampled_from([1, 3]),
-)
-def test_what_is_too_long_is_judged_in_parts_and_no_part_is_lost(words: list[str], at: float, batch: int) -> None:
-    text = "".join(words)
-    place = text.rfind(" ", 0, max(1, int(at * len(text)))) + 1
-    with_word = f"{text[:place]}{USEFUL} {text[place:]}"
-    judge = ReadingJudge(longest=800)
-    assert judged(judge, [text, with_word, "Rome"], batch) == [0, 1, 0]
-    assert all(len(message) <= 800 for message in judge.messages)
-
-
-def test_long_reference_is_split_and_the_reason_says_so() -> None:
-    judge = ReadingJudge(longest=1500)
-    score = ContextPrecision(judge).score(
-        user_input="Where?", reference="Rome is old. " * 300, retrieved_contexts=["Oslo", USEFUL]
-    )
-    assert score.value == 0.5
-    assert score.reason is not None
-    assert re.search(r"Too long for the model, it was judged in \d+ parts", score.reason)
-    assert score.cost == pytest.approx(0.01 * len(judge.messages))
-
-
-def test_length_that_was_refused_is_not_tried_again() -> None:
-    judge = ReadingJudge(longest=1500)
-    judged(judge, ["Oslo " * 1000] * 10, batch=1)
-    assert judge.refused < 20
-
-
-def test_what_cannot_be_split_is_one_sentence() -> None:
+@pytest.mark.parametrize("batch", [1, 3])
+def test_context_that_is_too_long_is_one_sentence(batch: int) -> None:
     with pytest.raises(JudgeError, match="too long for reading:judge"):
-        judged(ReadingJudge(longest=100), ["Oslo"], batch=1)
+        judged(ReadingJudge(longest=800), ["Oslo", "Rome " * 200, "Bergen"], batch)
+
+
+def test_batch_that_is_too_long_is_judged_one_by_one() -> None:
+    assert judged(ReadingJudge(longest=800), ["Oslo " * 60, USEFUL, "Rome " * 60], batch=3) == [0, 1, 0]
 
 
 async def test_first_goes_alone_where_the_beginning_is_long_enough_to_be_cached() -> None:
@@ -145,50 +119,20 @@ async def test_first_goes_alone_where_the_beginning_is_long_enough_to_be_cached(
             order.append("answered")
             return answer
 
-    await ContextJudge(Ordered()).ajudge("Where?", "Rome. " * 1000, ["a", "b", "c"])
+    asked: dict[str, Any] = {
+        "user_input": "Where?",
+        "reference": "Rome. " * 1000,
+        "retrieved_contexts": ["a", "b", "c"],
+    }
+    await ContextPrecision(Ordered()).ascore(**asked)
     assert order[:2] == ["asked", "answered"]
     judge = ReadingJudge()
-    await ContextJudge(judge).ajudge("Where?", "Rome. " * 1000, ["a", "b", "c"])
+    await ContextPrecision(judge).ascore(**asked)
     prefixes = {message[: message.index("<context")] for message in judge.messages}
     assert len(prefixes) == 1
 
 
-# --- recall ----------------------------------------------------------------------------------------------------------
-
-
-class RecallingJudge:
-    """Takes each sentence of the reference as a statement, covered where it stands in a context."""
-
-    name = "recalling:judge"
-
-    def __init__(self, longest: int) -> None:
-        self.requests = 0
-        self._longest = longest
-
-    async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
-        if len(user) > self._longest:
-            raise TooLongError("the texts are too long for recalling:judge", cost=0.0)
-        self.requests += 1
-        (reference,) = re.findall(r"<(reference_answer-\w+)>\n(.*?)\n</\1>", user, re.DOTALL)
-        contexts = " ".join(text for _, text in re.findall(r"<(context_\d+-\w+)>\n(.*?)\n</\1>", user, re.DOTALL))
-        sentences = [sentence for sentence in re.findall(r"\w+", reference[1]) if sentence]
-        statements = [{"statement": each, "reason": "Read.", "attributed": int(each in contexts)} for each in sentences]
-        return Asked((schema.model_validate({"statements": statements}),), 0.01)
-
-
-@pytest.mark.parametrize("longest", [10_000, 1700, 1200])
-def test_recall_in_parts_is_that_of_the_whole(longest: int) -> None:
-    reference = [f"fact{number:03}" for number in range(100)]
-    contexts = ["; ".join(reference[start : start + 12]) + "; " + "filler " * 20 for start in (0, 30, 60)]
-    judge = RecallingJudge(longest)
-    score = ContextRecall(judge).score(user_input="What?", reference=" ".join(reference), retrieved_contexts=contexts)
-    assert score.value == pytest.approx(0.36)
-    assert len(score.details["statements"]) == 100
-    assert score.cost == pytest.approx(0.01 * judge.requests)
-    assert (judge.requests > 1) == (longest < 10_000)
-
-
-def test_costs_of_parts_are_on_the_error() -> None:
+def test_costs_of_all_requests_are_on_the_error() -> None:
     class Failing(ReadingJudge):
         async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
             if len(self.messages) == 2:
