@@ -6,6 +6,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -111,7 +112,7 @@ class JudgeCache:
         offset = 0
         impossible: list[str] = []
         for number, line in enumerate(_lines_of(self._path), 1):
-            if (entry := _entry_in(line, lambda number=number: impossible.append(str(number)))) is not None:
+            if (entry := _entry_in(line, partial(impossible.append, str(number)))) is not None:
                 self._offsets[entry[0]] = offset
             offset += len(line)
             self._is_torn = not line.endswith(b"\n")
