@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncContextDecorator, AsyncExitStack, ContextDecorator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, NoReturn, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, cast, get_type_hints
 
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
@@ -134,16 +134,8 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _names(annotation: Any, names: frozenset[str]) -> bool:
     """Return whether an annotation names one of these types; it may have parameters, be optional or be a text."""
-    if isinstance(annotation, ForwardRef):
-        annotation = annotation.__forward_arg__
-    if isinstance(annotation, str):
-        return not names.isdisjoint(re.findall(r"\w+", annotation))
-    if getattr(annotation, "__name__", None) in names:
-        return True
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _names(arguments[0], names)
-    return any(_names(each, names) for each in (origin, *arguments) if each is not None)
+    text = annotation if isinstance(annotation, str) else f"{annotation!r} {getattr(annotation, '__name__', '')}"
+    return not names.isdisjoint(re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True, slots=True)

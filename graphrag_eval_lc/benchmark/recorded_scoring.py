@@ -18,10 +18,8 @@ from graphrag_eval_lc.texts import shortened
 
 def recorded_config(record: Mapping[str, Any]) -> EvaluationConfig:
     """Return the configuration of a run.json: nothing is compared or judged by it, so that it needs no plugins."""
-    config = {key: value for key, value in _mapping(record.get("config")).items() if key != "plugins"}
+    config = config_again(record) or {}
     steps = {key: value for key, value in _mapping(config.get("steps")).items() if key != "kinds"}
-    if steps.get("grading") == "graded":  # the record has defaults too
-        steps.pop("scoring", None)
     return load_config({**config, "steps": steps}, has_llm=True, has_embeddings=True)
 
 

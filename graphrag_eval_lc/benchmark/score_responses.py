@@ -187,7 +187,9 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     ):
         output, earlier, samples = run.output, run.earlier, run.samples
         # What scores the others of the run is missed too when it is scored again.
-        kept = _QuestionsOf(samples) if given.selection.is_all else run.questions
+        kept = run.questions
+        if given.selection.is_all:
+            kept = [(sample.template, sample.question) for sample in samples]
         scorers = scored_with(kept, run.scoring.config, run.scoring.evaluators)
         asked = [question for _, question in run.questions]
         chosen = given.selection.as_dict()
@@ -306,16 +308,6 @@ def _of_those_answered(
     if not selection.answered_only:
         return selected
     return selection.answered(selected, {key[0] for key in journal.keys() if _counts(journal, key)})  # noqa: SIM118  # no dict
-
-
-class _QuestionsOf(Iterable[tuple[Template, Question]]):
-    """The questions of samples with their templates, which can be read several times."""
-
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self._samples = samples
-
-    def __iter__(self) -> Iterator[tuple[Template, Question]]:
-        return ((sample.template, sample.question) for sample in self._samples)
 
 
 def _selected(
