@@ -103,23 +103,23 @@ def model_call(result: LLMResult | None, asked_name: str | None = None, *, has_e
     return call
 
 
-def model_usage(result: LLMResult) -> ModelCall:
-    """Return the tokens of one model call; counts that the provider did not report are absent.
-
-    The first source with a count is taken: the message's ``usage_metadata``, the result's ``llm_output``, the
-    message's ``response_metadata``, the ``generation_info``.
-    """
+def _sources(result: LLMResult) -> list[Mapping[str, Any]]:
+    """Return where a result says something of its call, what is nearest to the message first."""
     message, generation = generated_message(result), first_generation(result)
-    places: tuple[Any, ...] = (
+    sources: tuple[Any, ...] = (
         None if message is None else {"usage_metadata": message.usage_metadata},
-        result.llm_output,
         None if message is None else message.response_metadata,
         None if generation is None else generation.generation_info,
+        result.llm_output,
     )
-    for place in places:
-        for key in _USAGE_KEYS if isinstance(place, Mapping) else ():
-            source = place.get(key)
-            usage = _tokens(source) if isinstance(source, Mapping) else {}
+    return [source for source in sources if isinstance(source, Mapping)]
+
+
+def model_usage(result: LLMResult) -> ModelCall:
+    """Return the tokens of one model call, from the first source; those that the provider did not report are absent."""
+    for source in _sources(result):
+        for key in _USAGE_KEYS:
+            usage = _tokens(source[key]) if isinstance(source.get(key), Mapping) else {}
             if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
                 return usage
     return {}
@@ -167,8 +167,7 @@ def model_name(*places: Any) -> str | None:
 
 def result_model_name(result: LLMResult) -> str | None:
     """Return the model's name as the provider's answer states it."""
-    message = generated_message(result)
-    return model_name(message.response_metadata if message is not None else None, result.llm_output)
+    return model_name(*_sources(result))
 
 
 def finish_reason(result: LLMResult) -> str | None:
@@ -181,10 +180,8 @@ def finish_reason(result: LLMResult) -> str | None:
         >>> finish_reason(message_result(message))
         'max_tokens'
     """
-    generation = first_generation(result)
-    metadata = generation.message.response_metadata if isinstance(generation, ChatGeneration) else None
-    for place in (metadata, None if generation is None else generation.generation_info, result.llm_output):
-        if place and isinstance(place, Mapping) and (reason := _stated_reason(place)):
+    for source in _sources(result):
+        if reason := _stated_reason(source):
             repeated = None if reason in _USUAL_REASONS else _REPEATED.fullmatch(reason)
             return reason if repeated is None else repeated[1]
     return None

@@ -146,12 +146,8 @@ def output_text(value: Any) -> str:
     A string stays as it is, a message becomes its content, everything else JSON (None is ``null``): a Command its
     update, or the name of the agent to which it hands over.
     """
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return str.__str__(value)
-    if isinstance(value, BaseMessage):
-        return message_text(value)
-    if isinstance(value, (bytes, bytearray)):
-        return _bytes_text(bytes(value))
+    if isinstance(value, (str, bytes, bytearray, BaseMessage)) and not isinstance(value, Enum):
+        return str(to_plain(value))
     plain = _command_value(value) if is_command(value) else value
     return json_text(without_invented_ids(plain) if type(plain) is list else plain, to_plain=to_plain)
 
