@@ -94,6 +94,16 @@ def test_what_ends_its_process_costs_its_own_question() -> None:
     assert run.aggregates["micro"]["number_of_success_samples"] == 12
 
 
+def test_a_process_that_ends_while_nothing_is_asked_costs_no_question() -> None:
+    Path("agent.py").write_text(
+        "import os, threading\ndef agent(question):\n    threading.Timer(0.3, os._exit, [3]).start()\n"
+        "    return question\n",
+        encoding="utf-8",
+    )
+    run = isolated(*"abc", max_concurrency=1, requests_per_minute=40)
+    assert errors_of(run) == [None] * 3
+
+
 def test_a_timeout_ends_what_blocks_and_what_hangs() -> None:
     began = time.monotonic()
     run = isolated("block", "hang", "one", timeout=1.0)

@@ -68,20 +68,25 @@ class IsolatedWorkers:
         Raises:
             AgentError: No worker can be started, or none can load the agent.
         """
-        began = _Began()
         worker = await self._free_worker(abandoned)
+        began = _Began(Path(self._so_far.name, uuid.uuid4().hex))
         if worker is None:
             return began.lost(RunInterruptedError("the run was stopped before the agent was asked"), question)
-        began = _Began(Path(self._so_far.name, uuid.uuid4().hex))
-        asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, str(began.so_far)))
+        try:
+            asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, str(began.so_far)))
+        except BrokenExecutor:  # its process ended while nothing was asked
+            await self._end(worker)
+            return await self.aattempt(question, attempt_id, abandoned)
         longest = None if self._timeout is None else self._timeout + _OVERTIME_SEC
         await asyncio.wait({asked, abandoned}, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
         attempt = self._outcome(asked, abandoned)
         if isinstance(attempt, Attempt) and not isinstance(attempt.error, QuestionTimeoutError):
             self._free.append(worker)
-            return attempt
-        await self._end(worker)  # its code may still be at work
-        return attempt if isinstance(attempt, Attempt) else began.lost(attempt, question)
+        else:
+            await self._end(worker)  # its code may still be at work
+        attempt = attempt if isinstance(attempt, Attempt) else began.lost(attempt, question)
+        began.remove()
+        return attempt
 
     def _outcome(self, asked: "asyncio.Future[Attempt]", abandoned: "asyncio.Future[None]") -> Attempt | BaseException:
         """Return what a worker made of a question, or why it made nothing of it."""
@@ -150,7 +155,7 @@ class IsolatedWorkers:
 class _Began:
     """The beginning of an attempt, and the file in which its worker writes what it has done so far."""
 
-    so_far: Path = Path()
+    so_far: Path
     started_at: float = field(default_factory=time.time)
     began: float = field(default_factory=time.perf_counter)
 
@@ -160,6 +165,10 @@ class _Began:
         if not self.so_far.is_file():
             return unheard_attempt(question, error, self.started_at, elapsed_sec)
         return lost_attempt(Attempt(pickle.loads(self.so_far.read_bytes()), None), error, elapsed_sec)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.so_far.unlink(missing_ok=True)
 
 
 def _forget(ended: "asyncio.Future[Any]") -> None:
