@@ -4,8 +4,8 @@ Run it as ``python benchmarks/engine.py``. 2,000 questions go to an async functi
 first in one process, then in 8 isolated processes, 8 at a time, then by 1, 2 and 4 workers of a Ray cluster on this
 machine. The time from the first answer to the last is held against questions × latency ÷ places; starting the workers
 is shown apart. The CPU time of the process that was started, the driver, is counted over the same stretch: it journals
-and scores all responses too. Without Ray installed its rows are left out. ``--quick`` takes 600 questions. The exit code is
-1 where a goal is not met. The machine should have a processor for each worker and one for the driver.
+and scores all responses too. Without Ray installed its rows are left out. ``--quick`` takes 600 questions. The exit
+code is 1 where a goal is not met. The machine should have a processor for each worker and one for the driver.
 """
 
 import argparse
