@@ -163,11 +163,21 @@ def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]
 
 def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]) -> tuple[list[str], list[str]]:
     """Return the true and the false positives, and add what is wrong with them to the problems."""
-    right, wrong = list[str](), _claims(given.false_positives)
+    right, wrong = list[str](), list[str]()
+    covered = {*map(_same, given.covered_claims)}
+    for claim in _claims(given.false_positives):
+        if texts.reference_states(claim) and _problem_of_supported(claim, texts) is None:
+            problems.append(f"{claim!r} is no false positive: the reference answer says so in these words")
+            right.append(claim)
+        else:
+            wrong.append(claim)
     for claim in _claims(given.true_positives):
         problem = _problem_of_supported(claim, texts)
         if _same(claim) in map(_same, wrong):
             problems.append(f"{claim!r} is in true_positives and in false_positives")
+            if _same(claim) in covered and not problem:
+                wrong = [each for each in wrong if _same(each) != _same(claim)]
+                right.append(claim)
         elif problem:
             problems.append(f"{claim!r} is no true positive: {problem}")
             wrong.append(claim)

@@ -140,6 +140,10 @@ class ClaimTexts:
         words = _words_of(_core(claim))
         return self._absent(words, words.names | words.first if self._is_replaced else set(), self._answer)
 
+    def reference_states(self, claim: str) -> bool:
+        """Return whether a claim is a sentence of the reference, whatever its case, spaces and last point."""
+        return _plain(claim) in map(_plain, _SENTENCE_END.split(self._reference.text))
+
     def has_words_of_reference(self, claim: str) -> bool:
         """Return whether most words of a claim are of the reference or the question."""
         return self._has_words(claim, self._reference)
@@ -202,6 +206,10 @@ class ClaimTexts:
         missing = len(found.words - text.words - self._question.words)
         # Half will do for a claim with a number or a code, as that is compared too.
         return 2 * missing <= len(found.words) - (0 if found.codes or found.numbers else min(1, len(found.words)))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .")
 
 
 def _core(claim: str) -> str:

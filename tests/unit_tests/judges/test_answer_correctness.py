@@ -221,6 +221,25 @@ async def test_right_answer_with_an_empty_list_of_covered_claims_scores_1() -> N
     assert (await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**answer)).value == 1.0
 
 
+async def test_claim_in_the_words_of_the_reference_is_no_false_positive() -> None:
+    """As a small model answered to an answer that equals the reference."""
+    claims = {**RIGHT, "true_positives": [], "false_positives": [ZONE["reference"]]}
+    claims = {**claims, "covered_claims": [], "false_negatives": []}
+    score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**{**ZONE, "response": ZONE["reference"]})
+    assert score.value == 1.0
+    score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**ZONE)  # the answer does not say so
+    assert score.value == 0.0
+
+
+async def test_claim_on_both_lists_that_is_covered_is_a_true_positive() -> None:
+    claims = {**RIGHT, "false_positives": ["AURLAND is in NO5.", "OSLO is in NO5."]}
+    score = await AnswerCorrectness(ScriptedJudge([claims] * 2)).ascore(**ZONE)
+    assert (score.details["true_positives"], score.details["false_positives"]) == (
+        ["AURLAND is in NO5."],
+        ["OSLO is in NO5."],
+    )
+
+
 async def test_answer_without_a_claim_has_recall_0() -> None:
     nothing = {**RIGHT, "true_positives": [], "false_positives": [], "covered_claims": [], "false_negatives": []}
     for claims in ({**nothing, "false_negatives": ["AURLAND is in NO5."]}, nothing):
