@@ -106,6 +106,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is not None and self._source is not None:
+            self._source.later_digests()  # what the agent changed in its own collections is no change of its source
         self._stack.close()
 
     # --- what is told ---
