@@ -29,7 +29,7 @@ async def agent(question):
     if question == "kill":
         os.kill(os.getpid(), 9)
     if question == "block":
-        time.sleep(60)
+        time.sleep(600)
     if question == "hang":
         await asyncio.sleep(60)
     await asyncio.sleep(0.02)
@@ -107,7 +107,7 @@ def test_a_process_that_ends_while_nothing_is_asked_costs_no_question() -> None:
 def test_a_timeout_ends_what_blocks_and_what_hangs() -> None:
     began = time.monotonic()
     run = isolated("block", "hang", "one", timeout=1.0)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300
     blocked, hung, answered = errors_of(run)
     assert blocked is not None
     assert blocked.startswith("QuestionTimeoutError: no answer within 1 s, the run's timeout; its process was ended")
