@@ -303,7 +303,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     ) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
         assert self._options is not None
-        self.warn(*(() if self._cache is None else self._cache.warnings))
         return Pipeline(
             self._options.config,
             templates,

@@ -8,7 +8,8 @@ from pydantic import AfterValidator, Field
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.claim_check import ClaimTexts
-from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model, paid_error, total_cost
+from graphrag_eval_lc.judges.model_interface import ClosedAnswer, paid_error, total_cost
+from graphrag_eval_lc.judges.models import as_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
@@ -72,7 +73,7 @@ class AnswerCorrectness:
 
     def __init__(self, llm: Any, prompt: str | None = None) -> None:
         self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else correctness_prompt(prompt)
-        self._llm = given_judge_model(llm)
+        self._llm = as_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
         """Return the score.

@@ -10,11 +10,10 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     ClosedAnswer,
-    given_embedding_model,
-    given_judge_model,
     paid_error,
     total_cost,
 )
+from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt, sendable_text
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE
@@ -42,8 +41,8 @@ class AnswerRelevance:
     """
 
     def __init__(self, llm: Any, embeddings: Any) -> None:
-        self._llm = given_judge_model(llm)
-        self._embeddings = given_embedding_model(embeddings)
+        self._llm = as_judge_model(llm)
+        self._embeddings = as_embedding_model(embeddings)
 
     async def ascore(self, *, user_input: str, response: str) -> JudgeScore:
         """Return the score.

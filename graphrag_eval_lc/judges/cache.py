@@ -5,8 +5,7 @@ import json
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -14,7 +13,6 @@ from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
 from graphrag_eval_lc.files.writing import AppendFile
 from graphrag_eval_lc.registry.metrics import COST
-from graphrag_eval_lc.texts import counted, listed
 
 PAID_IN_VAIN = "paid in vain"
 """In place of a digest: what requests cost whose answers cannot be used."""
@@ -33,9 +31,6 @@ class JudgeCache:
     Args:
         path: The file, made with the first record; its folder must exist.
         is_private: Whether it is for its owner alone (0600), whatever the umask.
-
-    Attributes:
-        warnings: Which earlier records have an impossible cost; a sentence if there are any.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -58,7 +53,6 @@ class JudgeCache:
         self._is_torn = False
         self._writer: AppendFile | None = None
         self._reader: BinaryIO | None = None
-        self.warnings: tuple[str, ...] = ()
         self._read_earlier()
 
     def get(self, digest: str) -> dict[str, Any] | None:
@@ -110,16 +104,11 @@ class JudgeCache:
     def _read_earlier(self) -> None:
         """Note the offsets of earlier records, and whether the last line is torn."""
         offset = 0
-        impossible: list[str] = []
-        for number, line in enumerate(_lines_of(self._path), 1):
-            if (entry := _entry_in(line, partial(impossible.append, str(number)))) is not None:
+        for line in _lines_of(self._path):
+            if (entry := _entry_in(line)) is not None:
                 self._offsets[entry[0]] = offset
             offset += len(line)
             self._is_torn = not line.endswith(b"\n")
-        if impossible:
-            which = f"{counted(len(impossible), 'record')} (line {listed(impossible, 3)})"
-            why = "a cost is negative, infinite, too large or not a number"
-            self.warnings = (f"{self._path}: {which} left out, and asked again if needed: {why}",)
 
     def _line_at(self, offset: int) -> bytes:
         try:
@@ -166,8 +155,8 @@ def _lines_of(path: Path) -> Iterator[bytes]:
         raise cannot_read(path, problem) from problem
 
 
-def _entry_in(line: bytes, note: Callable[[], None] = lambda: None) -> tuple[str, dict[str, Any]] | None:
-    """Return the digest and the record in a line, or None; ``note`` is called if the record's cost cannot be."""
+def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Return the digest and the record in a line, or None."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -180,7 +169,6 @@ def _entry_in(line: bytes, note: Callable[[], None] = lambda: None) -> tuple[str
     cost = record.get(COST)
     if cost is None or (isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= _MOST_USD):
         return digest, record
-    note()
     return None
 
 

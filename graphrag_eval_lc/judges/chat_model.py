@@ -49,7 +49,6 @@ class ChatJudgeModel(AskedModel, ABC):
         temperature: The temperature to send; None for none.
         max_tokens: The longest answer; None: open.
         abilities: What is known of the endpoint.
-        has_own_clients: Whether no other event loop uses its HTTP connections.
         **options: How it is asked.
     """
 
@@ -63,10 +62,9 @@ class ChatJudgeModel(AskedModel, ABC):
         temperature: float | None,
         max_tokens: int | None,
         abilities: EndpointAbilities,
-        has_own_clients: bool = False,
         **options: Unpack[AskingOptions],
     ) -> None:
-        super().__init__(name, model, provider, settings, has_own_clients=has_own_clients, **options)
+        super().__init__(name, model, provider, settings, **options)
         first = _FIRST_REASONING_TOKENS if _REASONING.match(model) else _FIRST_TOKENS
         self._temperature = temperature
         self._abilities = abilities

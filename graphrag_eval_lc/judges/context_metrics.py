@@ -15,16 +15,12 @@ from graphrag_eval_lc.judges.model_interface import (
     CutAnswerError,
     TooLongError,
     cost_of,
-    given_judge_model,
     paid_error,
     total_cost,
 )
+from graphrag_eval_lc.judges.models import as_judge_model
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
-
-# Providers cache the beginning of a prompt from 1,024 tokens on, once a request with it was answered.
-_CACHED_FROM_CHARACTERS = 4096
-_FEWEST_TO_CACHE = 3
 
 
 class ContextVerdict(ClosedAnswer):
@@ -56,7 +52,7 @@ class _RankedContexts:
     """How far up the contexts rank that are of use for an answer."""
 
     def __init__(self, llm: Any, *, batch: int = 1) -> None:
-        self._llm = given_judge_model(llm)
+        self._llm = as_judge_model(llm)
         self._batch = batch
 
     async def _score(self, question: str, answer: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
@@ -88,10 +84,7 @@ class _RankedContexts:
         batches = [given[start : start + self._batch] for start in range(0, len(given), self._batch)]
         costs: list[float | None] = []
         requests = [self._of_batch(question, answer, batch, costs) for batch in batches]
-        is_long = len(batches) >= _FEWEST_TO_CACHE and len(question + answer) >= _CACHED_FROM_CHARACTERS
-        outcomes: list[list[ContextVerdict] | BaseException] = []
-        for part in (requests[:1], requests[1:]) if is_long else (requests,):
-            outcomes += await asyncio.gather(*part, return_exceptions=True)
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         for error in errors:
             if not isinstance(error, JudgeError):
@@ -173,8 +166,7 @@ class ContextPrecision(_RankedContexts):
     """The mean of precision@k over the ranks k of the contexts that are of use for the reference answer.
 
     ``Σ_k (precision@k · v_k) / Σ_k v_k`` with a verdict v of 0 or 1 for each context, as in ragas, without its
-    epsilon. A model is asked once for each context, all at the same time; if question and reference are long, the
-    first alone, so that the provider has them in its cache for the others.
+    epsilon. A model is asked once for each context, all at the same time.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -273,7 +265,7 @@ class ContextRecall:
     """
 
     def __init__(self, llm: Any) -> None:
-        self._llm = given_judge_model(llm)
+        self._llm = as_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         """Return the score.

@@ -4,7 +4,8 @@ import base64
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from struct import pack, unpack
+from struct import error as struct_error
+from struct import iter_unpack, pack
 from typing import Any
 
 from graphrag_eval_lc.judges.model import AskedModel
@@ -32,7 +33,7 @@ class CachedEmbeddingModel(AskedModel, ABC):
             return Asked((), 0.0)
 
         def read(record: Mapping[str, Any]) -> Vectors:
-            vectors = tuple(unpacked(text, kind) for kind, text in record["vectors"])
+            vectors = tuple(unpacked(text, "d") for text in record["vectors"])
             if len(vectors) != len(texts):
                 raise ValueError("another number of vectors")
             return vectors
@@ -64,40 +65,27 @@ def check_vectors(vectors: Sequence[Sequence[float]], count: int) -> None:
         raise BrokenAnswerError("the endpoint gave an embedding with a number that is not finite")
 
 
-_BYTES = {"f": 4, "d": 8}
-
-
-def unpacked(text: str, kind: str = "f") -> tuple[float, ...]:
+def unpacked(text: str, kind: str) -> tuple[float, ...]:
     """Return the numbers in base64 of little-endian floats, ``f`` of 32 bits or ``d`` of 64.
 
     Raises:
         ValueError: The text is none.
 
     Example:
-        >>> unpacked("AAAAPwAAgD8=")
+        >>> unpacked("AAAAPwAAgD8=", "f")
         (0.5, 1.0)
     """
-    content = base64.b64decode(text, validate=True)
-    count, rest = divmod(len(content), _BYTES[kind])
-    if rest:
-        raise ValueError(f"{len(content)} bytes are no vector")
-    return unpack(f"<{count}{kind}", content)
+    try:
+        return tuple(number for (number,) in iter_unpack(f"<{kind}", base64.b64decode(text, validate=True)))
+    except struct_error as problem:
+        raise ValueError(str(problem)) from None
 
 
-def packed(vector: Sequence[float]) -> tuple[str, str]:
-    """Return the kind and the base64 of a vector: 32 bits where they hold it exactly, else 64.
+def packed(vector: Sequence[float]) -> str:
+    """Return the base64 of a vector, 64 bits a number.
 
     Example:
-        >>> packed((0.5, 1.0))
-        ('f', 'AAAAPwAAgD8=')
+        >>> unpacked(packed((0.1, 1.0)), "d")
+        (0.1, 1.0)
     """
-    kind = "f" if _fits_32_bits(vector) else "d"
-    return kind, base64.b64encode(pack(f"<{len(vector)}{kind}", *vector)).decode()
-
-
-def _fits_32_bits(vector: Sequence[float]) -> bool:
-    form = f"<{len(vector)}f"
-    try:
-        return unpack(form, pack(form, *vector)) == tuple(vector)
-    except OverflowError:
-        return False
+    return base64.b64encode(pack(f"<{len(vector)}d", *vector)).decode()

@@ -13,14 +13,16 @@ from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
+from graphrag_eval_lc.judges.answer_forms import content_text
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
+from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
+from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
 from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
 from graphrag_eval_lc.judges.step_contexts import context_texts, reference_texts, retrieval_steps
-from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
@@ -90,7 +92,7 @@ def run_models(
         return RunModels()
     if embeddings is None and section is not None:
         embedding = expanded(section.embedding, "llm.embedding")
-    shared = {
+    shared: AskingOptions = {
         "pool": CallPool(config.judges.max_concurrency),
         "pricing": Pricing(config.prices) if pricing is None else pricing,
         "cache": cache,
@@ -99,11 +101,10 @@ def run_models(
         "budget": budget,
         "plan": plan,
     }
-    factories = import_module("graphrag_eval_lc.judges.models")  # it loads LangChain, which functions alone do not need
-    asked = factories.as_judge_model(generation, **shared)
+    asked = as_judge_model(generation, **shared)
     embedded = None
     if needs_embeddings and embedding is not None:
-        embedded = factories.as_embedding_model(embedding, **shared)
+        embedded = as_embedding_model(embedding, **shared)
     own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
     return RunModels(asked, embedded, tuple(own))
 

@@ -10,13 +10,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
-from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name
+from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.judges.answer_forms import closed_schema, content_text, form_name
 from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
 from graphrag_eval_lc.judges.endpoint import EndpointAbilities, Mode, TokensKey
 from graphrag_eval_lc.judges.model import AskingOptions, usage_in, usage_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
-from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.retrying import masked_error_text
 
 # Names under which chat models keep the longest answer.
@@ -56,6 +56,7 @@ class LangChainJudgeModel(ChatJudgeModel):
     async def _answered(
         self, request: dict[str, Any], mode: Mode, form: type[BaseModel], paid: list[Usage]
     ) -> list[str]:
+        close_connections_of_resting_loops()  # the class may share its HTTP client with other loops
         try:
             given: Any = await self._runnable(request, mode, form).ainvoke(request["messages"])
             message = given["raw"] if isinstance(given, dict) else given
@@ -137,6 +138,7 @@ class LangChainEmbeddingModel(CachedEmbeddingModel):
         return await self._sent({"input": texts}, partial(self._answered, texts), paid)
 
     async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        close_connections_of_resting_loops()
         vectors = tuple(tuple(map(float, vector)) for vector in await self._embeddings.aembed_documents(texts))
         paid.append(Usage(None, None, None))
         check_vectors(vectors, len(texts))

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
+from weakref import WeakValueDictionary
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
@@ -15,7 +16,6 @@ from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
 from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
-from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
 from graphrag_eval_lc.judges.endpoint import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import (
@@ -87,14 +87,6 @@ class AskingOptions(TypedDict, total=False):
     plan: RequestPlan | None
 
 
-@dataclass(slots=True)
-class _Flight:
-    """A request in flight, and the number of its waiters."""
-
-    task: asyncio.Task[Any]
-    waiters: int = 0
-
-
 class AskedModel:
     """A model that judges ask.
 
@@ -108,7 +100,6 @@ class AskedModel:
         model: Its name at the provider.
         provider: Who runs it.
         settings: All else that its answers depend on.
-        has_own_clients: Whether no other event loop uses its HTTP connections.
         **options: How it is asked.
 
     Attributes:
@@ -121,8 +112,6 @@ class AskedModel:
         model: str,
         provider: str | None,
         settings: Mapping[str, Any],
-        *,
-        has_own_clients: bool = False,
         **options: Unpack[AskingOptions],
     ) -> None:
         self.name = name
@@ -130,7 +119,6 @@ class AskedModel:
         self._model = model
         self._provider = provider
         self._settings = settings
-        self._has_own_clients = has_own_clients
         self._pricing = options.get("pricing") or Pricing()
         self._pricing.load(model, provider)  # not with the first answers, which would wait to be written
         self._cache = options.get("cache")
@@ -142,7 +130,7 @@ class AskedModel:
         self._policy = RetryPolicy(options.get("max_retries", _DEFAULT_RETRIES), _is_worth_a_retry, FIRST_WAIT_SEC)
         self._resumes_at = 0.0
         self._refusals = 0
-        self._in_flight: dict[tuple[asyncio.AbstractEventLoop, str], _Flight] = {}
+        self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
         self._counted: set[str] = set()
 
     # --- the cache ---
@@ -154,7 +142,7 @@ class AskedModel:
         request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]],
         planned: Callable[[RequestPlan, str], tuple[Any, ...]],
     ) -> Asked[Any]:
-        """Return answers from the cache, from an equal request in flight, or new ones.
+        """Return answers from the cache, or new ones; of equal requests at once the others wait for the first.
 
         Args:
             asked: All that the answers depend on, next to the settings of the model.
@@ -163,35 +151,20 @@ class AskedModel:
             planned: Counts the requests, unless a digest is known, and returns examples.
 
         Raises:
-            UnusableAnswerError: There is no usable answer. Of several waiters the first one has the cost.
+            UnusableAnswerError: There is no usable answer; it has the cost.
         """
-        is_kept = self._cache is not None
-        digest = request_digest(self.name, {**asked, "settings": self._settings}) if is_kept else ""
+        if self._cache is None:
+            if self._plan is not None:
+                return Asked(planned(self._plan, ""), 0.0, is_planned=True)
+            return await self._new("", request)
+        digest = request_digest(self.name, {**asked, "settings": self._settings})
         known = self._known(digest, read)
         if known is not None:
             return known
         if self._plan is not None:
             return Asked(planned(self._plan, digest), 0.0, is_planned=True)
-        if not is_kept:
-            return await self._new(digest, request)
-        key = asyncio.get_running_loop(), digest
-        flight = self._in_flight.get(key)
-        is_shared = flight is not None
-        if flight is None:
-            flight = self._in_flight[key] = _Flight(asyncio.create_task(self._new(digest, request)))
-        flight.waiters += 1
-        try:
-            answered: Asked[Any] = await asyncio.shield(flight.task)
-            return replace(answered, cost=0.0, is_cached=True) if is_shared else answered
-        except UnusableAnswerError as problem:
-            if not is_shared:
-                raise
-            raise type(problem)(problem.what, hint=problem.hint) from problem.__cause__
-        finally:
-            flight.waiters -= 1
-            if (flight.task.done() or not flight.waiters) and self._in_flight.get(key) is flight:
-                del self._in_flight[key]
-                flight.task.cancel()
+        async with self._locks.setdefault((id(asyncio.get_running_loop()), digest), asyncio.Lock()):
+            return self._known(digest, read) or await self._new(digest, request)
 
     def _known(self, digest: str, read: Callable[[Mapping[str, Any]], tuple[Any, ...]]) -> Asked[Any] | None:
         """Return the answers that the cache has, with what they once cost; 0 from the second use of a digest on."""
@@ -309,8 +282,6 @@ class AskedModel:
         Raises:
             Exception: That of the last attempt; a JudgeError at once.
         """
-        if not self._has_own_clients:
-            close_connections_of_resting_loops()
         for attempt in count(1):
             try:
                 outcome = await self._in_place(request, send, paid)

@@ -5,7 +5,6 @@ import math
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -198,22 +197,6 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
 def cost_of(error: BaseException) -> float | None:
     """Return the USD paid in vain, as the error says; 0.0 where it says nothing."""
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0
-
-
-_FACTORIES = "graphrag_eval_lc.judges.models"
-
-
-def given_judge_model(llm: Any) -> JudgeModel:
-    """Return ``llm`` if it is a JudgeModel, else what ``as_judge_model`` makes of it."""
-    model: JudgeModel = llm if hasattr(llm, "aask") else import_module(_FACTORIES).as_judge_model(llm)
-    return model
-
-
-def given_embedding_model(embeddings: Any) -> EmbeddingModel:
-    """Return ``embeddings`` if it is an EmbeddingModel, else what ``as_embedding_model`` makes of it."""
-    is_model = hasattr(embeddings, "aembed")
-    model: EmbeddingModel = embeddings if is_model else import_module(_FACTORIES).as_embedding_model(embeddings)
-    return model
 
 
 class CallPool:

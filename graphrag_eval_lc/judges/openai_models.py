@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Unpack
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.error_bodies import words_of
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
+from graphrag_eval_lc.judges.answer_forms import content_text
 from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
 from graphrag_eval_lc.judges.endpoint import EndpointAbilities, Mode
@@ -29,7 +29,6 @@ from graphrag_eval_lc.judges.model_settings import (
     model_name_of,
     request_settings,
 )
-from graphrag_eval_lc.judges.text_parts import content_text
 from graphrag_eval_lc.masking import masked_text
 
 
@@ -50,7 +49,6 @@ class OpenAIJudgeModel(ChatJudgeModel):
             temperature=generation.temperature,
             max_tokens=generation.max_tokens,
             abilities=EndpointAbilities(),
-            has_own_clients=True,
             **options,
         )
         self._endpoint = Endpoint(generation)
@@ -83,9 +81,7 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
 
     def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
         settings = answer_settings(embedding)
-        super().__init__(
-            model_name_of(embedding), embedding.model, embedding.provider, settings, has_own_clients=True, **options
-        )
+        super().__init__(model_name_of(embedding), embedding.model, embedding.provider, settings, **options)
         self._endpoint = Endpoint(embedding)
         self._encoding: Literal["base64", "float"] = "base64"
 
@@ -125,7 +121,7 @@ def _vectors_in(body: Mapping[str, Any]) -> Vectors:
 
 
 def _vector(embedding: Any) -> tuple[float, ...]:
-    return unpacked(embedding) if isinstance(embedding, str) else tuple(float(number) for number in embedding)
+    return unpacked(embedding, "f") if isinstance(embedding, str) else tuple(float(number) for number in embedding)
 
 
 def _answer_text(choice: Any, name: str) -> str:
@@ -150,16 +146,13 @@ def _arguments_text(call: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-_REQUESTS_A_CLIENT = 8
 _SHOWN_CHARACTERS = 200
 
 
 class Endpoint:
-    """An OpenAI-compatible endpoint: sends requests through clients of the running event loop.
+    """An OpenAI-compatible endpoint: sends requests through a client of the running event loop.
 
-    A client looks at all of its connections before and after each request: with 64 of them that takes longer than
-    anything else. So another client is made once each has as many requests as it may. Retries and timeouts are the
-    model's.
+    Retries and timeouts are the model's.
 
     Args:
         settings: The model, whose further keys are added to each request.
@@ -183,8 +176,8 @@ class Endpoint:
             **{name: value for name, value in extra_settings(settings).items() if name in CLIENT_OPTIONS},
         }
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._life: AsyncGenerator[list[_Client], None] | None = None
-        self._clients: list[_Client] = []
+        self._life: AsyncGenerator[AsyncOpenAI, None] | None = None
+        self._client: AsyncOpenAI | None = None
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Send a request once, and return the JSON object of the response.
@@ -194,58 +187,32 @@ class Endpoint:
             RefusedResponseError: The server redirects to another host, or its response is too large.
             openai.OpenAIError: From the client.
         """
-        async with self._client() as client:
-            # Not the client's method for the path, which accepts broken answers and walks through every schema.
-            try:
-                text = await client.post(
-                    path, cast_to=str, body=body, options={"headers": self._headers, "params": self._query}
-                )
-            except APIConnectionError as problem:
-                if isinstance(problem.__cause__, RefusedResponseError):  # which the client wraps before its version 3
-                    raise problem.__cause__ from None
-                raise
+        loop = asyncio.get_running_loop()
+        if self._client is None or loop is not self._loop:
+            self._life, self._loop = self._living(), loop
+            self._client = await anext(self._life)
+        # Not the client's method for the path, which accepts broken answers and walks through every schema.
+        try:
+            text = await self._client.post(
+                path, cast_to=str, body=body, options={"headers": self._headers, "params": self._query}
+            )
+        except APIConnectionError as problem:
+            if isinstance(problem.__cause__, RefusedResponseError):  # which the client wraps before its version 3
+                raise problem.__cause__ from None
+            raise
         return _json_object(text)
 
     async def aclose(self) -> None:
         """Close the connections now; the next request makes others."""
-        life, self._life, self._clients = self._life, None, []
+        life, self._life, self._client = self._life, None, None
         if life is not None and self._loop is asyncio.get_running_loop():
             await life.aclose()
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[AsyncOpenAI]:
-        loop = asyncio.get_running_loop()
-        if self._life is None or loop is not self._loop:
-            self._life, self._loop = self._living(), loop
-            self._clients = await anext(self._life)
-        client = next((each for each in self._clients if each.requests < _REQUESTS_A_CLIENT), None)
-        if client is None:
-            http_client = DefaultAsyncHttpxClient(event_hooks=bounded_http())
-            client = _Client(AsyncOpenAI(http_client=http_client, **self._client_options))
-            self._clients.append(client)
-        client.requests += 1
-        try:
-            yield client.client
-        finally:
-            client.requests -= 1
-
-    @staticmethod
-    async def _living() -> "AsyncGenerator[list[_Client], None]":
-        """Yield the clients of a loop, and close them when the loop closes, as it ends its generators first."""
-        clients: list[_Client] = []
-        try:
-            yield clients
-        finally:
-            for each in clients:
-                await each.client.close()
-
-
-@dataclass(slots=True)
-class _Client:
-    """A client, and how many requests it has in flight."""
-
-    client: AsyncOpenAI
-    requests: int = 0
+    async def _living(self) -> AsyncGenerator[AsyncOpenAI, None]:
+        """Yield the client of a loop, and close it when the loop closes, as it ends its generators first."""
+        http_client = DefaultAsyncHttpxClient(event_hooks=bounded_http())
+        async with AsyncOpenAI(http_client=http_client, **self._client_options) as client:
+            yield client
 
 
 def _json_object(text: str) -> Mapping[str, Any]:

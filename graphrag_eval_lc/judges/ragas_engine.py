@@ -15,11 +15,10 @@ from graphrag_eval_lc.judges.model_interface import (
     Asked,
     EmbeddingModel,
     JudgeModel,
-    given_embedding_model,
-    given_judge_model,
     paid_error,
     total_cost,
 )
+from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import masked_error_text
@@ -149,8 +148,8 @@ class _RagasMetric:
 
     def __init__(self, llm: Any, embeddings: Any = None) -> None:
         self._kind = getattr(ragas_module("ragas.metrics.collections"), self._name)
-        self._llm = given_judge_model(llm)
-        self._embeddings = None if embeddings is None else given_embedding_model(embeddings)
+        self._llm = as_judge_model(llm)
+        self._embeddings = None if embeddings is None else as_embedding_model(embeddings)
 
     async def ascore(self, *, user_input: str, **asked: Any) -> JudgeScore:
         """Return the score; see the metric of this name in ``judges``."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from graphrag_eval_lc.judges.model_interface import total_cost
 from graphrag_eval_lc.prices import Pricing, dollars
 from graphrag_eval_lc.texts import counted
 
@@ -49,10 +50,7 @@ class RequestPlan:
         known: How many answers are in the cache, or are asked for by an equal request.
         input_tokens: About as many tokens would be sent.
         output_tokens: About as many would come back.
-        most_input_tokens: Not more than so many would be sent.
-        most_output_tokens: Not more than so many would come back.
         cost: About so many USD; None where a model has no known price.
-        most_cost: Not more than so many USD, where each request is answered at once; None where nothing bounds them.
         unpriced: The models without a price.
         notes: What is not counted.
 
@@ -68,10 +66,7 @@ class RequestPlan:
     known: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    most_input_tokens: int = 0
-    most_output_tokens: int = 0
     cost: float | None = 0.0
-    most_cost: float | None = 0.0
     unpriced: set[str] = field(default_factory=set)
     notes: set[str] = field(default_factory=set)
     _digests: set[str] = field(default_factory=set, repr=False)
@@ -95,26 +90,16 @@ class RequestPlan:
             answers: How many answers each of them is to give; 0 for embeddings.
         """
         for size in sizes:
-            about = (size.input_tokens // BYTES_A_TOKEN, answers * TOKENS_AN_ANSWER)
+            sent, received = size.input_tokens // BYTES_A_TOKEN, answers * TOKENS_AN_ANSWER
             if size.output_tokens is not None:
-                about = (about[0], min(about[1], size.output_tokens))
+                received = min(received, size.output_tokens)
             self.requests += 1
-            self.input_tokens += about[0]
-            self.output_tokens += about[1]
-            self.most_input_tokens += size.input_tokens
-            self.most_output_tokens += size.output_tokens or 0
-            self.cost = self._sum(self.cost, model, provider, *about)
-            self.most_cost = self._sum(self.most_cost, model, provider, size.input_tokens, size.output_tokens)
-
-    def _sum(
-        self, total: float | None, model: str, provider: str | None, input_tokens: int, output_tokens: int | None
-    ) -> float | None:
-        if output_tokens is None:
-            return None
-        cost = self.pricing.most_cost(model, input_tokens=input_tokens, output_tokens=output_tokens, provider=provider)
-        if cost is None:
-            self.unpriced.add(model)
-        return None if cost is None or total is None else total + cost
+            self.input_tokens += sent
+            self.output_tokens += received
+            cost = self.pricing.most_cost(model, input_tokens=sent, output_tokens=received, provider=provider)
+            if cost is None:
+                self.unpriced.add(model)
+            self.cost = total_cost([self.cost, cost])
 
     def sentences(self) -> list[str]:
         """Return what is planned, for people."""
@@ -122,12 +107,9 @@ class RequestPlan:
         if not self.requests:
             return [f"The judges would ask nothing{known}.", *sorted(self.notes)]
         about = f"about {self.input_tokens:,} input and {self.output_tokens:,} output tokens"
-        most = f"at most {self.most_input_tokens:,} and {self.most_output_tokens:,} tokens"
         if self.cost is not None:
-            about += f", {_money(self.cost)}"
-        if self.most_cost is not None:
-            most += f", {_money(self.most_cost)}, where each request is answered at once"
-        texts = [f"The judges would send {counted(self.requests, 'request')}{known}: {about}; {most}."]
+            about += f", {dollars(round(self.cost, 6))}"
+        texts = [f"The judges would send {counted(self.requests, 'request')}{known}: {about}."]
         if self.unpriced:
             texts.append(
                 f"No price is known for {', '.join(sorted(self.unpriced))} (prices in the config can give it)."
@@ -137,10 +119,6 @@ class RequestPlan:
 
 # Keys whose other values end the judging early.
 _ENDING = frozenset({"noncommittal"})
-
-
-def _money(cost: float) -> str:
-    return dollars(round(cost, 6))
 
 
 def example_of(schema: Mapping[str, Any], name: str = "-") -> Any:

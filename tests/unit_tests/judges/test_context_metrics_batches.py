@@ -109,29 +109,6 @@ def test_batch_that_is_too_long_is_judged_one_by_one() -> None:
     assert judged(ReadingJudge(longest=800), ["Oslo " * 60, USEFUL, "Rome " * 60], batch=3) == [0, 1, 0]
 
 
-async def test_first_goes_alone_where_the_beginning_is_long_enough_to_be_cached() -> None:
-    order: list[str] = []
-
-    class Ordered(ReadingJudge):
-        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:
-            order.append("asked")
-            answer = await super().aask(system, user, schema, n=n)
-            order.append("answered")
-            return answer
-
-    asked: dict[str, Any] = {
-        "user_input": "Where?",
-        "reference": "Rome. " * 1000,
-        "retrieved_contexts": ["a", "b", "c"],
-    }
-    await ContextPrecision(Ordered()).ascore(**asked)
-    assert order[:2] == ["asked", "answered"]
-    judge = ReadingJudge()
-    await ContextPrecision(judge).ascore(**asked)
-    prefixes = {message[: message.index("<context")] for message in judge.messages}
-    assert len(prefixes) == 1
-
-
 def test_costs_of_all_requests_are_on_the_error() -> None:
     class Failing(ReadingJudge):
         async def aask(self, system: str, user: str, schema: Any, *, n: int = 1, **_: Any) -> Asked[Any]:

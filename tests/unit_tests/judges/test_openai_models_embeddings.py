@@ -149,7 +149,7 @@ async def test_what_was_embedded_is_not_asked_again(stub: OpenAIStub, lacks: set
     assert again.is_cached
     assert not (await model_of(stub, cache=cache).aembed(["b", "a"])).is_cached
     assert not (await model_of(stub, {"dimensions": 2}, cache=cache).aembed(["a", "b"])).is_cached
-    cache.update({digest: {"vectors": [["f", "A"]], "usages": []} for digest in cache})
+    cache.update({digest: {"vectors": ["A"], "usages": []} for digest in cache})
     assert not (await model_of(stub, cache=cache).aembed(["a", "b"])).is_cached
 
 
