@@ -206,7 +206,7 @@ class RunOptions(FolderOptions):
         float | None,
         Field(
             gt=0,
-            description="End the run once so many USD are spent, on agent and judges. It is checked before each "
+            description="End the run when so many USD are spent. Agent and judges count. It is checked before each "
             "question and each request of a model. Requests in flight are completed and may exceed it.",
         ),
         Cli(panel=ENDING, metavar="USD", is_common=True),

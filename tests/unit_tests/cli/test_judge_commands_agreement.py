@@ -16,19 +16,18 @@ HEADER = ["Question", "Reference answer", "Actual answer", "Label"]
 
 
 def claims_of(request: StubRequest) -> dict[str, Any]:
-    """Find as many claims right, wrong and missing as the answer says: `2 right 1 wrong 1 missing`."""
-    found = re.findall(r"(\d+) right (\d+) wrong (\d+) missing", request.user)[-1]
-    right, wrong, missing = map(int, found)
+    """Find the claims that the answer says are right, wrong and missing, a letter each: `right:ab wrong: missing:c`."""
+    right, wrong, missing = re.findall(r"right:(\w*) wrong:(\w*) missing:(\w*)", request.user)[-1]
     return {
-        "reason": f"counted {right}",
-        "true_positives": [f"right {number}" for number in range(right)],
-        "false_positives": [f"wrong {number}" for number in range(wrong)],
-        "false_negatives": [f"missing {number}" for number in range(missing)],
+        "reason": f"counted {len(right)}",
+        "true_positives": [f"right {letter}" for letter in right],
+        "false_positives": [f"wrong {letter}" for letter in wrong],
+        "false_negatives": [f"missing {letter}" for letter in missing],
     }
 
 
 def write(rows: list[tuple[str, str]], label: str = "Label") -> None:
-    cells = [[f"question {place}", "r", f"[{place}] {answer}", text] for place, (answer, text) in enumerate(rows)]
+    cells = [[f"question {place}", "right, missing", answer, text] for place, (answer, text) in enumerate(rows)]
     Path("labelled.tsv").write_bytes(b"".join(table_lines([[*HEADER[:3], label], *cells])))
 
 
@@ -42,8 +41,8 @@ def stub(files: Path) -> Iterator[OpenAIStub]:
         yield stub
 
 
-GOOD, HALF, BAD = "2 right 0 wrong 0 missing", "1 right 1 wrong 1 missing", "0 right 1 wrong 1 missing"
-CHATTY = "1 right 3 wrong 0 missing"
+GOOD, HALF, BAD = "right:ab wrong: missing:", "right:a wrong:a missing:a", "right: wrong:a missing:a"
+CHATTY = "right:a wrong:abc missing:"
 
 
 def test_figures_and_disagreements_are_shown(
@@ -105,8 +104,8 @@ def test_rows_are_written_with_the_verdict_and_another_threshold_or_metric_asks_
 def test_rows_that_the_judge_cannot_judge_are_left_out_and_counted(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write([(GOOD, "1"), (GOOD, "1"), ("0 right 0 wrong 0 missing", "1")])
-    stub.chat_faults.append(refusal())
+    write([(GOOD, "1")] * 3)
+    stub.chat_faults.extend([refusal(), refusal()])
     assert exit_code(*COMMAND) == 0
     output = capsys.readouterr()
     assert "3 rows; left out: 2 with an error of the judge" in output.out
@@ -153,7 +152,7 @@ def test_questions_and_reasons_are_shown_as_text(
     stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stub.answer = lambda request: {**claims_of(request), "reason": "of \x1b[2J [red] :smile: \u202e"}
-    cells = [["urn:a:x \x1b]0;t\x07", "r", f"[{place}] {GOOD}", "0"] for place in range(2)]
+    cells = [["urn:a:x \x1b]0;t\x07", "right, missing", GOOD, "0"] for place in range(2)]
     Path("labelled.tsv").write_bytes(b"".join(table_lines([HEADER, *cells])))
     assert exit_code(*COMMAND) == 0
     text = " ".join(capsys.readouterr().out.split())

@@ -17,11 +17,11 @@ HEADER = ["Question", "Reference answer", "Actual answer"]
 
 
 def claims_of(request: StubRequest) -> dict[str, Any]:
-    """Find what the answer says: `answer 7` has the claim 7 right, one wrong and one missing."""
+    """Find what the answer says: `answer 7` has 7 right, one wrong and one missing."""
     number = re.findall(r"^answer (\d+)", request.user, re.MULTILINE)[-1]
     return {
         "reason": f"reason {number}",
-        "true_positives": [f"claim {number}"],
+        "true_positives": [f"it is {number}"],
         "false_positives": ["wrong"],
         "false_negatives": ["missing"],
     }
@@ -68,7 +68,7 @@ def test_answers_are_judged_with_their_cost(
     assert column("#Reference") == column("#PTarget") == ["2", "2"]
     assert column("#Matching") == ["1", "1"]
     assert column("Reasoning") == ["reason 0", "reason 1"]
-    assert column("True positives") == ['["claim 0"]', '["claim 1"]']
+    assert column("True positives") == ['["it is 0"]', '["it is 1"]']
 
 
 def test_graphrag_evals_options_are_known(stub: OpenAIStub, exit_code: Command) -> None:
@@ -171,7 +171,7 @@ def test_nothing_is_asked_where_all_is_known_and_what_is_gone_is_told(
 
 
 def test_file_of_windows_with_huge_and_quoted_cells_survives(stub: OpenAIStub, exit_code: Command) -> None:
-    huge = "x" * 500_000
+    huge = "5 " + "x" * 500_000
     rows = f'\ufeffQuestion\tReference answer\tActual answer\r\n"a ""b""\tc\r\nd"\t{huge}\tanswer 5\r\n'
     Path("in.tsv").write_bytes(rows.encode())
     assert exit_code(*COMMAND, "-c", "config.yaml") == 0
