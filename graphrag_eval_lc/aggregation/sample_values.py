@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
@@ -89,13 +90,15 @@ class RetrievalMetrics:
         self._found: dict[str, dict[str, None]] = {prefix: {} for prefix in _MISSING_KEYS}
 
     def values(self, sample: Sample) -> Iterator[tuple[str, float]]:
-        """Yield the number of missing reference steps under its key, then each metric of each step."""
-        keys = [key for key in self.missing_keys if key in sample]
-        has_failed = bool(keys) and is_error(sample)
-        for key in keys:
-            if isinstance(count := sample[key], int) and count >= 0:
+        """Yield the number of missing reference steps under its key, then each metric of each step.
+
+        It is called with the results that have one of ``missing_keys``: in others nothing is measured.
+        """
+        has_failed = is_error(sample)
+        for key in self.missing_keys:
+            if isinstance(count := sample.get(key), int) and count >= 0:
                 yield key, count
-        for step in sample.get("actual_steps") or () if keys else ():  # else nothing is measured
+        for step in sample.get("actual_steps") or ():
             for key in step:
                 prefix = _family_of(key)
                 value = None if prefix is None else _counted(key, step[key], has_failed)
@@ -162,7 +165,7 @@ class Metrics:
         for metric in custom if isinstance(custom, list) else ():
             if isinstance(metric, str) and metric not in self.of_samples:
                 self.found[metric] = None
-        for metric in self.names():
+        for metric in chain(self.of_samples, self.found):
             given = sample.get(metric)  # of most metrics a result has none
             if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                 yield metric, value
@@ -179,13 +182,15 @@ class Metrics:
 
     def step_values(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Yield the metrics of each retrieval step with their values; those of a failed question as they count."""
-        has_failed = is_error(sample)
-        for step in sample.get("actual_steps") or ():
+        steps = sample.get("actual_steps") or ()
+        has_failed = bool(steps) and is_error(sample)
+        for step in steps:
             for metric in _OF_STEPS if step.get("name") in self.retrieval_names else ():
                 given = step.get(metric)
                 if given is not None and (value := _counted(metric, given, has_failed)) is not None:
                     yield metric, value
-        yield from self.retrieval.values(sample)
+        if any(key in sample for key in self.retrieval.missing_keys):
+            yield from self.retrieval.values(sample)
 
     def step_values_by_metric(self, sample: Sample) -> dict[str, list[float]]:
         """Return the values of each metric of retrieval steps; missing steps are zeros where the config says so."""
@@ -194,9 +199,10 @@ class Metrics:
             values.setdefault(metric, []).append(value)
         # How many are missing is no metric of a step.
         missing = {key: int(sum(values.pop(key, ()))) for key in self.retrieval.missing_keys}
-        for metric in self.retrieval.names({key for key, count in missing.items() if count}):
-            if zeros := missing.get(self.retrieval.zeros_key(metric) or "", 0):
-                values.setdefault(metric, []).extend([0.0] * zeros)
+        if missing_keys := {key for key, count in missing.items() if count}:
+            for metric in self.retrieval.names(missing_keys):
+                if zeros := missing.get(self.retrieval.zeros_key(metric) or "", 0):
+                    values.setdefault(metric, []).extend([0.0] * zeros)
         return values
 
 

@@ -15,11 +15,10 @@ from langchain_core.runnables.config import run_in_executor
 from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.handler import CaptureKeywords
+from graphrag_eval_lc.capture.handler import CaptureKeywords, without_runs
 from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
 from graphrag_eval_lc.capture.redaction import SECRETS
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
-from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
@@ -149,6 +148,10 @@ class AgentCall:
     costs: Callable[[], AgentCosts] | None = None
     use_threads: bool = False
     _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
+    _handler: GraphRAGEvalCallbackHandler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._handler = GraphRAGEvalCallbackHandler(**self.capture)
 
     async def aattempt(
         self,
@@ -188,7 +191,7 @@ class AgentCall:
         in_thread: bool,
         follow: Follow | None,
     ) -> Attempt:
-        handler = GraphRAGEvalCallbackHandler(**self.capture)
+        handler = without_runs(self._handler)
         clock = _clock()
         costs = None if self.costs is None else self.costs()
         handlers: list[BaseCallbackHandler] = [*(() if costs is None else (costs,)), handler]
@@ -198,23 +201,34 @@ class AgentCall:
         given: Any = None
         output: Any = None
         error: BaseException | None = None
+        has_runs = False
         try:
-            given = self._input(question)
+            text = question["question_text"]
+            given = self.agent.input_for(text) if self.input_fn is None else self.input_fn(question)
         except (Exception, SystemExit) as problem:
             error = problem
             times = clock()
         else:
             block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
             output, error = await self._output(given, config, abandoned, in_thread)
-            handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
+            has_runs = handler.has_runs
+            handler.on_block_end(run_id=block_id, error=error if has_runs else None)
             times = clock()
             if costs is not None and costs.refusal is not None:  # whatever the agent made of it
                 error = RunInterruptedError(f"a model was not asked: {costs.refusal}")
-            if error is not None and not handler.has_runs:
+            if error is not None and not has_runs:
                 output = await self._left_behind(config, error)
-        response = self._captured(handler, question, config, given, output, error, times)
+        if has_runs:
+            response = self._heard_response(handler, question, output, error)
+        else:
+            sec = times.elapsed_sec
+            response = self._unheard_response(handler, question, config, given, output, error, sec)
         if error is None and self.answer_fn is not None:
-            error = self._put_answer(response, output)
+            try:
+                response["actual_answer"] = answer_of(self.answer_fn(output))
+            except (Exception, SystemExit) as problem:
+                response.pop("actual_answer", None)
+                error = problem
         if error is not None:
             response = _failed(response, masked_error_text(error))
         elif response.get("status") == "error" and "error" in response:
@@ -246,21 +260,6 @@ class AgentCall:
         if "capture_warnings" in response:
             response["capture_warnings"] = [masked_text(warning) for warning in response["capture_warnings"]]
         return response
-
-    def _put_answer(self, response: Response, output: Any) -> BaseException | None:
-        """Put the answer that ``answer_fn`` makes into the response; return what it raised."""
-        assert self.answer_fn is not None
-        try:
-            response["actual_answer"] = answer_of(self.answer_fn(output))
-        except (Exception, SystemExit) as problem:
-            response.pop("actual_answer", None)
-            return problem
-        return None
-
-    def _input(self, question: Question) -> Any:
-        if self.input_fn is not None:
-            return self.input_fn(question)
-        return self.agent.input_for(question["question_text"])
 
     def _config(self, question: Question, attempt_id: str, handlers: Sequence[BaseCallbackHandler]) -> RunnableConfig:
         config = dict(self.agent_config)
@@ -331,7 +330,23 @@ class AgentCall:
             return None
         return getattr(state, "values", None) or None
 
-    def _captured(
+    def _heard_response(
+        self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any, error: BaseException | None
+    ) -> Response:
+        """Return what the handler captured, with the answer in the output where it found none."""
+        response = handler.response(str(question["id"]))
+        response["question_text"] = question["question_text"]
+        is_unread = response.get("actual_answer") is None or isinstance(output, str)
+        if error is None and is_unread and not _waits(response, output):
+            # What a function returns is its answer.
+            is_answer = self.agent.is_function or isinstance(output, str | bytes | bytearray | memoryview | int | float)
+            is_state = isinstance(output, Mapping) and "messages" in output
+            answer = answer_of(output) if is_answer and not is_state else None
+            if answer is not None:
+                response["actual_answer"] = answer
+        return response
+
+    def _unheard_response(
         self,
         handler: GraphRAGEvalCallbackHandler,
         question: Question,
@@ -339,45 +354,23 @@ class AgentCall:
         given: Any,
         output: Any,
         error: BaseException | None,
-        times: "_Times",
+        elapsed_sec: float,
     ) -> Response:
-        """Return what the handler captured; where no callback was called, what the output tells."""
-        if handler.has_runs or (error is not None and output is None):
-            return self._heard_response(handler, question, output, error)
+        """Return the response of an agent that called no callback, such as a deployed graph, from its output."""
+        identifier = str(question["id"])
+        if error is not None and output is None:  # perhaps the agent was not asked
+            response = Response(question_id=identifier, question_text=question["question_text"], status="success")
+            response["actual_steps"] = []
+            return response
         handler.add_run(
             given,
             output,
-            question_id=str(question["id"]),
-            elapsed_sec=times.elapsed_sec,
+            question_id=identifier,
+            elapsed_sec=elapsed_sec,
             tags=config.get("tags") or (),
             metadata=config.get("metadata"),
         )
-        response = self._unheard_response(handler, question, output)
-        if error is not None:
-            response.pop("actual_answer", None)  # what stands last in the state is a draft
-        return response
-
-    def _heard_response(
-        self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any, error: BaseException | None
-    ) -> Response:
-        identifier = str(question["id"])
-        try:
-            response = handler.response(identifier)
-        except CaptureError:  # the agent was not asked
-            response = Response(question_id=identifier, question_text=question["question_text"], status="success")
-            response["actual_steps"] = []
-        else:
-            response["question_text"] = question["question_text"]
-        is_unread = response.get("actual_answer") is None or isinstance(output, str)
-        if error is None and is_unread and not _waits(response, output):
-            answer = self._answer(output)
-            if answer is not None:
-                response["actual_answer"] = answer
-        return response
-
-    def _unheard_response(self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any) -> Response:
-        """Return the response of an agent that called no callback, such as a deployed graph, from its output."""
-        response = handler.response(str(question["id"]))
+        response = handler.response(identifier)
         response["question_text"] = question["question_text"]
         has_messages = bool(response["actual_steps"] or response["llm_calls"])
         warnings = [_ONLY_MESSAGES if has_messages else _NO_EVENTS, *response.get("capture_warnings", ())]
@@ -385,14 +378,9 @@ class AgentCall:
         if response.get("actual_answer") is None and not has_none:
             response["actual_answer"] = answer_of(output)
         response["capture_warnings"] = warnings
+        if error is not None:
+            response.pop("actual_answer", None)  # what stands last in the state is a draft
         return response
-
-    def _answer(self, output: Any) -> str | None:
-        """Return the answer in an output where the handler found none: what a function returns is its answer."""
-        if isinstance(output, Mapping) and "messages" in output:
-            return None
-        is_plain = isinstance(output, str | bytes | bytearray | memoryview | int | float)
-        return answer_of(output) if is_plain or self.agent.is_function else None
 
 
 def _counted(costs: AgentCosts | None) -> Spent:

@@ -25,7 +25,7 @@ from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.errors import AgentError
-from graphrag_eval_lc.evaluation.events import EventLog
+from graphrag_eval_lc.evaluation.events import EventLog, tell_nobody
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
 from graphrag_eval_lc.evaluation.stop_signal import StopSignal, stopped_by_signals
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_connections_of_resting_loops
@@ -121,7 +121,8 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         if options.overwrite and output.folder is not None:  # which nothing above forbids
             output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
-        output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
+        observers = (None if display is tell_nobody else display, log, options.on_event)
+        output.observers = [observer for observer in observers if observer is not None]
         output.warn(*loaded.warnings, *setup.read.notes, *doubts)
         try:
             options, questions = setup.begin(output, options)

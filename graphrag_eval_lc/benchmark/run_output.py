@@ -35,7 +35,7 @@ from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, scor
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.comparing import Comparer
-from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
 from graphrag_eval_lc.prices import Pricing
@@ -120,10 +120,10 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
     def event(self, kind: EventKind, **fields: Any) -> None:
         """Tell the observers what happened."""
-        self.tell(RunEvent(kind, fields))
+        if self.observers:
+            self._tell(RunEvent(kind, fields))
 
-    def tell(self, event: RunEvent) -> None:
-        """Tell the observers of an event."""
+    def _tell(self, event: RunEvent) -> None:
         for observer in self.observers:
             observer(event)
 
@@ -310,7 +310,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             pricing=self.pricing,
             judges=self.judges,
             file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
-            tell=self.tell,
+            tell=self._tell if self.observers else tell_nobody,
             budget=self.budget,
             comparer=comparer,
         )

@@ -286,18 +286,19 @@ class Runner:
         else:
             self._output.journal.add(response)  # before anything that may fail
         record = cast("dict[str, Any]", response)
-        attempts = record.get("failed_attempts", [])
         is_error = record.get("status") == "error"
-        self._tell(
-            "response_ended",
-            sample,
-            status="error" if is_error else "success",
-            error=record.get("error"),
-            attempts=1 + len(attempts),
-            elapsed_sec=seconds_spent(record),
-            total_tokens=tokens_spent({**record, "failed_attempts": attempts[earlier:]}),
-            steps=len(record.get("actual_steps") or ()),
-        )
+        if self._output.observers:
+            attempts = record.get("failed_attempts", [])
+            self._tell(
+                "response_ended",
+                sample,
+                status="error" if is_error else "success",
+                error=record.get("error"),
+                attempts=1 + len(attempts),
+                elapsed_sec=seconds_spent(record),
+                total_tokens=tokens_spent({**record, "failed_attempts": attempts[earlier:]}),
+                steps=len(record.get("actual_steps") or ()),
+            )
         is_limited = self._options.max_tokens is not None or self._options.max_cost is not None
         if is_limited and not is_error and not record.get("llm_calls") and _UNSEEN_CALLS not in self._output.warnings:
             self._output.warn(_UNSEEN_CALLS)
@@ -335,6 +336,8 @@ class Runner:
     # --- what is told ---
 
     def _tell(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
+        if not self._output.observers:
+            return
         repeat = sample.repeat if self._options.repeats > 1 else None
         self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
 

@@ -204,6 +204,13 @@ def _new_handler(handler_class: type) -> Any:
     return object.__new__(with_graph_events(handler_class))
 
 
+def without_runs(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
+    """Return a handler with the same options and no runs; the options need no further check."""
+    new: GraphRAGEvalCallbackHandler = object.__new__(type(handler))
+    RunCallbacks.__init__(new, handler._options)
+    return new
+
+
 class CaptureKeywords(TypedDict, total=False):
     """The keywords of ``GraphRAGEvalCallbackHandler``, for functions that pass them on."""
 

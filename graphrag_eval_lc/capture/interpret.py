@@ -1,7 +1,8 @@
 """What the records of a run mean: its steps, model calls, answer and warnings, found in named passes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from time import perf_counter
 
 from langchain_core.messages import AIMessage
@@ -35,10 +36,47 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     part = Part(tree, perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec)
     of_error = list[str]()
     part.error = None if tree.error is None else part.kept_error(tree.error, of_error)
+    is_plain = tree.resumes is None and all(_is_plain(record) for record, _, _ in tree.events)
+    passes = (partial(_find_plain_answer, part),) if is_plain else _passes(part, reported_ids, ends)
+    for each in passes:
+        try:
+            each()
+        except Exception as error:
+            part.warn_of(error)
+    part.warnings = [*(() if tree.kept is None else tree.kept.warnings), *part.warnings, *of_error]
+    return part
+
+
+def _is_plain(record: Record) -> bool:
+    """Return whether a run is a function's or another chain's, without any message, call or state of a graph."""
+    return (
+        record.kind == "chain"
+        and not (record.is_node or record.is_graph)
+        and not (record.input_messages or record.output_messages or record.loose_calls)
+        and record.parsed is None
+        and not isinstance(record.output, LLMResult)
+    )
+
+
+def _find_plain_answer(part: Part) -> None:
+    """Find the answer where no run is more than a chain."""
+    for record, is_end, _ in part.tree.events:
+        if is_end and record.is_top:
+            answer = answer_in(record.output)
+            if answer is None:
+                answer = whole_answer(record.output)
+            if part.tree.is_paused:
+                part.draft = answer
+            elif answer is not None:
+                part.answer = answer
+
+
+def _passes(part: Part, reported_ids: set[str], ends: set[str]) -> Sequence[Callable[[], None]]:
+    """Return what is done, one after the other, to interpret a tree."""
     messages = ReadMessages(part, reported_ids, ends)
     steps = Steps(part, messages)
     interpretation = _Interpretation(part, messages, steps)
-    passes = (
+    return (
         messages.take_over_waiting,
         messages.read,
         steps.find_executions,
@@ -49,13 +87,6 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
         interpretation.find_answer,
         interpretation.find_what_is_left,
     )
-    for each in passes:
-        try:
-            each()
-        except Exception as error:
-            part.warn_of(error)
-    part.warnings = [*(() if tree.kept is None else tree.kept.warnings), *part.warnings, *of_error]
-    return part
 
 
 class _Interpretation:

@@ -211,6 +211,8 @@ class Tree:
 
     def read(self, value: Any) -> Sequence[MessageList]:
         """Return what was not read before of the lists of messages in a node's input or output."""
+        if value is None or type(value) is str:
+            return ()
         if type(value) is dict and len(value) == 1:  # a state of nothing but messages, as most are
             (messages,) = value.values()
             if type(messages) is list and messages and isinstance(messages[-1], BaseMessage):

@@ -178,7 +178,7 @@ class RunCallbacks(BaseCallbackHandler):
             record = self._start("chain", run_id, kwargs, name)
             if record is None:
                 return
-            record.has_input = inputs is not None and not is_command(inputs)
+            record.has_input = type(inputs) is str or (inputs is not None and not is_command(inputs))
             record.inputs = None if record.is_top or record.is_node else inputs
             if not record.is_node:
                 self._records.note_thread(record, inputs, metadata)
@@ -188,7 +188,7 @@ class RunCallbacks(BaseCallbackHandler):
                     record.tree.question = question_in(inputs)
             if record.is_top or record.is_node:
                 record.input_messages = record.tree.read(inputs)
-                if type(inputs) is not dict or "tool_call" in inputs:
+                if type(inputs) is not str and (type(inputs) is not dict or "tool_call" in inputs):
                     record.loose_calls = tool_calls_in(inputs)
                 record.is_model_node = record.is_node and (metadata or {}).get("langgraph_node") == AGENTS_MODEL_NODE
             elif kwargs.get("run_type") == "parser" and str(name).endswith(_CALL_PARSERS):

@@ -168,7 +168,4 @@ def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], 
         >>> shown_config(["nightly"], {"api_key": "abc"})
         (['nightly'], {'api_key': '***'})
     """
-    if not tags and not metadata:
-        return [], {}
-    masked = masked_values([tags, metadata])
-    return masked[0], masked[1]
+    return masked_values(tags) if tags else [], masked_values(metadata) if metadata else {}

@@ -60,9 +60,9 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
             hint='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
             "after it, say handler.add_run(inputs, output).",
         )
-    known = list(dict.fromkeys(map(question_id_of, responses)))
     if question_id is None:
-        if len(known) > 1 or (known == [None] and len(responses) > 1):
+        known = set(map(question_id_of, responses))
+        if len(known) > 1 or (known == {None} and len(responses) > 1):
             raise CaptureError(
                 f"{len(responses)} runs were recorded, so it is not clear which one is asked for",
                 hint='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
@@ -70,7 +70,8 @@ def runs_of(responses: Sequence[Sequence[Tree]], question_id: object) -> Sequenc
         return responses[-1]
     found = [runs for runs in responses if question_id_of(runs) == str(question_id)]
     if not found:
-        ids = [identifier for identifier in known if identifier is not None]
+        known_ids = dict.fromkeys(map(question_id_of, responses))
+        ids = [identifier for identifier in known_ids if identifier is not None]
         raise CaptureError(
             f"No recorded run has this question id (recorded ids: {', '.join(ids)[:500] or 'none'})",
             question_id=str(question_id),
@@ -107,22 +108,18 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     unfinished = unfinished_text(error)
     steps = [step for step in steps_of(parts) if step.status != "pending"]
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
-    warnings = dict.fromkeys(
-        chain(
-            *(chain(part.tree.warnings, part.warnings) for part in parts),
-            _step_warnings(steps, options),
-            _unanswered(parts, steps),
-            _answer_warnings(parts),
-            _add_tokens(response, parts),
-        )
-    )
+    warnings = dict.fromkeys(chain(*(chain(part.tree.warnings, part.warnings) for part in parts)))
+    if steps or any(part.model_calls or part.cached_models or part.unanswered or part.unparsed for part in parts):
+        found = _step_warnings(steps, options), _unanswered(parts, steps), _answer_warnings(parts)
+        warnings.update(dict.fromkeys(chain(*found, _add_tokens(response, parts))))
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
     response[ELAPSED_SEC] = sum(part.elapsed_sec for part in parts)
     response["started_at"] = utc_timestamp(trees[0].started_at)
     _add_trace(response, trees)
     _add_model_calls(response, parts)
-    warnings.update(dict.fromkeys(_cut_messages(response, options)))
+    if "llm_messages" in response:
+        warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response

@@ -157,7 +157,8 @@ class Records:
             self._ignored.add(run_id)
         self._ignored.discard(tree.root_id)
         self._roots.add(tree.root_id)
-        self._forget_paused(tree)
+        if self._paused:
+            self._forget_paused(tree)
         if tree.is_paused:
             self._paused.update(dict.fromkeys(_pause_keys(tree), tree))
 
@@ -165,7 +166,7 @@ class Records:
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
-        parent = self.get(parent_run_id) or self._calling(None)
+        parent = (self.get(parent_run_id) or self._calling(None)) if self._records else None
         if parent is None:
             tree = Tree(run_id, question_id, self._options)
             record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)
@@ -219,9 +220,11 @@ class Records:
 
     def part(self, tree: Tree) -> Part:
         """Return the interpretation of a tree, which is kept once the tree has ended."""
-        part = self.parts.get(tree) or self.interpreted(tree)
-        if tree.has_ended:
-            self.keep(tree, part)
+        part = self.parts.get(tree)
+        if part is None:
+            part = self.interpreted(tree)
+            if tree.has_ended:
+                self.keep(tree, part)
         return part
 
     def keep(self, tree: Tree, part: Part) -> None:

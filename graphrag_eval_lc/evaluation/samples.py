@@ -118,8 +118,9 @@ def planned(
     done: list[Sample] = []
     errors = 0
     for sample in samples:
-        summary = (None if known is None else known(sample.key)) or _UNANSWERED
-        is_answered = not summary.is_superseded and sample.key[0] not in changed
+        key = sample.key
+        summary = (None if known is None else known(key)) or _UNANSWERED
+        is_answered = not summary.is_superseded and key[0] not in changed
         is_again = not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error))
         if is_answered and not is_again:
             done.append(sample)

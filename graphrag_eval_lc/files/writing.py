@@ -59,7 +59,16 @@ class AppendFile:
                 raise removed(self._path)
             if self._torn:
                 self._cut_off()
-            self._write(line)
+            rest = memoryview(line)
+            try:
+                while rest:
+                    rest = rest[os.write(self.descriptor, rest) :]
+                self.length += len(line)
+            except BaseException:
+                self._torn = True
+                with contextlib.suppress(OSError):
+                    self._cut_off()
+                raise
         except OSError as problem:
             raise cannot_write(self._path, problem) from problem
         return start
@@ -72,18 +81,6 @@ class AppendFile:
                 os.close(descriptor)
             except OSError as problem:
                 raise cannot_write(self._path, problem) from problem
-
-    def _write(self, line: bytes) -> None:
-        rest = memoryview(line)
-        try:
-            while rest:
-                rest = rest[os.write(self.descriptor, rest) :]
-            self.length += len(line)
-        except BaseException:
-            self._torn = True
-            with contextlib.suppress(OSError):
-                self._cut_off()
-            raise
 
     def _cut_off(self) -> None:
         """Cut off the rest of a failed write; where that fails too, the next write does it first."""

@@ -88,6 +88,9 @@ class UnknownTools:
 
         Parts that break the format are ignored, and so is a response that failed before its first step.
         """
+        if not reference_steps and not response.get("actual_steps"):
+            self._responses += not is_error(response)
+            return
         called = _by_name(response.get("actual_steps"))
         if not called and is_error(response):
             return

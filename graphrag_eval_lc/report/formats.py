@@ -116,16 +116,14 @@ def one_line(text: object, length: int) -> str:
         >>> one_line("two\nlines", 5)
         'two l…'
     """
-    return visible(shortened(str(text), length))
+    text = str(text)
+    if len(text) <= length and text.isprintable() and "  " not in text and text == text.strip(" "):
+        return text  # as most are
+    return visible(shortened(text, length))
 
 
 def shown_name(name: object) -> str:
     """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
-    return _shown_text(name) if isinstance(name, str) and len(name) <= _LONGEST_NAME else one_line(name, _LONGEST_NAME)
-
-
-@lru_cache(maxsize=1024)
-def _shown_text(name: str) -> str:
     return one_line(name, _LONGEST_NAME)
 
 

@@ -14,7 +14,6 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
-    AGENT_COST,
     ANSWER_F1,
     ELAPSED_SEC,
     FALSE_NEGATIVES,
@@ -66,16 +65,16 @@ class IndexRows:
     def add(self, sample: ReportedSample, chunk: int) -> None:
         """Add a sample whose detail is in the chunk with this number."""
         result = sample.result
-        seconds = number(result.get(ELAPSED_SEC))
+        seconds = sample.seconds
         row = {
             "k": sample.key,
             "q": one_line(result.get("question_text", ""), _QUESTION),
             "t": sample.template_id,
             "s": _status(sample),
             "m": {metric: round(value, _DIGITS) for metric, value in sample.scores.items()},
-            "tok": number(result.get(TOTAL_TOKENS)),
+            "tok": sample.tokens,
             "sec": None if seconds is None else round(seconds, _DIGITS),
-            "usd": number(result.get(AGENT_COST)),
+            "usd": sample.usd,
             "tools": sorted(self._tool_indices(result)),
             "c": chunk,
             "r": "" if sample.steps_right and not sample.has_failed else _reason(result),
@@ -137,13 +136,14 @@ class MeasuredKeys:
                 yield metric, error, reason_key(metric), spec.cost_key or cost_key(evaluation)
 
 
+_TEXTS = ("error", "reference_answer", "actual_answer")
 _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
 def detail_of(sample: ReportedSample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
-    groups = step_groups(steps)
+    groups = step_groups(steps) if steps.groups else []
     events = timeline(steps.actual)
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
@@ -152,17 +152,17 @@ def detail_of(sample: ReportedSample, steps: SampleSteps, measured: MeasuredKeys
         "question": without_middle(result.get("question_text", "")),
         "template": sample.template_id,
         "status": _status(sample),
-        **{key: if_known(shown_value, result.get(key)) for key in ("error", "reference_answer", "actual_answer")},
+        **{key: shown_value(result[key]) for key in _TEXTS if result.get(key) is not None},
         "claims": _claims(result),
         "measures": list(_values(sample, measured)),
         "failed_attempts": list(_failed_attempts(result)),
         "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
-        "total_sec": number(result.get(ELAPSED_SEC)),
-        TOTAL_TOKENS: number(result.get(TOTAL_TOKENS)),
+        "total_sec": sample.seconds,
+        TOTAL_TOKENS: sample.tokens,
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),
         "transcript": transcript(result),
-        **{key: if_known(shown_name, result.get(key)) for key in ("run_id", "started_at")},
+        **{key: shown_name(result[key]) for key in ("run_id", "started_at") if result.get(key) is not None},
         "groups": groups,
         "extra_steps": extra_steps(groups, steps.actual) if groups else [],
         "counts": result.get("steps_counts"),
@@ -242,7 +242,7 @@ class DetailChunks:
 
     def add(self, key: str, detail: Mapping[str, Any]) -> int:
         """Add a question's detail, and return the number of its chunk."""
-        item = json_bytes(key) + b":" + json_bytes(detail)
+        item = json_bytes({key: detail})[1:-1]
         if self._open and self._size + len(item) > _CHUNK_SIZE:
             self._pack(_MOST_WAITING)
         self._open.append(item)

@@ -1,7 +1,7 @@
 """The run that a report shows: its samples with their keys, and what run.json tells of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -22,10 +22,12 @@ from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
     ANSWER_F1,
     ELAPSED_SEC,
     STEPS_SCORE,
     STEPS_SCORE_UPPER,
+    TOTAL_TOKENS,
     metric_spec,
     own_metrics,
 )
@@ -174,7 +176,7 @@ def _config_in(record: Mapping[str, Any]) -> tuple[EvaluationConfig, str | None]
 ANSWER_THRESHOLD = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReportedSample:
     """A result, and what several sections of the report need of it.
 
@@ -185,6 +187,13 @@ class ReportedSample:
         values: Its values by metric, several of a metric of steps; of a failed sample what it counts as.
         scores: Those of scores by the metric's name as it is shown: of metrics of steps the mean.
         has_failed: Whether the agent gave no answer.
+        seconds: What the last attempt took; None where that is not known.
+        tokens: What the last attempt used; None where that is not known.
+        usd: What the agent cost; None where that is not known.
+        is_judged: Whether its answer was compared with the reference answer.
+        steps_right: Whether the steps scored in full; None where they were not scored, or undecided ones leave it open.
+        answer_right: Whether the answer was judged to be right, which a failed sample's is not; None where nothing is
+            known.
     """
 
     key: str
@@ -193,26 +202,23 @@ class ReportedSample:
     values: Mapping[str, Sequence[float]]
     scores: Mapping[str, float]
     has_failed: bool
+    seconds: float | None = field(init=False)
+    tokens: float | None = field(init=False)
+    usd: float | None = field(init=False)
+    is_judged: bool = field(init=False)
+    steps_right: bool | None = field(init=False)
+    answer_right: bool | None = field(init=False)
 
-    @property
-    def steps_right(self) -> bool | None:
-        """Whether the steps scored in full; None where they were not scored, or undecided ones leave it open."""
-        score, upper = (number(self.result.get(key)) for key in (STEPS_SCORE, STEPS_SCORE_UPPER))
+    def __post_init__(self) -> None:
+        keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
+        self.seconds, self.tokens, self.usd, score, upper, answer = (number(self.result.get(key)) for key in keys)
         is_open = score is not None and upper is not None and score < 1.0 <= upper
-        return None if score is None or is_open else score >= 1.0
-
-    @property
-    def answer_right(self) -> bool | None:
-        """Whether the answer was judged to be right, which a failed sample's is not; None where nothing is known."""
+        self.steps_right = None if score is None or is_open else score >= 1.0
+        self.is_judged = not self.has_failed and answer is not None
         if self.has_failed:
-            return None if self.result.get("reference_answer") is None else False
-        score = number(self.result.get(ANSWER_F1))
-        return None if score is None else score >= ANSWER_THRESHOLD
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether its answer was compared with the reference answer."""
-        return not self.has_failed and number(self.result.get(ANSWER_F1)) is not None
+            self.answer_right = None if self.result.get("reference_answer") is None else False
+        else:
+            self.answer_right = None if answer is None else answer >= ANSWER_THRESHOLD
 
 
 def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[ReportedSample]:

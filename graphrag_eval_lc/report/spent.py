@@ -124,12 +124,11 @@ class Extremes:
 
     def add(self, sample: ReportedSample) -> None:
         """Add a sample; its time includes that of its failed attempts."""
-        result = sample.result
-        attempts = failed_attempts_of(result)
-        seconds = [number(record.get(ELAPSED_SEC)) for record in (result, *attempts)]
+        attempts = failed_attempts_of(sample.result)
+        seconds = [sample.seconds, *(number(attempt.get(ELAPSED_SEC)) for attempt in attempts)]
         self._longest.add(sample, sum(filter(None, seconds)), {"failed_attempts": len(attempts)})
-        self._dearest.add(sample, number(result.get(AGENT_COST)))
-        self._most_tokens.add(sample, number(result.get(TOTAL_TOKENS)))
+        self._dearest.add(sample, sample.usd)
+        self._most_tokens.add(sample, sample.tokens)
 
     def slowest(self) -> list[dict[str, Any]]:
         """Return the section ``slowest``."""
@@ -156,14 +155,15 @@ class _Worst:
         question = str(sample.result.get("question_id"))
         known = self._by_question.get(question)
         if known is None or value > known[0]:
-            text = one_line(sample.result.get("question_text", ""), _LONGEST_QUESTION)
+            text = sample.result.get("question_text", "")
             self._by_question[question] = (value, {"key": sample.key, "question": text, **(more or {})})
             if len(self._by_question) > _MOST_KEPT:
                 self._drop_most()
 
     def most(self) -> list[tuple[float, dict[str, Any]]]:
         """Return the most; of equal ones the first."""
-        return nlargest(_MOST_EXTREMES, self._by_question.values(), key=lambda each: each[0])
+        most = nlargest(_MOST_EXTREMES, self._by_question.values(), key=lambda each: each[0])
+        return [(value, {**shown, "question": one_line(shown["question"], _LONGEST_QUESTION)}) for value, shown in most]
 
     def _drop_most(self) -> None:
         kept = nlargest(_MOST_EXTREMES, self._by_question.items(), key=lambda each: each[1][0])

@@ -217,7 +217,7 @@ def _pieces_of(record: Mapping[str, Any]) -> Iterator[bytes]:
     yield f'{before}\n  "{_QUESTIONS}": {{\n'.encode()
     for number, (question_id, digest) in enumerate(questions.items()):
         comma = ",\n" if number else ""
-        yield f"{comma}    {json_text(question_id)}: {json_text(digest)}".encode()
+        yield f"{comma}    {json_text({question_id: digest})[1:-1]}".encode()
     yield f"\n  }}{after}\n".encode()
 
 
