@@ -86,7 +86,7 @@ class RetrievalMetrics:
 
     def __init__(self, config: RetrievalConfig) -> None:
         self._is_missing_zero = config.missing == "zero"
-        self._expected = config.metric_keys()
+        self._config = config
         self._found: dict[str, dict[str, None]] = {prefix: {} for prefix in _MISSING_KEYS}
 
     def values(self, sample: Sample) -> Iterator[tuple[str, float]]:
@@ -115,7 +115,7 @@ class RetrievalMetrics:
         for prefix, found in self._found.items():
             # Where nothing at all was fulfilled, the config says which metrics would have been measured.
             is_zero = self._is_missing_zero and _MISSING_KEYS[prefix] in missing
-            yield from found or (self._expected[prefix] if is_zero else ())
+            yield from found or (self._config.metric_keys()[prefix] if is_zero else ())
 
     def zeros_key(self, metric: str) -> str | None:
         """Return the key of results that says how often a metric counts as 0 in addition; None for never."""

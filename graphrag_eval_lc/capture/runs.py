@@ -33,14 +33,14 @@ class Records:
         self.block_id: UUID | None = None  # the handler's own open block, to which runs without a known parent belong
         self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
         self.ends: set[str] = set()  # the ids of the last messages of all runs
-        self._records: dict[UUID, Record] = {}
+        self._records: dict[UUID | None, Record] = {}  # those under way
         self._roots: set[UUID] = set()  # those that have ended
         self._ignored: set[UUID] = set()  # runs under way that are not recorded
         self._paused: dict[str, Tree] = {}  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
         """Return a run that is under way."""
-        return None if run_id is None else self._records.get(run_id)
+        return self._records.get(run_id)
 
     def started(self, kind: RunKind, run_id: UUID, event: Mapping[str, Any]) -> Record | None:
         """Return the record of a run that starts; ``event`` has its parent's id, metadata and tags.
@@ -79,12 +79,12 @@ class Records:
         It is the run whose code calls, by LangChain's context: a handler that is passed once more inside a tool has no
         parent, nor have the models of ``with_fallbacks``. A run of another question is a root.
         """
-        caller = self.get(calling_run_id())
+        caller = self._records.get(calling_run_id())
         if caller is not None:
             question_id = _question_id(metadata)
             if question_id is None or question_id == caller.tree.question_id:
                 return caller
-        return self.get(self.block_id)
+        return self._records.get(self.block_id)
 
     def _root(
         self,
@@ -166,7 +166,7 @@ class Records:
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
         """Record a block of code, whose runs make one tree; inside a known run they belong to the tree of that run."""
-        parent = (self.get(parent_run_id) or self._calling(None)) if self._records else None
+        parent = (self._records.get(parent_run_id) or self._calling(None)) if self._records else None
         if parent is None:
             tree = Tree(run_id, question_id, self._options)
             record = Record(run_id, "chain", tree, None, is_root=True, is_top=True, is_block=True)

@@ -229,20 +229,22 @@ def yaml_text(value: Any) -> str:
         return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
 
 
+_AT_ONCE = 100  # items of a mapping of mappings
 _DOCUMENT_ENDS = tuple(f"{line_break}...\n" for line_break in "\n\x85\u2028\u2029")
 
 
 def yaml_pieces(value: Mapping[str, Any]) -> Iterator[str]:
-    r"""Write a mapping of mappings as ``yaml_text`` does, piece by piece.
+    r"""Write a mapping of mappings as ``yaml_text`` does, a large one piece by piece.
 
     PyYAML makes nodes of all that it is given, which take many times the text.
 
     Example:
-        >>> list(yaml_pieces({"a": {"b": 1, "c": 2}, "d": 3}))
-        ['a:\n', '  b: 1\n', '  c: 2\n', 'd: 3\n']
+        >>> "".join(yaml_pieces({"a": {"b": 1, "c": 2}, "d": 3}))
+        'a:\n  b: 1\n  c: 2\nd: 3\n'
     """
-    if not value:
+    if sum(len(item) for item in value.values() if isinstance(item, Mapping)) < _AT_ONCE:
         yield yaml_text(value)
+        return
     for key, item in value.items():
         heading, is_plain, _ = yaml_text({key: {"": ""}}).partition("  '': ''\n")
         if isinstance(item, Mapping) and len(item) > 1 and is_plain:

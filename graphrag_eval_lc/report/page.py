@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +125,7 @@ def relative_address(file: Path, folder: Path) -> str:
     return quote(os.fsencode(relative.as_posix()))
 
 
+@cache
 def _environment() -> "jinja2.Environment":
     try:
         import jinja2
@@ -149,6 +151,7 @@ def _environment() -> "jinja2.Environment":
     return environment
 
 
+@cache
 def _source(name: str) -> str:
     return files("graphrag_eval_lc.report").joinpath("templates", name).read_text(encoding="utf-8")
 
