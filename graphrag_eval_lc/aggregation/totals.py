@@ -119,7 +119,18 @@ class Totals:
         self._number_of_failed_attempts += len(attempts)
         unmeasured: set[str] = set()
         for index, record in enumerate((sample, *attempts)):
-            self._add_record(record, unmeasured, is_attempt=index > 0)
+            asked_no_model = None
+            for metric in _AGENT_METRICS:
+                given = record.get(metric)
+                value = None if given is None else number(given)
+                if value is not None:
+                    self._measured[metric] += 1
+                    self._spent[metric].append(value)
+                    continue
+                if asked_no_model is None:
+                    asked_no_model = _asked_no_model(record, is_attempt=index > 0)
+                if metric not in _MODEL_METRICS or not asked_no_model:
+                    unmeasured.add(metric)
         for cost in self._judge_costs.of(sample):
             if cost is None:
                 unmeasured.add(JUDGES_COST)
@@ -144,21 +155,6 @@ class Totals:
         if unmeasured:
             summary["unmeasured_samples"] = unmeasured
         return summary
-
-    def _add_record(self, record: Mapping[str, Any], unmeasured: set[str], *, is_attempt: bool) -> None:
-        """Add what one attempt spent, and the metrics that it does not tell to ``unmeasured``."""
-        asked_no_model = None
-        for metric in _AGENT_METRICS:
-            given = record.get(metric)
-            value = None if given is None else number(given)
-            if value is not None:
-                self._measured[metric] += 1
-                self._spent[metric].append(value)
-                continue
-            if asked_no_model is None:
-                asked_no_model = _asked_no_model(record, is_attempt=is_attempt)
-            if metric not in _MODEL_METRICS or not asked_no_model:
-                unmeasured.add(metric)
 
 
 def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:

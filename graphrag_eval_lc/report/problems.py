@@ -38,7 +38,7 @@ class Funnel:
     def add(self, sample: ReportedSample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         self._is_judged = self._is_judged or sample.is_judged
-        outcomes = _outcomes(sample, steps)
+        outcomes = _outcomes(sample, steps) if steps.groups else None
         if outcomes is None:
             self._outside += 1
             return

@@ -144,7 +144,7 @@ def detail_of(sample: ReportedSample, steps: SampleSteps, measured: MeasuredKeys
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
     groups = step_groups(steps) if steps.groups else []
-    events = timeline(steps.actual)
+    events = timeline(steps.actual) if steps.actual else []
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
     detail = {

@@ -25,6 +25,7 @@ from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_fil
 from graphrag_eval_lc.texts import shortened
 
 _QUESTIONS = "questions"
+_QUESTIONS_AT_ONCE = 1_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, which runs do not write
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
@@ -215,9 +216,11 @@ def _pieces_of(record: Mapping[str, Any]) -> Iterator[bytes]:
     text = json_text({**record, _QUESTIONS: {}}, indent=2)
     before, after = text.split(f'\n  "{_QUESTIONS}": {{}}')  # no other line begins so: texts have no line breaks
     yield f'{before}\n  "{_QUESTIONS}": {{\n'.encode()
-    for number, (question_id, digest) in enumerate(questions.items()):
-        comma = ",\n" if number else ""
-        yield f"{comma}    {json_text({question_id: digest})[1:-1]}".encode()
+    left = iter(questions.items())
+    comma = ""
+    while some := dict(itertools.islice(left, _QUESTIONS_AT_ONCE)):
+        yield f"{comma}{json_text(some, indent=4)[2:-2]}".encode()  # without the braces and their lines
+        comma = ",\n"
     yield f"\n  }}{after}\n".encode()
 
 
