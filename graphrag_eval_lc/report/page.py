@@ -125,14 +125,20 @@ def relative_address(file: Path, folder: Path) -> str:
     return quote(os.fsencode(relative.as_posix()))
 
 
-@cache
 def _environment() -> "jinja2.Environment":
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ModuleNotFoundError as problem:
         if problem.name not in ("jinja2", "markupsafe"):
             raise
         raise MissingExtraError("A report", "report", str(problem.name)) from problem
+    return _made_environment()
+
+
+@cache  # with the templates that it has compiled
+def _made_environment() -> "jinja2.Environment":
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
