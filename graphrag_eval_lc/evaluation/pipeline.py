@@ -2,12 +2,11 @@
 
 import asyncio
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
+from graphrag_eval_lc.aggregation import Aggregator
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.comparing import Compared, Comparer
@@ -20,7 +19,7 @@ from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
-from graphrag_eval_lc.judges.scores import NotedCosts, noted_costs
+from graphrag_eval_lc.judges.scores import not_asked
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
-
-# The same costs, added up in another order, differ less than this.
-_DIGITS = 12
 
 
 class Pipeline:
@@ -85,7 +81,6 @@ class Pipeline:
         self._pricing = pricing
         self._file = file
         self._tell = tell
-        self._judge_costs = JudgeCosts(config)
         self._judge_failures = JudgeFailures()
         self._unknown_tools = UnknownTools(config, reference_names(templates))
         self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
@@ -220,26 +215,15 @@ class Pipeline:
     async def _ajudge(self, sample: Sample, response: Response | None, result: Result) -> None:
         """Have a compared response judged, and keep its result."""
         if self.judges is not None:
-            with noted_costs() as noted:
+            missing: list[str] = []
+            token = not_asked.set(missing)
+            try:
                 await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
-            self._count_judges(result, noted)
-            self.unjudged += noted.not_asked > 0
+            finally:
+                not_asked.reset(token)
+            self.unjudged += bool(missing)
             self._judge_failures.add(result)
         await asyncio.to_thread(self._take, sample, result)
-
-    def _count_judges(self, result: Result, noted: NotedCosts) -> None:
-        """Count what judges cost beyond the counted requests, as functions and models of users report it."""
-        costs = list(self._judge_costs.of(result))
-        if None in costs:
-            is_limited = self._budget.max_cost is not None
-            if is_limited and not noted.settled and not noted.unknown:
-                why = "the cost of some model calls is not known"
-                self._budget.end("max_cost", f"a budget of money cannot be kept: {why}")
-            return
-        cost = math.fsum(cost for cost in costs if cost is not None)
-        uncounted = round(cost - math.fsum((*noted.known, *noted.settled)), _DIGITS)
-        if uncounted > 0:
-            self._budget.spend(uncounted)
 
     def priced(self, response: MaybeResponse) -> MaybeResponse:
         """Return a response with the costs of its model calls; one that breaks the format stays as it is."""

@@ -72,7 +72,7 @@ class AnswerCorrectness:
     """
 
     def __init__(self, llm: Any, prompt: str | None = None) -> None:
-        self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else correctness_prompt(prompt)
+        self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else _own_prompt(prompt)
         self._llm = as_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
@@ -120,19 +120,9 @@ class AnswerCorrectness:
         return run_sync(lambda: self.ascore(user_input=user_input, reference=reference, response=response))
 
 
-def correctness_prompt(template: str) -> Prompt:
-    """Return the prompt of a user's own template.
-
-    Raises:
-        ConfigError: It has another placeholder, lacks one of the two answers, or cannot be read.
-    """
-    return own_prompt(
-        template,
-        f"{ANSWER_CORRECTNESS}_own",
-        _PLACEHOLDERS,
-        needed=_PLACEHOLDERS[1:],
-        key=f"{ANSWER_CORRECTNESS}.prompt",
-    )
+def _own_prompt(template: str) -> Prompt:
+    key, needed = f"{ANSWER_CORRECTNESS}.prompt", _PLACEHOLDERS[1:]
+    return own_prompt(template, f"{ANSWER_CORRECTNESS}_own", _PLACEHOLDERS, needed=needed, key=key)
 
 
 def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]]:

@@ -154,7 +154,7 @@ class ClaimTexts:
 
     def left_out(self) -> dict[str, list[str]]:
         """Return the sentences of the reference with something that the answer lacks, and what that is."""
-        found = {sentence: self.not_of_answer(sentence) for sentence in _sentences(self._reference.text)}
+        found = {sentence: self.not_of_answer(sentence) for sentence in sentences_in(self._reference.text)}
         return {sentence: missing for sentence, missing in found.items() if missing}
 
     def added(self) -> dict[str, list[str]]:
@@ -163,7 +163,7 @@ class ClaimTexts:
         A sentence that shares nothing with the reference may be a remark on how the answer was found.
         """
         found: dict[str, list[str]] = {}
-        for sentence in _sentences(self._answer.text):
+        for sentence in sentences_in(self._answer.text):
             words = _words_of(sentence)
             new = self.not_of_reference(sentence)
             shared = {*words.numbers, *words.codes, *words.names, *words.first} - set(new)
@@ -219,6 +219,7 @@ def _core(claim: str) -> str:
     return core if words.codes or words.names or words.first else claim
 
 
-def _sentences(text: str) -> list[str]:
+def sentences_in(text: str) -> list[str]:
+    """Return the sentences and lines of a text, without bullets and identifiers."""
     parts = (part.strip() for part in _SENTENCE_END.split(_BULLET.sub("", _IDENTIFIER.sub(" ", text))))
     return [part for part in parts if part]

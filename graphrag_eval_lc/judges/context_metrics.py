@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import field_validator
-
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.answer_correctness import Claim
+from graphrag_eval_lc.judges.claim_check import sentences_in
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     ClosedAnswer,
@@ -19,7 +18,7 @@ from graphrag_eval_lc.judges.model_interface import (
     total_cost,
 )
 from graphrag_eval_lc.judges.models import as_judge_model
-from graphrag_eval_lc.judges.prompts import given_text, load_prompt
+from graphrag_eval_lc.judges.prompts import fences, given_text, load_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 
 
@@ -247,18 +246,12 @@ class Statements(ClosedAnswer):
 
     statements: list[Statement]
 
-    @field_validator("statements")
-    @classmethod
-    def _some(cls, statements: list[Statement]) -> list[Statement]:
-        if not statements:
-            raise ValueError("the reference answer has at least one statement")
-        return statements
-
 
 class ContextRecall:
     """The share of the statements of the reference answer that the retrieved contexts support, as in ragas.
 
-    In one request the model splits the reference and judges each statement.
+    In one request the model splits the reference and judges each statement. If it lists none, it is asked once more
+    about the sentences of the reference.
 
     Args:
         llm: The model: all that ``as_judge_model`` takes.
@@ -292,14 +285,25 @@ class ContextRecall:
         prompt = load_prompt("context_recall")
         message = prompt.message(question=question, reference_answer=answer, context=[text for text in texts if text])
         asked = await self._llm.aask(prompt.system, message, Statements)
-        statements = asked.values[0].statements
+        statements, costs = asked.values[0].statements, [asked.cost]
+        if not statements:
+            sentences = "\n".join(sentences_in(answer) or [answer])
+            message += "\n\nTake these statements, one in a line:\n\n" + fences({"statements": sentences})[0]
+            try:
+                asked = await self._llm.aask(prompt.system, message, Statements)
+            except JudgeError as problem:
+                raise paid_error(problem, costs) from problem
+            statements = asked.values[0].statements
+            costs.append(asked.cost)
+            if not statements:
+                raise paid_error(JudgeError("the model listed no statement of the reference answer, twice"), costs)
         lines = [
             f"{'Covered' if one.attributed else 'Not covered'}: {one.statement} {one.reason}" for one in statements
         ]
         return JudgeScore(
             sum(one.attributed for one in statements) / len(statements),
             "\n".join(lines),
-            asked.cost,
+            total_cost(costs),
             {"statements": [one.model_dump() for one in statements]},
         )
 

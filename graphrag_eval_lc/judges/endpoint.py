@@ -55,10 +55,6 @@ class EndpointAbilities:
         """Whether the prompt must have the form."""
         return self.tells_form or self.mode in {"json_object", "text"}
 
-    def without_mode(self) -> Self:
-        """Return what is known if the endpoint does not accept the mode."""
-        return replace(self, mode=_NEXT_MODE.get(self.mode, "text"))
-
     def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
         """Return what is known after an endpoint refused a request; None if the error says nothing new."""
         if not refuses_part(error) or leaves_no_room(error):
@@ -69,7 +65,7 @@ class EndpointAbilities:
         if "temperature" in request and "temperature" in text:
             return replace(self, takes_temperature=False)
         if self.mode in _NEXT_MODE and _REFUSED_MODE[self.mode].search(text):
-            return self.without_mode()
+            return replace(self, mode=_NEXT_MODE[self.mode])
         if request.get("n", 1) > 1 and _REFUSED_N.search(text):
             return replace(self, takes_n=False)
         return None

@@ -16,7 +16,7 @@ from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_forms import content_text
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
-from graphrag_eval_lc.judges.model import AskingOptions
+from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
 from graphrag_eval_lc.judges.prompts import digests
@@ -83,6 +83,7 @@ def run_models(
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
         MissingExtraError: The package that a model needs is not installed.
+        OptionError: The budget has a limit of money, and requests to a model are not counted.
     """
     section = config.llm
     generation, embedding = llm, embeddings
@@ -105,6 +106,13 @@ def run_models(
     embedded = None
     if needs_embeddings and embedding is not None:
         embedded = as_embedding_model(embedding, **shared)
+    for model in (asked, embedded):
+        if budget is not None and budget.max_cost is not None and not isinstance(model, AskedModel | None):
+            raise OptionError(
+                f"requests to {model.name} cannot be counted, as it is neither named nor LangChain's",
+                key="max_cost",
+                hint="Leave max_cost out, or pass a chat model of LangChain.",
+            )
     own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
     return RunModels(asked, embedded, tuple(own))
 

@@ -31,7 +31,6 @@ from graphrag_eval_lc.judges.model_interface import (
     unusable_answer,
 )
 from graphrag_eval_lc.judges.request_plan import RequestPlan, RequestSize, size_of
-from graphrag_eval_lc.judges.scores import note_known_cost, note_settled_cost
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import COST, INPUT_TOKENS, OUTPUT_TOKENS
@@ -181,9 +180,7 @@ class AskedModel:
         if digest in self._counted:
             return Asked(values, 0.0, usages, is_cached=True)
         self._counted.add(digest)
-        cost = self._cost(usages)
-        note_known_cost(cost)
-        return Asked(values, cost, usages, is_cached=True)
+        return Asked(values, self._cost(usages), usages, is_cached=True)
 
     async def _new(
         self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]]
@@ -262,7 +259,6 @@ class AskedModel:
             if cost:
                 self._keep(PAID_IN_VAIN, {COST: cost})
         self._budget.spend(cost or 0.0)
-        note_settled_cost(cost or 0.0)
 
     # --- requests ---
 

@@ -1,8 +1,7 @@
 """The score of a judged metric: value, reason and cost, and their keys in results."""
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,9 @@ from graphrag_eval_lc.judges.model_interface import GivenUpError, NotAskedError,
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
+
+# The metrics of a result that are not judged, as no more is asked: a list that whoever counts them sets.
+not_asked: ContextVar[list[str]] = ContextVar("not_asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
         {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
     """
     if isinstance(problem, NotAskedError):
-        _note_not_asked()
+        not_asked.get([]).append(metric)
         if cost_of(problem) == 0.0 and not isinstance(problem, GivenUpError):
             return {}
     text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
@@ -116,65 +118,3 @@ def raise_if_cancelled(problem: BaseException) -> None:
 
 def _known(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if value is not None}
-
-
-@dataclass(slots=True)
-class NotedCosts:
-    """The costs of requests, as they come about.
-
-    Attributes:
-        known: USD that cached answers once cost.
-        unknown: How many cached answers cost nobody knows what.
-        settled: USD that the budget has counted.
-        not_asked: How many scores are missing since no more is asked.
-    """
-
-    known: list[float] = field(default_factory=list)
-    unknown: int = 0
-    settled: list[float] = field(default_factory=list)
-    not_asked: int = 0
-
-
-_noted: ContextVar[NotedCosts | None] = ContextVar("noted_costs", default=None)
-
-
-@contextmanager
-def noted_costs() -> Iterator[NotedCosts]:
-    """Yield what collects the costs of this task and of those that it starts.
-
-    Example:
-        >>> with noted_costs() as noted:
-        ...     note_known_cost(0.25)
-        >>> noted.known
-        [0.25]
-    """
-    noted = NotedCosts()
-    token = _noted.set(noted)
-    try:
-        yield noted
-    finally:
-        _noted.reset(token)
-
-
-def note_known_cost(cost: float | None) -> None:
-    """Note what a cached answer once cost; None: unknown."""
-    noted = _noted.get()
-    if noted is None:
-        return
-    if cost is None:
-        noted.unknown += 1
-    else:
-        noted.known.append(cost)
-
-
-def note_settled_cost(cost: float) -> None:
-    """Note what the budget has counted for a request."""
-    noted = _noted.get()
-    if noted is not None:
-        noted.settled.append(cost)
-
-
-def _note_not_asked() -> None:
-    noted = _noted.get()
-    if noted is not None:
-        noted.not_asked += 1

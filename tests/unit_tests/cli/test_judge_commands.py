@@ -110,7 +110,7 @@ def test_scoring_at_its_budget_of_money_says_how_many_were_not_judged(
     assert exit_code(*SCORE, *with_correctness, "--max-cost", "0.001") == 1
     assert "2 samples were not judged." in capsys.readouterr().err
     assert sum("answer_f1" in result for result in results()) == 1
-    assert exit_code("score", "run", *with_correctness, "--max-cost", "0.003") == 1
+    assert exit_code("score", "run", *with_correctness, "--max-cost", "0.001") == 1
     assert "1 sample was not judged." in capsys.readouterr().err
     assert exit_code("score", "run", *with_correctness) == 0
     assert all("answer_f1" in result for result in results())

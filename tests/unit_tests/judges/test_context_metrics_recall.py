@@ -10,6 +10,7 @@ from scripted_judges import ScriptedJudge
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import ContextRecall
 from graphrag_eval_lc.judges.context_metrics import Statements
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 
 GIVEN: dict[str, Any] = {
     "user_input": "Where is it?",
@@ -65,6 +66,16 @@ async def test_contexts_that_support_nothing_are_not_asked_about(contexts: Any, 
     assert judge.asked == []
 
 
+async def test_model_that_lists_no_statement_is_asked_about_the_sentences_of_the_reference() -> None:
+    judge = ScriptedJudge([statements(), statements(1, 0)])
+    score = await ContextRecall(judge).ascore(**{**GIVEN, "reference": "- It is in Paris.\n- It is of iron."})
+    assert (score.value, score.cost) == (0.5, 0.02)
+    assert "It is in Paris.\nIt is of iron.\n</statements-" in judge.asked[1].user
+    with pytest.raises(UnusableAnswerError, match="listed no statement of the reference answer, twice") as caught:
+        await ContextRecall(ScriptedJudge([statements(), statements()])).ascore(**GIVEN)
+    assert caught.value.cost == 0.02
+
+
 @pytest.mark.parametrize("name", ["user_input", "reference"])
 async def test_blank_question_or_reference_is_an_error(name: str) -> None:
     with pytest.raises(JudgeError, match=f"{name} is blank"):
@@ -74,7 +85,6 @@ async def test_blank_question_or_reference_is_an_error(name: str) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        {"statements": []},
         {"statements": [{"statement": " ", "reason": "r", "attributed": 1}]},
         {"statements": [{"statement": "s", "reason": "r", "attributed": 2}]},
         {"statements": [{"statement": "s", "attributed": 1}]},

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from openai_stub import OpenAIStub, StubRequest
-from scripted_judges import ScriptedEmbeddings
+from scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
+from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
@@ -478,3 +479,8 @@ async def test_documents_of_langchain_are_judged_by_their_page_content() -> None
     (judged_step,) = (await judged(record=result(actual_steps=[step], reference_steps=[[reference]])))["actual_steps"]
     for metric in ("retrieval_answer_precision", "retrieval_context_recall", "retrieval_utilization"):
         assert judged_step[metric] == 1.0
+
+
+def test_budget_of_money_needs_models_whose_requests_are_counted() -> None:
+    with pytest.raises(OptionError, match=r"max_cost.*scripted:judge cannot be counted.*Leave max_cost out"):
+        Judges.from_config(load_config({}), llm=ScriptedJudge([]), budget=Budget(1.0))
