@@ -26,8 +26,8 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.cache import JudgeCache
-from graphrag_eval_lc.judges.judging import run_models
 from graphrag_eval_lc.judges.model_interface import NotAskedError, cost_of, total_cost
+from graphrag_eval_lc.judges.models import run_models
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key

@@ -1,29 +1,25 @@
 """All judges of a run: the models and scorers that its config asks for, applied to one result at a time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Self
 
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
 from graphrag_eval_lc.config.evaluation_config import is_enabled
-from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.errors import JudgeError, OptionError
+from graphrag_eval_lc.json_values import document_text, json_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_forms import content_text
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
-from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
-from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
-from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model
+from graphrag_eval_lc.judges.model_interface import CallPool
+from graphrag_eval_lc.judges.models import RunModels, run_models
 from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
-from graphrag_eval_lc.judges.step_contexts import context_texts, reference_texts, retrieval_steps
-from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_CORRECTNESS,
@@ -35,87 +31,6 @@ from graphrag_eval_lc.registry.metrics import (
     JudgeSpec,
 )
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
-
-
-@dataclass(frozen=True, slots=True)
-class RunModels:
-    """The models of a run.
-
-    Attributes:
-        generation: The chat model; None: nothing is asked.
-        embedding: The embedding model; None: answer relevance is off.
-        own: Those of them that were made here, to be closed with the judges.
-    """
-
-    generation: JudgeModel | None = None
-    embedding: EmbeddingModel | None = None
-    own: tuple[Any, ...] = ()
-
-    def names(self) -> dict[str, str]:
-        """Return the models' names by what they are for."""
-        models = {"generation": self.generation, "embedding": self.embedding}
-        return {purpose: model.name for purpose, model in models.items() if model is not None}
-
-
-def run_models(
-    config: EvaluationConfig,
-    *,
-    llm: Any = None,
-    embeddings: Any = None,
-    needs_embeddings: bool = True,
-    cache: Any = None,
-    pricing: Any = None,
-    budget: Budget | None = None,
-    plan: RequestPlan | None = None,
-) -> RunModels:
-    """Return the models of a run.
-
-    Args:
-        config: The configuration.
-        llm: A chat model that goes before that of the config.
-        embeddings: An embedding model that goes before that of the config.
-        needs_embeddings: Whether texts are to be embedded.
-        cache: Where answers are kept.
-        pricing: The prices; None: those of the config.
-        budget: What all requests may spend; None: no limit.
-        plan: Counts the requests in place of sending them; None: they are sent.
-
-    Raises:
-        ConfigError: An environment variable is not set, or a model cannot be made from what was given.
-        MissingExtraError: The package that a model needs is not installed.
-        OptionError: The budget has a limit of money, and requests to a model are not counted.
-    """
-    section = config.llm
-    generation, embedding = llm, embeddings
-    if llm is None and section is not None:
-        generation = expanded(section.generation, "llm.generation")
-    if generation is None:
-        return RunModels()
-    if embeddings is None and section is not None:
-        embedding = expanded(section.embedding, "llm.embedding")
-    shared: AskingOptions = {
-        "pool": CallPool(config.judges.max_concurrency),
-        "pricing": Pricing(config.prices) if pricing is None else pricing,
-        "cache": cache,
-        "max_retries": config.judges.max_retries,
-        "timeout": config.judges.timeout,
-        "budget": budget,
-        "plan": plan,
-    }
-    asked = as_judge_model(generation, **shared)
-    embedded = None
-    if needs_embeddings and embedding is not None:
-        embedded = as_embedding_model(embedding, **shared)
-    for model in (asked, embedded):
-        if budget is not None and budget.max_cost is not None and not isinstance(model, AskedModel | None):
-            raise OptionError(
-                f"requests to {model.name} cannot be counted, as it is neither named nor LangChain's",
-                key="max_cost",
-                hint="Leave max_cost out, or pass a chat model of LangChain.",
-            )
-    own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
-    return RunModels(asked, embedded, tuple(own))
-
 
 # Each has AnswerRelevance, ContextPrecision, ContextRecall and ContextUtilization, called in the same way.
 _ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judges.ragas_engine"}
@@ -404,3 +319,56 @@ def _text(value: Any) -> str | None:
 def _remove(record: Record, keys: Iterable[str]) -> None:
     for key in keys:
         record.pop(key, None)
+
+
+def retrieval_steps(
+    result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the successful steps of a result with a name in ``retrieving``, by the ids that ``matches`` has for them.
+
+    ``names`` has step names by tool name.
+    """
+    for index, step in enumerate(result.get("actual_steps") or ()):
+        name, identifier = step.get("name"), step.get("id")
+        if names.get(name, name) in retrieving and step.get("status") == "success":
+            yield str(index if identifier is None else identifier), step
+
+
+def context_texts(output: Any) -> list[str | None]:
+    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
+
+    A document's text is what ``document_text`` finds: ``text``, ``page_content``, or that of a serialised Document.
+
+    Raises:
+        JudgeError: The output is no JSON array of objects.
+    """
+    try:
+        contexts = parse_json(output) if isinstance(output, str) else output
+    except (ValueError, RecursionError):
+        contexts = None
+    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
+        raise JudgeError(
+            "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
+            "LangChain retriever gave it, keep its documents: run with --retrieval-documents TOOL "
+            "(config: capture: {retrieval_documents: [TOOL]})"
+        )
+    return [document_text(context) for context in contexts]
+
+
+def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str, str]:
+    """Return the texts of reference contexts, joined by newlines, by the id of the actual step that matched them.
+
+    Reference steps without texts, such as those with ids only, are left out.
+    """
+    texts: dict[str, str] = {}
+    for group in result.get("reference_steps") or ():
+        for step in group:
+            if "matches" not in step or step.get("name") not in retrieving:
+                continue
+            try:
+                known = [text for text in context_texts(step.get("output")) if text and text.strip()]
+            except JudgeError:
+                continue
+            if known:
+                texts[str(step["matches"])] = "\n".join(known)
+    return texts

@@ -193,10 +193,10 @@ class AskedModel:
             self._paid_in_vain(paid)
             raise
         except JudgeError as problem:
-            raise unusable_answer(problem, self._paid_in_vain(paid), paid) from problem.__cause__
+            raise unusable_answer(problem, self._paid_in_vain(paid)) from problem.__cause__
         except Exception as problem:
             kind, what, hint = self._failure(problem)
-            raise kind(what, hint=hint, cost=self._paid_in_vain(paid), usages=paid) from problem
+            raise kind(what, hint=hint, cost=self._paid_in_vain(paid)) from problem
         cost = self._cost(paid)
         self._counted.add(digest)
         record["usages"] = [asdict(usage) for usage in paid]

@@ -125,15 +125,11 @@ class UnusableAnswerError(JudgeError):
 
     Attributes:
         cost: USD paid in vain; 0.0 where nothing was paid, None where it cannot be priced.
-        usages: The usage of each of these requests.
     """
 
-    def __init__(
-        self, what: str, *, hint: str | None = None, cost: float | None = 0.0, usages: Sequence[Usage] = ()
-    ) -> None:
+    def __init__(self, what: str, *, hint: str | None = None, cost: float | None = 0.0) -> None:
         super().__init__(what, hint=hint)
         self.cost = cost
-        self.usages = tuple(usages)
 
 
 class NotAskedError(UnusableAnswerError):
@@ -155,19 +151,10 @@ class TooLongError(UnusableAnswerError):
 _KINDS = (GivenUpError, NotAskedError, CutAnswerError, TooLongError)
 
 
-def unusable_answer(
-    error: JudgeError, cost: float | None, usages: Sequence[Usage] | None = None
-) -> UnusableAnswerError:
-    """Return an error as one that has the cost, of the same kind where the kind tells what to do.
-
-    Args:
-        error: The error.
-        cost: USD paid in vain; None where it cannot be priced.
-        usages: The usage of each request; None: those of the error.
-    """
+def unusable_answer(error: JudgeError, cost: float | None) -> UnusableAnswerError:
+    """Return an error as one that has the cost (USD, None: unknown), of the same kind if the kind tells what to do."""
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), UnusableAnswerError)
-    paid = getattr(error, "usages", ()) if usages is None else usages
-    return kind(error.what, hint=error.hint, cost=cost, usages=paid)
+    return kind(error.what, hint=error.hint, cost=cost)
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:

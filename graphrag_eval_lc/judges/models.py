@@ -1,6 +1,7 @@
 """The models of judges, made from the config, a name or a model of LangChain."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Unpack, cast
 
@@ -8,12 +9,13 @@ import httpx
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
+from graphrag_eval_lc.budget import Budget
+from graphrag_eval_lc.config import EmbeddingConfig, EvaluationConfig, GenerationConfig, expanded
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import bounded_http
 from graphrag_eval_lc.judges.langchain_models import LangChainEmbeddingModel, LangChainJudgeModel
-from graphrag_eval_lc.judges.model import AskingOptions
-from graphrag_eval_lc.judges.model_interface import EmbeddingModel, JudgeModel
+from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
+from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.model_settings import (
     LITELLM_OPTIONS,
     ModelSettings,
@@ -23,7 +25,9 @@ from graphrag_eval_lc.judges.model_settings import (
     is_openai_compatible,
     named_settings,
 )
+from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import remember_secret
+from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.retrying import masked_error_text
 
 # LiteLLM's names of providers, and those of LangChain.
@@ -92,6 +96,86 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         f"{type(embeddings).__name__} is no embedding model",
         hint="Give LangChain's Embeddings, a name such as openai:text-embedding-3-small, or an EmbeddingConfig.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RunModels:
+    """The models of a run.
+
+    Attributes:
+        generation: The chat model; None: nothing is asked.
+        embedding: The embedding model; None: answer relevance is off.
+        own: Those of them that were made here, to be closed with the judges.
+    """
+
+    generation: JudgeModel | None = None
+    embedding: EmbeddingModel | None = None
+    own: tuple[Any, ...] = ()
+
+    def names(self) -> dict[str, str]:
+        """Return the models' names by what they are for."""
+        models = {"generation": self.generation, "embedding": self.embedding}
+        return {purpose: model.name for purpose, model in models.items() if model is not None}
+
+
+def run_models(
+    config: EvaluationConfig,
+    *,
+    llm: Any = None,
+    embeddings: Any = None,
+    needs_embeddings: bool = True,
+    cache: Any = None,
+    pricing: Any = None,
+    budget: Budget | None = None,
+    plan: RequestPlan | None = None,
+) -> RunModels:
+    """Return the models of a run.
+
+    Args:
+        config: The configuration.
+        llm: A chat model that goes before that of the config.
+        embeddings: An embedding model that goes before that of the config.
+        needs_embeddings: Whether texts are to be embedded.
+        cache: Where answers are kept.
+        pricing: The prices; None: those of the config.
+        budget: What all requests may spend; None: no limit.
+        plan: Counts the requests in place of sending them; None: they are sent.
+
+    Raises:
+        ConfigError: An environment variable is not set, or a model cannot be made from what was given.
+        MissingExtraError: The package that a model needs is not installed.
+        OptionError: The budget has a limit of money, and requests to a model are not counted.
+    """
+    section = config.llm
+    generation, embedding = llm, embeddings
+    if llm is None and section is not None:
+        generation = expanded(section.generation, "llm.generation")
+    if generation is None:
+        return RunModels()
+    if embeddings is None and section is not None:
+        embedding = expanded(section.embedding, "llm.embedding")
+    shared: AskingOptions = {
+        "pool": CallPool(config.judges.max_concurrency),
+        "pricing": Pricing(config.prices) if pricing is None else pricing,
+        "cache": cache,
+        "max_retries": config.judges.max_retries,
+        "timeout": config.judges.timeout,
+        "budget": budget,
+        "plan": plan,
+    }
+    asked = as_judge_model(generation, **shared)
+    embedded = None
+    if needs_embeddings and embedding is not None:
+        embedded = as_embedding_model(embedding, **shared)
+    for model in (asked, embedded):
+        if budget is not None and budget.max_cost is not None and not isinstance(model, AskedModel | None):
+            raise OptionError(
+                f"requests to {model.name} cannot be counted, as it is neither named nor LangChain's",
+                key="max_cost",
+                hint="Leave max_cost out, or pass a chat model of LangChain.",
+            )
+    own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
+    return RunModels(asked, embedded, tuple(own))
 
 
 def _openai_model(kind: str, settings: ModelSettings, options: AskingOptions) -> Any:

@@ -19,8 +19,9 @@ from graphrag_eval_lc.dataset.validation import validate_dataset
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.folder_lock import FolderLock
-from graphrag_eval_lc.judges.judging import run_models, wanted_judges
+from graphrag_eval_lc.judges.judging import wanted_judges
 from graphrag_eval_lc.judges.model_interface import ClosedAnswer
+from graphrag_eval_lc.judges.models import run_models
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import reference_names
