@@ -21,7 +21,7 @@ from langgraph_sdk.client import AssistantsClient, LangGraphClient
 
 from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.event_loop.bounded_http import RefusedRedirectError, RefusedResponseError, bounded_http
+from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.masking import masked_text, remember_secret
 from graphrag_eval_lc.texts import listed
 
@@ -257,44 +257,37 @@ class _Server:
             AgentError: Why the response cannot be used.
         """
         server = self.address.server
+        what = f"{server} does not list its assistants, as a LangGraph server does"
+        hint = f"Start it (langgraph dev), look at its log, or check the address, such as {_EXAMPLE}; where the server "
+        hint += "has its own certificate, SSL_CERT_FILE names it."
         try:
             async with asyncio.timeout(_CHECK_SEC):
                 found = await request
             several = found if isinstance(found, list) else [found]
             if all(isinstance(each, Mapping) and "assistant_id" in each for each in several):
                 return several
-            what, hint = self._refusal(HTTPStatus.OK)
         except httpx.HTTPStatusError as problem:
             status = problem.response.status_code
             if may_be_missing and status in (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY):
                 return []
-            what, hint = self._refusal(status)
+            what += f" ({status} {httpx.codes.get_reason_phrase(status)})"
+            if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                is_set = self.key.value is not None
+                what = f"the server {server} " + (
+                    f"refuses {self.key} ({status})"
+                    if is_set
+                    else f"asks for a key ({status}), and {self.key.variable} is not set"
+                )
+                hint = "Set the right key, or name its variable with --agent-key-env (agent_key_env)."
         except (httpx.TimeoutException, TimeoutError):
-            what, hint = f"the server {server} does not answer within {_CHECK_SEC:g} s", "Look at what it is doing."
+            what = f"the server {server} does not answer within {_CHECK_SEC:g} s"
         except RefusedResponseError as problem:
-            is_redirect = isinstance(problem, RefusedRedirectError)
-            what, hint = str(problem), "Give the address that it redirects to." if is_redirect else "Look at its log."
+            what = str(problem)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             what = f"there is no LangGraph server at {server} ({str(problem) or type(problem).__name__})"
-            hint = "Start it (langgraph dev), or check the address: its port, http or https, and SSL_CERT_FILE if the "
-            hint += "server has its own certificate."
         except (ValueError, RecursionError):  # it is no JSON
-            what, hint = self._refusal(HTTPStatus.OK)
+            pass
         raise AgentError(masked_text(what), hint=hint)
-
-    def _refusal(self, status: int) -> tuple[str, str]:
-        """Return why a response cannot be used, and what to do."""
-        server = self.address.server
-        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            if self.key.value is None:
-                what = f"the server {server} asks for a key ({status}), and {self.key.variable} is not set"
-                return what, "Set it, or name another variable with --agent-key-env (agent_key_env)."
-            what = f"the server {server} refuses {self.key} ({status})"
-            return what, "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-            return f"the server {server} fails ({status} {httpx.codes.get_reason_phrase(status)})", "Look at its log."
-        what = f"{server} is not a LangGraph server: it does not list its assistants ({status})"
-        return what, f"Write the server's address and the assistant's name, such as {_EXAMPLE}."
 
     def _none_such(self, assistants: Sequence[Mapping[str, Any]]) -> AgentError:
         server, wanted = self.address.server, self.address.assistant

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.kept_answers import kept_notes
+from graphrag_eval_lc.benchmark.record_values import mapping_of
+from graphrag_eval_lc.benchmark.run_identity import kept_notes
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run
@@ -44,8 +45,8 @@ def load_run(path: str | PathLike[str]) -> BenchmarkRun:
     return BenchmarkRun(
         aggregates,
         output_dir=folder,
-        stopped=_mapping(record.get("stopped")) or None,
-        judges=_mapping(record.get("judges")) or None,
+        stopped=mapping_of(record.get("stopped")) or None,
+        judges=mapping_of(record.get("judges")) or None,
         warnings=list(_warnings(record)),
         notes=list(notes_in(record)),
     )
@@ -63,11 +64,7 @@ def notes_in(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield which questions were scored, if not all, and which answers are of an agent that changed since."""
     if (shard := Shard.in_record(record)) is not None:
         yield f"this is shard {shard} of a run; all numbers are of its questions alone"
-    number = len(_mapping(record.get("questions")))
-    if number and _mapping(record.get("scored_selection")):
+    number = len(mapping_of(record.get("questions")))
+    if number and mapping_of(record.get("scored_selection")):
         yield f"a selection of the {counted(number, 'question')} of the run was scored; all numbers are of these alone"
     yield from kept_notes(record)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

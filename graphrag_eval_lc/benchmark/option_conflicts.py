@@ -3,31 +3,22 @@
 Python's keywords and the command line are held against it, each under its own names.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple
 
 from graphrag_eval_lc.errors import OptionError
 
 
-@dataclass(frozen=True, slots=True)
-class Excludes:
-    """Two options of which only one may be given.
-
-    Attributes:
-        one: The name of the one, as Python's keyword.
-        other: That of the other.
-        why: What each does, as the end of a sentence; ``{one}`` and ``{other}`` stand for their names.
-    """
+class Excludes(NamedTuple):
+    """Two options of which only one may be given, and why: ``{one}`` and ``{other}`` stand for their names."""
 
     one: str
     other: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """An option that means nothing without another.
+class Needs(NamedTuple):
+    """An option that means nothing without one of some others.
 
     Attributes:
         option: Its name, as Python's keyword.
@@ -63,12 +54,10 @@ NEEDING: Final = (
     Needs("seed", ("sample",), "a seed selects nothing by itself"),
     Needs("ray_address", ("engine",), "only Ray has a cluster"),
     Needs("workers", ("engine",), "only Ray has workers"),
-    Needs("no_comparisons", ("html",), "the comparisons are of the page, and none is written"),
     Needs("baseline", ("fail_on_regression",), "a baseline is for that gate alone", "run"),
     Needs("fail_on_regression", ("baseline",), "the gate compares the run with it", "run"),
     Needs("confirm", ("baseline",), "only what changed since is asked again", waits=True),
     Needs("max_drop", ("baseline",), "a drop is one from another run", "run", waits=True),
-    Needs("overwrite", ("output",), "there is no file to replace", "judge-agreement"),
     Needs(
         "confident",
         ("max_drop", "max_drop_per_template", "fail_on_regression"),
@@ -103,23 +92,13 @@ def refuse_conflicts(
         ...
         graphrag_eval_lc.errors.OptionError: limit and sample exclude each other: limit takes the first questions, ...
     """
-    for pair in excluding(given):
-        one, other = called(pair.one), called(pair.other)
-        what = f"{one} and {other} exclude each other: {pair.why.format(one=one, other=other)}"
-        raise OptionError(what, hint="Leave one of them out.")
-    for need in needing(given, known, command=command):
-        name, others = called(need.option), " or ".join(called(other) for other in need.others)
-        raise OptionError(f"{name} needs {others}: {need.why}", hint=f"Add it, or leave {name} out.")
-
-
-def excluding(given: Collection[str]) -> Iterator[Excludes]:
-    """Yield the pairs of options that exclude each other, where both are given."""
-    return (pair for pair in EXCLUDING if pair.one in given and pair.other in given)
-
-
-def needing(given: Collection[str], known: Collection[str], *, command: str | None = None) -> Iterator[Needs]:
-    """Yield the options that are given without any of those that they need."""
+    for pair in EXCLUDING:
+        if pair.one in given and pair.other in given:
+            one, other = called(pair.one), called(pair.other)
+            what = f"{one} and {other} exclude each other: {pair.why.format(one=one, other=other)}"
+            raise OptionError(what, hint="Leave one of them out.")
     for need in NEEDING:
         is_here = need.command in (None, command) and any(other in known for other in need.others)
         if is_here and need.option in given and not any(other in given for other in need.others):
-            yield need
+            name, others = called(need.option), " or ".join(called(other) for other in need.others)
+            raise OptionError(f"{name} needs {others}: {need.why}", hint=f"Add it, or leave {name} out.")

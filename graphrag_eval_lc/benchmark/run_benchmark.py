@@ -11,17 +11,21 @@ from graphrag_eval_lc.benchmark.agent_source import AgentSource
 from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
+from graphrag_eval_lc.benchmark.before_asking import (
+    LIKE_THE_REFERENCE,
+    check_gates_of,
+    planned_judging,
+    response_as_the_reference,
+    shard_notes,
+)
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_baseline
-from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
-from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, planned_judging, response_as_the_reference
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
-from graphrag_eval_lc.benchmark.shard_notes import shard_notes
 from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.errors import AgentError

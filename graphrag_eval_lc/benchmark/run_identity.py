@@ -1,23 +1,41 @@
-"""What makes two run.json those of one run: shards on several machines share it without knowing of each other."""
+"""Whether a folder's run is the same as another one: questions, agent, source, capture; and answers kept anyway."""
 
 import hashlib
+import json
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from typing import Any
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from graphrag_eval_lc.benchmark.kept_answers import DIGESTS, digests_in
+from graphrag_eval_lc.benchmark.record_values import mapping_of, records_of
 from graphrag_eval_lc.config import CaptureConfig
+from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.texts import counted, listed
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.agent_source import AgentSource
+
+Run = Mapping[str, Any]
+"""What run.json holds; one that was changed by hand may lack any key or have other types."""
 
 DATASET = "dataset"
 CONFIG = "config"
 SELECTION = "selection"
 REPEATS = "repeats"
 LIMITS = "limits"
+DIGESTS = "agent_digests"
+LATER_DIGESTS = "agent_digests_later"
+KEPT = "keep_answers"
 _CAPTURE = "capture"
-_AGENT = ("agent", "agent_source", "agent_config")
+_AGENT = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
 _OF_MACHINE = ("max_concurrency",)  # a smaller machine asks fewer at once
 _DIGEST_LENGTH = 16
+
+
+# --- parts of one run ------------------------------------------------------------------------------------------------
 
 
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,13 +48,13 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
         record: A run.json.
     """
     repeats = record.get(REPEATS)
-    limits = {key: value for key, value in _mapping(record.get(LIMITS)).items() if key not in _OF_MACHINE}
+    limits = {key: value for key, value in mapping_of(record.get(LIMITS)).items() if key not in _OF_MACHINE}
     return {
-        DATASET: _mapping(record.get(DATASET)).get("sha256"),
+        DATASET: mapping_of(record.get(DATASET)).get("sha256"),
         **{key: record.get(key) for key in _AGENT},
         DIGESTS: digests_in(record) or None,
-        _CAPTURE: {**CaptureConfig().model_dump(), **_mapping(record.get(_CAPTURE))},
-        SELECTION: _mapping(record.get(SELECTION)),
+        _CAPTURE: {**CaptureConfig().model_dump(), **mapping_of(record.get(_CAPTURE))},
+        SELECTION: mapping_of(record.get(SELECTION)),
         REPEATS: 1 if repeats is None else repeats,
         LIMITS: limits,
         CONFIG: record.get(CONFIG),
@@ -45,18 +63,8 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def identity_digest(record: Mapping[str, Any]) -> str:
     """Return a digest of what all shards of a run have in common: 16 hexadecimal digits."""
-    text = json_text(_sorted(parse_json(json_text(identity(record)))))
+    text = json.dumps(parse_json(json_text(identity(record))), sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
-
-
-def shard_record(shard: Shard, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what run.json says of a shard: which it is, of how many, and of which run.
-
-    Args:
-        shard: The shard.
-        record: What run.json says else.
-    """
-    return {"number": shard.number, "of": shard.of, "run": identity_digest(record)}
 
 
 def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -74,11 +82,194 @@ def differences(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, 
         yield name, before, after
 
 
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list) else value
+# --- questions, agent and capture ------------------------------------------------------------------------------------
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
+    """Return the ids of the questions whose text is another one now."""
+    before = ChainMap(
+        *(cast("dict[str, Any]", mapping_of(earlier.get(key))) for key in ("questions", "earlier_questions"))
+    )
+    return frozenset(key for key, digest in _questions(now).items() if before.get(key, digest) != digest)
+
+
+def refuse_changes(earlier: Run, now: Run, folder: Path, *, is_other_agent_fine: bool = False) -> None:
+    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
+
+    A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same as this session would write it.
+        folder: Where the run is.
+        is_other_agent_fine: Whether the answers of another agent are kept.
+
+    Raises:
+        RunFolderError: With everything that changed.
+    """
+    agent = () if is_other_agent_fine else agent_changes(earlier, now)
+    changes = [*agent, *_capture_changes(earlier, now), *_question_changes(earlier, now)]
+    if changes:
+        raise RunFolderError(
+            f"the folder holds a run that differs from this one: {'; '.join(changes)}",
+            path=folder,
+            hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
+            "questions kept; or --overwrite (overwrite=True) to start anew.",
+        )
+
+
+def refuse_other_part(earlier: Run, now: Run, folder: Path) -> None:
+    """Refuse to go on with another shard than the folder holds, or with a shard as with a whole run.
+
+    Raises:
+        RunFolderError: It is another one.
+    """
+    before, after = Shard.in_record(earlier), Shard.in_record(now)
+    if before == after:
+        return
+    holds = "a whole run" if before is None else f"shard {before} of a run"
+    wanted = "the whole run" if after is None else f"shard {after}"
+    ways = ["Give another folder"]
+    ways += [] if before is None else [f"--shard {before} (shard='{before}') to go on with this one"]
+    ways += [] if before is None or after is not None else ["merge to put all shards together first"]
+    hint = f"{', or '.join(ways)}; or --overwrite (overwrite=True) to start anew."
+    raise RunFolderError(f"the folder holds {holds}, and {wanted} was to be asked into it", path=folder, hint=hint)
+
+
+def capture_warnings(earlier: Run, now: Run) -> list[str]:
+    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
+    changes = "; ".join(_capture_changes(earlier, now))
+    return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
+
+
+def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
+    """Say which questions of a run have another text now, and which the dataset has no more."""
+    if changed := sorted(changed_questions(earlier, now)):
+        yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
+    if gone := _gone(_questions(earlier), _questions(now)):
+        yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
+
+
+def agent_changes(earlier: Run, now: Run) -> Iterator[str]:
+    """Yield which of the agent's spec, what it resolves to, and its config changed."""
+    for key, name in _AGENT.items():
+        before, after = earlier.get(key), now.get(key)
+        if before != after:
+            yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"
+
+
+def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
+    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    defaults = CaptureConfig().model_dump()
+    before, after = ({**defaults, **mapping_of(run.get("capture"))} for run in (earlier, now))
+    for key in defaults:
+        if before[key] != after[key]:
+            was, is_now = ("none" if value is None else json_text(value) for value in (before[key], after[key]))
+            yield f"capture.{key} was {was} and is {is_now}"
+
+
+def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
+    changed = changed_questions(earlier, now)
+    before, after = _questions(earlier), _questions(now)
+    kinds = {
+        "with another text": [key for key in after if key in changed],
+        "added": [key for key in after if key not in before],
+        "left out": _gone(before, after),
+    }
+    for kind, ids in kinds.items():
+        if ids:
+            yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
+
+
+def _gone(before: Run, after: Run) -> list[str]:
+    """Return the ids that are there no more."""
+    return [key for key in before if key not in after]
+
+
+def _questions(run: Run) -> Run:
+    return mapping_of(run.get("questions"))
+
+
+# --- answers of an agent whose source changed -------------------------------------------------------------------------
+
+
+def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], source: "AgentSource") -> list[str]:
+    """Return which files and functions that an agent was made from, or loaded, changed since or are gone.
+
+    Args:
+        earlier: The run.json of the run; nothing is known of one without digests.
+        now: The same as this session would write it.
+        source: The agent's source.
+
+    Returns:
+        A phrase such as ``agent.py changed``, or nothing.
+    """
+    before, after = {**digests_in(earlier, LATER_DIGESTS), **digests_in(earlier)}, digests_in(now)
+    changed = [name for name in before if (after.get(name) or source.digest_now(name)) != before[name]]
+    files = [name for name in changed if ":" not in name]  # functions change with their files
+    return [f"{listed(sorted(files or changed))} changed"] if changed and digests_in(earlier) else []
+
+
+def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
+    """Refuse to reuse answers of an agent whose source changed.
+
+    Args:
+        answers: How many there are (``answers``), from when (``asked``), and what changed since (``changes``).
+        folder: Where they are.
+
+    Raises:
+        RunFolderError: With what changed since which answers, and the two ways on.
+    """
+    raise RunFolderError(
+        f"the agent changed since it gave the {_answers(answers).removeprefix('1 ')}: {answers['changes']}",
+        path=folder,
+        hint="Add --overwrite (overwrite=True) to ask everything again, or --keep-answers (keep_answers=True) to keep "
+        "these answers and ask only the rest.",
+    )
+
+
+def kept_notes(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each time that answers were kept although the agent changed, from a run.json."""
+    for kept in kept_in(record):
+        yield f"{_answers(kept)} kept although the agent changed since: {kept.get('changes')}"
+
+
+def reuse_text(to_ask: int, reused: int, asked_at: str) -> str:
+    """Return how many answers a run reuses, and from when the newest of them is.
+
+    Example:
+        >>> reuse_text(0, 48, "2026-11-25 03:26"), reuse_text(12, 36, "")
+        ('0 asked, 48 reused from 2026-11-25 03:26 (--overwrite asks again)', '12 to ask, 36 reused (--overwrite ...')
+    """
+    asked = f"{to_ask:,} to ask" if to_ask else "0 asked"
+    return f"{asked}, {reused:,} reused{asked_at and f' from {asked_at}'} (--overwrite asks again)"
+
+
+def local_minute(*times: object) -> str:
+    """Return the first of some times as a person reads it: local, to the minute; empty if none can be read.
+
+    Args:
+        *times: ISO 8601 texts, or None.
+    """
+    for each in times:
+        try:
+            return f"{datetime.fromisoformat(str(each)).astimezone():%Y-%m-%d %H:%M}"
+        except (ValueError, OverflowError):
+            continue
+    return ""
+
+
+def _answers(kept: Mapping[str, Any]) -> str:
+    number, asked_at = kept.get("answers"), kept.get("asked")
+    answers = counted(number, "answer") if isinstance(number, int) else "answers"
+    return f"{answers} of {asked_at}" if asked_at else answers
+
+
+def kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what run.json says of kept answers, for each time that the agent changed and they were kept."""
+    return records_of(record.get(KEPT))
+
+
+def digests_in(record: Mapping[str, Any], key: str = DIGESTS) -> dict[str, str]:
+    """Return the digests in a run.json, which may have been changed by hand."""
+    return {name: str(digest) for name, digest in mapping_of(record.get(key)).items()}

@@ -1,9 +1,11 @@
-"""What run.json says of a run."""
+"""What run.json says of a run, and how it goes on, is scored again and ends."""
 
 import hashlib
 import json
+import os
 import platform
 import re
+import subprocess
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,10 +15,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_eval_lc.benchmark.git_state import git_state
-from graphrag_eval_lc.benchmark.kept_answers import DIGESTS, KEPT, LATER_DIGESTS
 from graphrag_eval_lc.benchmark.option_fields import recorded
-from graphrag_eval_lc.benchmark.run_identity import shard_record
+from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT, LATER_DIGESTS, identity_digest
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _SCORED_SELECTION = "scored_selection"
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
+_GIT_SECONDS = 5  # a network drive may take long, and a run does not wait for it
+_OF_GIT_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # of the commit that a hook belongs to
 
 Record = dict[str, Any]
 """What run.json says of a run. The functions here return new records and change none."""
@@ -205,7 +207,8 @@ def begun_record(
     if agent_digests:  # which are not secrets, whatever their names
         record[DIGESTS] = dict(agent_digests)
     if options.shard is not None:  # with the questions and the limits of the whole run
-        record = with_described(record, shard=shard_record(options.shard, record))
+        shard = {"number": options.shard.number, "of": options.shard.of, "run": identity_digest(record)}
+        record = with_described(record, shard=shard)
     return record
 
 
@@ -311,3 +314,35 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
+
+
+def git_state() -> dict[str, Any] | None:
+    """Return the commit in the current folder, so that a score can be traced to the code that gave it.
+
+    Returns:
+        ``commit``, ``branch`` (where there is one) and ``clean``: whether no file that git knows was changed. None
+            without git, outside of a repository with a commit, and where git takes too long.
+
+    Example:
+        >>> state = git_state()
+        >>> state is None or "commit" in state
+        True
+    """
+    environment = {key: value for key, value in os.environ.items() if key not in _OF_GIT_HOOKS}
+    try:
+        said = subprocess.run(
+            ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0"},  # an agent may be using git at the same time
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = said.stdout.decode("utf-8", "replace").splitlines()
+    head = dict(line.split(" ", 2)[1:] for line in lines if line.startswith("# branch."))
+    if head.get("branch.oid", "(initial)") == "(initial)":
+        return None
+    branch = {} if head["branch.head"] == "(detached)" else {"branch": head["branch.head"]}
+    return {"commit": head["branch.oid"], **branch, "clean": all(line.startswith("#") for line in lines)}

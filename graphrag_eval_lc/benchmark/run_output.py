@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.earlier_run import (
-    agent_changes,
-    capture_warnings,
-    changed_questions,
-    missing_scorers,
-    refuse_changes,
-    refuse_missing,
-    refuse_other_part,
-    scoring_warnings,
-)
-from graphrag_eval_lc.benchmark.kept_answers import (
+from graphrag_eval_lc.benchmark.recorded_scoring import missing_scorers, refuse_missing, scoring_warnings
+from graphrag_eval_lc.benchmark.run_identity import (
     DIGESTS,
     KEPT,
     LATER_DIGESTS,
+    agent_changes,
+    capture_warnings,
+    changed_questions,
     digests_in,
     kept_in,
     kept_notes,
     local_minute,
+    refuse_changes,
+    refuse_other_part,
     refuse_other_source,
     source_changes,
 )

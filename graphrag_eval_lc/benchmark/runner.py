@@ -27,7 +27,7 @@ from graphrag_eval_lc.benchmark.attempts import (
 )
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
-from graphrag_eval_lc.benchmark.kept_answers import reuse_text
+from graphrag_eval_lc.benchmark.run_identity import reuse_text
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.workers.engines import workers_of

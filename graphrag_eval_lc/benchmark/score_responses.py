@@ -6,23 +6,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from graphrag_eval_lc.benchmark.before_asking import check_gates_of, planned_judging
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.earlier_run import (
-    missing_functions,
-    missing_scorers,
-    question_warnings,
-    refuse_missing,
-    scoring_warnings,
-)
-from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
-from graphrag_eval_lc.benchmark.git_state import git_state
-from graphrag_eval_lc.benchmark.judging_plan import planned_judging
-from graphrag_eval_lc.benchmark.kept_answers import kept_notes
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.benchmark.recorded_scoring import config_again, dataset_of
-from graphrag_eval_lc.benchmark.run_manifest import new_record
+from graphrag_eval_lc.benchmark.recorded_scoring import (
+    config_again,
+    dataset_of,
+    missing_functions,
+    missing_scorers,
+    refuse_missing,
+    scoring_warnings,
+)
+from graphrag_eval_lc.benchmark.run_identity import kept_notes, question_warnings
+from graphrag_eval_lc.benchmark.run_manifest import git_state, new_record
 from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from graphrag_eval_lc.benchmark.option_conflicts import NEEDING, WRITTEN, excluding, refuse_conflicts
+from graphrag_eval_lc.benchmark.option_conflicts import EXCLUDING, NEEDING, WRITTEN, refuse_conflicts
 from graphrag_eval_lc.benchmark.option_fields import Common
 from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.errors import OptionError
@@ -157,9 +157,9 @@ def _given(ctx: Any) -> dict[str, str]:
 def _override_the_file(ctx: Any) -> None:
     """Leave out what the project file says and an option of the command line excludes, or nothing needs yet."""
     given = _given(ctx)
-    for pair in list(excluding(given)):
-        of_file = [name for name in (pair.one, pair.other) if given.get(name) == _OF_FILE]
-        if len(of_file) == 1:
+    for one, other, _ in EXCLUDING:
+        of_file = [name for name in (one, other) if given.get(name) == _OF_FILE]
+        if one in given and other in given and len(of_file) == 1:
             _reset(ctx, of_file[0])
     left = _given(ctx)
     for need in NEEDING:

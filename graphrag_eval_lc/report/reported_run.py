@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from graphrag_eval_lc.aggregation import is_error
 from graphrag_eval_lc.aggregation.sample_values import Metrics, metrics_of, number
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.earlier_run import plugins_text
+from graphrag_eval_lc.benchmark.recorded_scoring import plugins_text
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.dataset.selection import Selection

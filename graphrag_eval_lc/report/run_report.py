@@ -14,7 +14,7 @@ from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.kept_answers import kept_notes
+from graphrag_eval_lc.benchmark.run_identity import kept_notes
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.earlier_run import plugin_warnings
 from graphrag_eval_lc.benchmark.merging.answers import Answers
 from graphrag_eval_lc.benchmark.merging.missing import NOT_SCORED, Missing, missing_samples, stopped_of
 from graphrag_eval_lc.benchmark.merging.parts import Part, open_parts, refuse_strangers
 from graphrag_eval_lc.benchmark.merging.record import merged_questions, merged_record
 from graphrag_eval_lc.benchmark.merging.scoring import MergedScoring
-from graphrag_eval_lc.benchmark.merging.values import mapping_of, number_of
-from graphrag_eval_lc.benchmark.recorded_scoring import dataset_of
+from graphrag_eval_lc.benchmark.record_values import mapping_of, number_of
+from graphrag_eval_lc.benchmark.recorded_scoring import dataset_of, plugin_warnings
 from graphrag_eval_lc.benchmark.run_identity import DATASET, REPEATS
 from graphrag_eval_lc.benchmark.run_manifest import dataset_record
 from graphrag_eval_lc.compare import read_gates

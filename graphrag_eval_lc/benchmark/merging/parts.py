@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.benchmark.merging.values import mapping_of, records_of
+from graphrag_eval_lc.benchmark.record_values import mapping_of, records_of
 from graphrag_eval_lc.benchmark.run_identity import (
     CONFIG,
     DATASET,

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from graphrag_eval_lc.benchmark.kept_answers import KEPT
 from graphrag_eval_lc.benchmark.merging.parts import Part
-from graphrag_eval_lc.benchmark.merging.values import mapping_of, records_of, texts_of
+from graphrag_eval_lc.benchmark.record_values import mapping_of, records_of, texts_of
+from graphrag_eval_lc.benchmark.run_identity import KEPT
 from graphrag_eval_lc.benchmark.run_manifest import new_run_id
 from graphrag_eval_lc.dataset.loading import questions_of
 from graphrag_eval_lc.json_values import json_text

@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from graphrag_eval_lc.benchmark.earlier_run import missing_functions
 from graphrag_eval_lc.benchmark.merging.answers import Answers
 from graphrag_eval_lc.benchmark.merging.parts import Part
-from graphrag_eval_lc.benchmark.merging.values import mapping_of
-from graphrag_eval_lc.benchmark.recorded_scoring import config_again, recorded_config, register_recorded
+from graphrag_eval_lc.benchmark.record_values import mapping_of
+from graphrag_eval_lc.benchmark.recorded_scoring import (
+    config_again,
+    missing_functions,
+    recorded_config,
+    register_recorded,
+)
 from graphrag_eval_lc.benchmark.run_identity import LIMITS
 from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.loading import response_key

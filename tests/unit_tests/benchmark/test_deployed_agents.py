@@ -247,13 +247,13 @@ async def test_key_goes_to_the_server_and_no_other(stub: Stub, monkeypatch: pyte
     monkeypatch.setenv("LANGCHAIN_API_KEY", "another")
     assert await error_of(f"{stub.url}/agent") == (
         f"the server {stub.url} asks for a key (401), and LANGSMITH_API_KEY is not set. "
-        "Set it, or name another variable with --agent-key-env (agent_key_env)."
+        "Set the right key, or name its variable with --agent-key-env (agent_key_env)."
     )
     assert stub.keys_seen == {None}
     monkeypatch.setenv("MY_KEY", "wr0ng-key")
     assert await error_of(f"{stub.url}/agent", key_variable="MY_KEY") == (
         f"the server {stub.url} refuses the key in MY_KEY (401). "
-        "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
+        "Set the right key, or name its variable with --agent-key-env (agent_key_env)."
     )
     monkeypatch.setenv("LANGSMITH_API_KEY", KEY)
     agent = await loaded(f"{stub.url}/agent")
@@ -286,15 +286,21 @@ async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stu
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        ((404, {}, b"<html>"), "{url} is not a LangGraph server: it does not list its assistants (404)"),
-        ((200, {}, b"<html>"), "{url} is not a LangGraph server: it does not list its assistants (200)"),
-        ((500, {}, b""), "the server {url} fails (500 Internal Server Error). Look at its log."),
+        (
+            (404, {}, b"<html>"),
+            "{url} does not list its assistants, as a LangGraph server does (404 Not Found). Start",
+        ),
+        ((200, {}, b"<html>"), "{url} does not list its assistants, as a LangGraph server does. Start it"),
+        (
+            (500, {}, b""),
+            "{url} does not list its assistants, as a LangGraph server does (500 Internal Server Error). ",
+        ),
         (
             (307, {"location": "https://u:pa55@graphs.example/x"}, b""),
             "{url} redirects to another host, https://graphs.example, and",
         ),
         ((403, {}, b"{}"), "the server {url} asks for a key (403)"),
-        ((200, {}, b"[" * 100_000), "{url} is not a LangGraph server: it does not list its assistants (200)"),
+        ((200, {}, b"[" * 100_000), "{url} does not list its assistants, as a LangGraph server does. Start it"),
     ],
 )
 @pytest.mark.parametrize("named", ["agent", FAST, ""])
@@ -311,7 +317,7 @@ async def test_server_that_is_not_there_is_reported_at_once() -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     told = await error_of(f"{url}/agent")
     assert told.startswith(f"there is no LangGraph server at {url} (")
-    assert "Start it (langgraph dev), or check the address" in told
+    assert "Start it (langgraph dev), look at its log, or check the address" in told
 
 
 async def test_server_without_tls_says_so(stub: Stub) -> None:

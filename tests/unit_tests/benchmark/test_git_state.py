@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.benchmark.git_state import git_state
+from graphrag_eval_lc.benchmark.run_manifest import git_state
 
 DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?"}]}]
 
@@ -63,13 +63,16 @@ def test_folder_without_commits_or_git_has_none(
     new = tmp_path / "new"
     new.mkdir()
     git(new, "init", "-q")
-    assert git_state(new) is None
+    monkeypatch.chdir(new)
+    assert git_state() is None
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     outside = tmp_path / "outside"
     outside.mkdir()
-    assert git_state(outside) is None
+    monkeypatch.chdir(outside)
+    assert git_state() is None
     monkeypatch.setenv("PATH", "")
-    assert git_state(repository) is None
+    monkeypatch.chdir(repository)
+    assert git_state() is None
 
 
 def test_record_of_a_run_has_the_commit(repository: Path, tmp_path: Path) -> None:
@@ -110,4 +113,5 @@ def test_the_commit_is_that_of_the_folder_whatever_a_hook_tells_of_its_own(
     monkeypatch.setenv("GIT_DIR", ".git" if told == ".git" else str(other / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "next-index.lock"))
 
-    assert git_state(inner) == {"commit": commit, "branch": "trunk", "clean": True}
+    monkeypatch.chdir(inner)
+    assert git_state() == {"commit": commit, "branch": "trunk", "clean": True}

@@ -51,10 +51,10 @@ def test_what_is_left_out_excludes_nothing(options: Any) -> None:
 
 
 def test_a_need_of_one_command_is_none_of_another() -> None:
-    names = ("overwrite", "output")
-    refuse_conflicts(["overwrite"], names, command="draft-dataset")
-    with pytest.raises(OptionError, match="there is no file to replace"):
-        refuse_conflicts(["overwrite"], names, command="judge-agreement")
+    names = ("baseline", "fail_on_regression")
+    refuse_conflicts(["fail_on_regression"], names, command="compare")
+    with pytest.raises(OptionError, match="fail_on_regression needs baseline"):
+        refuse_conflicts(["fail_on_regression"], names, command="run")
 
 
 def test_names_are_those_of_the_caller() -> None:

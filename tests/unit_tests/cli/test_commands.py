@@ -123,8 +123,6 @@ RUN = ("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run")
         ((*RUN, "--junit", "x", "--log-file", "./x"), "--junit and --log-file are the same file."),
         (("score", "qa.yaml", "responses.jsonl", "-o", "run", "--json", "--dry-run"), "--json and --dry-run exclude"),
         (("compare", "a", "b", "--html", "x", "--csv", "x"), "--html and --csv are the same file."),
-        (("judge-agreement", "labelled.tsv", "--overwrite"), "--overwrite needs --output"),
-        (("trend", "--no-comparisons"), "--no-comparisons needs --html"),
     ],
 )
 def test_options_that_exclude_each_other_are_one_sentence_and_code_2(

@@ -75,7 +75,6 @@ def test_rows_are_printed_as_json(exit_code: Command, capsys: Output) -> None:
         (["absent"], "absent: there is no such folder"),
         (["--metric", "step_score"], "none of the runs has the score step_score. Did you mean steps_score?"),
         (["--html", "no/folder/x.html"], "there is no folder no/folder"),
-        (["--no-comparisons"], "--no-comparisons needs --html: the comparisons are of the page"),
         (["--tag", "x"], "none of the runs has these tags"),
     ],
 )

@@ -10,7 +10,7 @@ from judged_runs import CHAT_REQUESTS, REQUESTS, agent, config_of, judged_datase
 from openai_stub import OpenAIStub
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.benchmark.judging_plan import LIKE_THE_REFERENCE, response_as_the_reference
+from graphrag_eval_lc.benchmark.before_asking import LIKE_THE_REFERENCE, response_as_the_reference
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.benchmark.score_responses import plan_score_run, plan_scoring
 

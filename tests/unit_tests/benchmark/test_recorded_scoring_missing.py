@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
-from graphrag_eval_lc.benchmark.earlier_run import judging_warnings, missing_scorers
+from graphrag_eval_lc.benchmark.recorded_scoring import judging_warnings, missing_scorers
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.config import load_config

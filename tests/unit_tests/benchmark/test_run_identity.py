@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.earlier_run import capture_warnings, changed_questions, refuse_changes
+from graphrag_eval_lc.benchmark.run_identity import capture_warnings, changed_questions, refuse_changes
 from graphrag_eval_lc.errors import RunFolderError
 
 RUN: dict[str, Any] = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compare_runs, register_metric, run_benchmark, score_responses, score_run, validate_dataset
-from graphrag_eval_lc.benchmark.earlier_run import plugin_warnings
+from graphrag_eval_lc.benchmark.recorded_scoring import plugin_warnings
 from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec, registered_only_here
 from graphrag_eval_lc.registry.plugins import load_plugins, registered_now
