@@ -234,11 +234,8 @@ def _missing_matchers(earlier: Run) -> Iterator[Missing]:
         key = (None if name is None else str(name), None if media_type is None else str(media_type))
         if key not in known:
             thing, function = registered_name(key), str(record.get("function"))
-            place = function.rpartition(":")[0]
-            how = f"--matchers {place if place and place != '__main__' else 'MODULE'}"
-            if plugins.get(thing, {}).get("via") in ("entry point", "--plugin", "config"):
-                how = _option_of(plugins[thing])
-            yield Missing(f"the matcher for {thing.removeprefix('step kind ')} ({function})", how)
+            what = f"the matcher for {thing.removeprefix('step kind ')} ({function})"
+            yield Missing(what, _option_of(plugins.get(thing, {})))
 
 
 def _missing_evaluators(earlier: Run, given: set[str]) -> Iterator[Missing]:

@@ -23,7 +23,7 @@ from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_base
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
 from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
@@ -82,7 +82,7 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
         >>> run.response("q1")["actual_answer"]
         '2'
     """
-    checked = checked_options(options)
+    checked = CheckedOptions(**options)
     stop = StopSignal()
     with stopped_by_signals(stop):
         try:
@@ -102,7 +102,7 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> 
     the caller's loop, which ``run_benchmark`` withstands.
     """
     try:
-        return await _arun(agent, dataset, checked_options(options), StopSignal())
+        return await _arun(agent, dataset, CheckedOptions(**options), StopSignal())
     finally:
         await aclose_idle_connections()  # the loop may be closed next, and the model asked in another
 
@@ -224,7 +224,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         >>> [sample.key for sample in plan_benchmark(lambda question: "2", dataset, repeats=2).to_ask]
         [('q1', 1), ('q1', 2)]
     """
-    checked = checked_options(options)
+    checked = CheckedOptions(**options)
     place = checked.output_dir and absolute_path(checked.output_dir)
 
     async def aset_up() -> _Setup:

@@ -201,7 +201,7 @@ def begun_record(
         templates,
         [question for _, question in questions],
         options.config,
-        scored_with(questions, options.config, options.evaluators),
+        scored_with(options.evaluators),
         **described,
     )
     if agent_digests:  # which are not secrets, whatever their names

@@ -390,13 +390,3 @@ class CheckedOptions(RunOptions):
 
 # The checked options of every call that scores.
 ScoredBy: TypeAlias = CheckedOptions | CheckedScoreOptions | CheckedScoreRunOptions
-
-
-def checked_options(given: Mapping[str, Any]) -> CheckedOptions:
-    """Return the options of a run.
-
-    Raises:
-        OptionError: An option does not exist, or has a value that it cannot have.
-        ConfigError: The config has a key or value that does not exist.
-    """
-    return CheckedOptions(**given)

@@ -27,7 +27,7 @@ from graphrag_eval_lc.benchmark.run_identity import (
     refuse_other_source,
     source_changes,
 )
-from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, scored_again, with_described
+from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, with_described
 from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.comparing import Comparer
@@ -35,7 +35,7 @@ from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, te
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
 from graphrag_eval_lc.texts import listed
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 class RunOutput(AbstractContextManager["RunOutput"]):
     """What a run reads and writes of its folder, and what it tells; the folder is locked while the context lasts.
 
-    First ``prepare``; then ``resume`` for a run, ``replace`` for responses from elsewhere, or ``score_again``; then
-    ``pipeline`` and ``end``.
+    First ``prepare``; then ``resume`` for a run, or ``replace`` for responses from elsewhere; then ``pipeline`` and
+    ``end``.
 
     Args:
         output_dir: The run's folder; None keeps all in memory.
@@ -244,15 +244,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         sessions: Any = ((self.earlier or {}).get("times") or {}).get("sessions") or ({},)
         return local_minute((newest or {}).get("started_at"), sessions[-1].get("started"))
 
-    def refuse_earlier(self, *, overwrite: bool) -> None:
-        """Refuse a folder that holds a run, unless it is to be replaced.
-
-        Raises:
-            RunFolderError: It holds one.
-        """
-        if self.folder is not None and not overwrite:
-            self.folder.refuse_earlier()
-
     def replace(self, record: Record, responses: Iterable[Response], *, overwrite: bool) -> None:
         """Begin a run whose responses were recorded elsewhere.
 
@@ -266,10 +257,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             self.folder.refuse_earlier()
             self.folder.write_run(record)
             self.folder.write_responses(responses)
-
-    def score_again(self, record: Record, earlier: Mapping[str, Any]) -> None:
-        """Begin to score the responses in the folder again; ``open_journal`` read them."""
-        self.record = scored_again(record, earlier)
 
     def open_journal(self) -> Journal:
         """Read the responses in the folder; what cannot be read is set aside, and told."""
@@ -315,7 +302,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self,
         pipeline: Pipeline,
         aggregates: dict[str, Any],
-        questions: Iterable[tuple[Template, Question]],
         responses: list[Response],
         *,
         stopped: Mapping[str, Any] | None = None,
@@ -325,13 +311,12 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         Args:
             pipeline: What scored the responses.
             aggregates: Its aggregates.
-            questions: The questions that were scored.
-            responses: Their responses, where there is no folder.
+            responses: The responses that were scored, where there is no folder.
             stopped: Why the asking ended before its time, and how many samples it left out.
         """
         assert self._options is not None
         judges = self.judges_record
-        scorers = scored_with(questions, self._options.config, self._options.evaluators, self.judges)
+        scorers = scored_with(self._options.evaluators, self.judges)
         self.elapsed_sec = round(time.monotonic() - self._began, 3)
         if self._source is not None and (later := self._source.later_digests()):
             known = digests_in(self.record, LATER_DIGESTS)

@@ -100,7 +100,7 @@ class Runner:
         if self._stop.reason is not None:
             stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
         responses = [response for _, response in sorted(self._kept.items())]
-        run = output.end(self._pipeline, aggregates, questions, responses, stopped=stopped)
+        run = output.end(self._pipeline, aggregates, responses, stopped=stopped)
         self._warn_of_tools_never_called()
         self._tell_ended(aggregates["micro"], 0 if stopped is None else left_out)
         return run

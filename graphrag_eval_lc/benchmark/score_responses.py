@@ -20,7 +20,7 @@ from graphrag_eval_lc.benchmark.recorded_scoring import (
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.run_identity import kept_notes, question_warnings
-from graphrag_eval_lc.benchmark.run_manifest import git_state, new_record
+from graphrag_eval_lc.benchmark.run_manifest import git_state, new_record, scored_again
 from graphrag_eval_lc.benchmark.run_options import ScoredBy
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.score_options import (
@@ -83,7 +83,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         new.templates,
         [question for _, question in new.questions],
         given.config,
-        scored_with(new.questions, given.config, given.evaluators),
+        scored_with(given.evaluators),
         selection=given.selection.as_dict(),
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
@@ -92,12 +92,13 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     with RunOutput(given.output_dir, open_files=given.open_files) as output, display as observer:
         output.observers = [observer]
         output.prepare(given)
-        output.refuse_earlier(overwrite=given.overwrite)  # before the workers start, which takes seconds
+        if output.folder is not None and not given.overwrite:
+            output.folder.refuse_earlier()  # before the workers start, which takes seconds
         with comparer_of(given, given.config, output) as comparer:
             output.replace(record, new.by_key.values(), overwrite=given.overwrite)
             output.notes += new.notes
             output.warn(*new.warnings)
-            run = _scored(output, new.templates, new.samples, new.by_key.get, new.questions, comparer)
+            run = _scored(output, new.templates, new.samples, new.by_key.get, comparer)
     return with_report(run, run.output_dir) if given.report else run
 
 
@@ -184,18 +185,14 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         comparer_of(given, run.scoring.config, run.output) as comparer,
     ):
         output, earlier, samples = run.output, run.earlier, run.samples
-        # What scores the others of the run is missed too when it is scored again.
-        kept = run.questions
-        if given.selection.is_all:
-            kept = [(sample.template, sample.question) for sample in samples]
-        scorers = scored_with(kept, run.scoring.config, run.scoring.evaluators)
+        scorers = scored_with(run.scoring.evaluators)
         asked = [question for _, question in run.questions]
         chosen = given.selection.as_dict()
         record = new_record(run.source, run.templates, asked, run.scoring.config, scorers, scored_selection=chosen)
-        output.score_again(record, earlier)
+        output.record = scored_again(record, earlier)
         output.notes += [*run.notes, *kept_notes(earlier)]
         output.warn(*_unanswered(samples, run.keys))
-        scored = _scored(output, run.templates, samples, output.response, kept, comparer)
+        scored = _scored(output, run.templates, samples, output.response, comparer)
         scored.stopped = scored.stopped or earlier.get("stopped")
         output.warn(
             *scoring_warnings(earlier, output.record, scored.judges, run.missing),
@@ -273,9 +270,19 @@ def _run_to_score(
         output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
         journal = output.open_journal()
-        scored = _of_those_answered(given.selection, selected, journal)
+        scored, notes = selected, list[str]()
+        if given.answered_only:
+            known = {key: journal.summary(key) for key in journal.keys()}  # noqa: SIM118  # no dict
+            counting = {key[0] for key, found in known.items() if found is not None and not found.is_superseded}
+            scored = given.selection.answered(selected, counting)
+            notes.append(answered_note(len(scored), len(selected)))
+        if len(selected) < len(questions):
+            notes.append(
+                f"{counted(len(scored), 'question is', 'questions are')} scored of the {len(questions):,} of the run, "
+                "and its results, aggregates and report are of these alone; score it without a selection for all of "
+                "them"
+            )
         samples, unasked = _answered(journal, scored, earlier)
-        notes = _notes(given.selection, len(scored), len(selected), len(questions))
         yield _RunToScore(
             output, earlier, scoring, missing, source, templates, questions, journal, samples, unasked, notes
         )
@@ -299,15 +306,6 @@ def _scoring_of(earlier: Mapping[str, Any], folder: Path, given: CheckedScoreRun
     return given.replaced(config=config if given.measures is None else with_measures(config, given.measures))
 
 
-def _of_those_answered(
-    selection: Selection, selected: list[QuestionWithTemplate], journal: Journal
-) -> list[QuestionWithTemplate]:
-    """Return the selected questions, or those of them whose responses count, where only these are scored."""
-    if not selection.answered_only:
-        return selected
-    return selection.answered(selected, {key[0] for key in journal.keys() if _counts(journal, key)})  # noqa: SIM118  # no dict
-
-
 def _selected(
     selection: Selection,
     templates: Sequence[Template],
@@ -323,23 +321,6 @@ def _selected(
         hint = "Select questions that it has; they stand in run.json, under questions."
         raise DatasetError("the run has none of the selected questions", path=folder, hint=hint)
     return selected
-
-
-def _notes(selection: Selection, scored: int, selected: int, number: int) -> list[str]:
-    """Say which questions of a run are scored, where these are not all."""
-    notes = [answered_note(scored, selected)] if selection.answered_only else []
-    if selected < number:
-        notes.append(
-            f"{counted(scored, 'question is', 'questions are')} scored of the {number:,} of the run, and its results, "
-            "aggregates and report are of these alone; score it without a selection for all of them"
-        )
-    return notes
-
-
-def _counts(journal: Journal, key: Key) -> bool:
-    """Return whether a response in the folder is one to the question as it stands there now."""
-    summary = journal.summary(key)
-    return summary is not None and not summary.is_superseded
 
 
 def _unanswered(samples: Sequence[Sample], keys: Container[Key]) -> list[str]:
@@ -377,10 +358,9 @@ def _scored(
     templates: Sequence[Template],
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
-    questions: Iterable[tuple[Template, Question]],
     comparer: Comparer | None,
 ) -> BenchmarkRun:
-    """Score samples, and end the run, which has these questions."""
+    """Score samples, and end the run."""
     repeats = max((sample.repeat for sample in samples), default=1)
     pipeline = output.pipeline(templates, repeats=repeats, comparer=comparer)
     places = 1 if output.judges is None else output.judges.max_concurrency
@@ -389,7 +369,7 @@ def _scored(
     known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]
     aggregates = pipeline.finish()
-    run = output.end(pipeline, aggregates, questions, responses)
+    run = output.end(pipeline, aggregates, responses)
     number, errors = len(samples), aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]
     elapsed = output.elapsed_sec
     output.event("run_ended", total=number, done=number, errors=errors, elapsed_sec=elapsed, left_out=0)

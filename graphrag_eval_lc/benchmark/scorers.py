@@ -4,16 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
-from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
-from graphrag_eval_lc.matching.matchers import Matcher, custom_matchers
-from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.registry.custom_metrics import declaration
 from graphrag_eval_lc.registry.plugin_records import plugin_records
 from graphrag_eval_lc.registry.plugins import loaded_plugin, plugin_of, spec_of
-from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds, registered_name
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, registered_name
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
@@ -32,9 +29,6 @@ def load_matchers(modules: Iterable[str]) -> None:
         OptionError: One of them registers nothing.
     """
     for module in modules:
-        place, _, attribute = module.rpartition(":")
-        if place and attribute.isidentifier():
-            raise OptionError(f"--matchers {module} names an attribute of a module", hint=f"Write --matchers {place}.")
         loaded_plugin(module, "--matchers")
         if not custom_matchers():
             raise OptionError(
@@ -60,28 +54,21 @@ def evaluators_of(given: Any) -> tuple[Evaluator, ...]:
 
 
 def scored_with(
-    questions: Iterable[tuple[Template, Question]],
-    config: EvaluationConfig,
-    evaluators: Iterable[Evaluator | CustomFunction],
-    judges: "Judges | None" = None,
+    evaluators: Iterable[Evaluator | CustomFunction], judges: "Judges | None" = None
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the keys ``matchers``, ``evaluators`` and ``plugins`` of run.json.
 
     Args:
-        questions: Those that are scored.
-        config: The configuration.
         evaluators: The functions that are passed.
         judges: Who called the functions; given at the end, for which metrics each of them gave.
 
     Returns:
-        ``matchers``: those that users registered for steps of these questions, with ``name`` and ``media_type`` (where
-        they are for one) and the spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``, of
+        ``matchers``: those that users registered, with ``name`` and ``media_type`` (where they are for one) and the
+        spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``, of
         registered ones the ``plugin`` too, and what a metric ``declares``; ``plugins``, where there are any: what
         ``plugin_records`` gives of those that registered them.
     """
-    groups = (group for _, question in questions for group in question.get("reference_steps") or ())
-    steps = (step for group in groups for step in group)
-    matchers = custom_matchers_for(steps, config)
+    matchers = custom_matchers()
     metrics = {} if judges is None else judges.metrics_of_functions()
     functions = all_functions(evaluators)
     used = {each.registered_as: each.function for each in functions if each.registered_as is not None}
@@ -91,29 +78,6 @@ def scored_with(
         "evaluators": [_evaluator_record(each, metrics.get(each.name)) for each in functions],
         **({"plugins": plugins} if plugins else {}),
     }
-
-
-def custom_matchers_for(
-    reference_steps: Iterable[Mapping[str, Any]], config: EvaluationConfig
-) -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered for these reference steps."""
-    unused, kinds_of_users = custom_matchers(), custom_step_kinds()
-    used: dict[MatcherKey, Matcher] = {}
-    if not unused:
-        return used
-    views = StepViews(config.steps, config.sparql, config.retrieval)
-    seen: set[tuple[str, str | None, StepKind]] = set()
-    for step in reference_steps:
-        reference = views.reference_view(step)
-        kind = views.kind_of(reference)
-        sort = name, media_type, _ = (*views.compared_by(reference), kind)
-        is_declared = kind is views.declared_kind_of(str(reference.get("name")))
-        for key in () if sort in seen else list(unused):
-            fits = not is_declared and key[0] in (None, name) and key[1] in (None, media_type)
-            if fits or kinds_of_users[key] is kind:
-                used[key] = unused.pop(key)
-        seen.add(sort)
-    return used
 
 
 def _evaluator_record(evaluator: CustomFunction, metrics: Sequence[str] | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.benchmark.agent_specs import named_by
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark
-from graphrag_eval_lc.benchmark.run_options import RunOptions, checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.compare.gate_names import nearest
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
@@ -147,7 +147,7 @@ class Asker:
     def _begun(self, agent: Any, options: Mapping[str, Any]) -> Any:
         """Note that the question is asked, and return the agent."""
         __tracebackhide__ = True
-        checked_options(options)
+        CheckedOptions(**options)
         candidate = _named(agent, self._item.config)
         if self._part is not None:
             label = settings_of(self._item.config).label

@@ -13,7 +13,7 @@ import pytest
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.pytest_runs import PLAN, unanswered
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
-from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import replace_file
@@ -110,7 +110,7 @@ class Part:
         if run.key not in self._journals:
             self._journals[run.key] = Journal(self._folder / f"{run.key}.jsonl", is_private=self._is_private)
             output = settings_of(self._config).output
-            given = checked_options({**options, "output_dir": output})
+            given = CheckedOptions(**{**options, "output_dir": output})
             selected = run.dataset.selected
             record = begun_record(agent, run.dataset.source, run.dataset.templates, selected, given)
             self._write_record(run, _asked_in_turn(record))

@@ -117,7 +117,7 @@ def test_missing_ones_are_refused_by_name_and_nothing_is_changed(folder: Path) -
         f"{folder}: what scored the run is missing now: the matcher for count_rows ({__name__}:match_counts), "
         f"the evaluator answer_words ({__name__}:answer_words) and the evaluator style ({__name__}:style; it returned "
         "politeness, is_short); without them its scores would change or go. Add "
-        f"--matchers {__name__}, --evaluator {__name__}:answer_words, --evaluator {__name__}:style "
+        f"--plugin {__name__}, --evaluator {__name__}:answer_words, --evaluator {__name__}:style "
         "(in Python, import or pass them); or --drop-missing (drop_missing=True) to score without."
     )
     assert files_in(folder) == before

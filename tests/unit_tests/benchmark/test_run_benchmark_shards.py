@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_eval_lc import run_benchmark, score_run
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
-from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 
 QUESTIONS = [{"id": f"q{number}", "question_text": f"{number}?"} for number in range(12)]
@@ -60,11 +60,11 @@ def test_record_has_the_identity_of_the_whole_run(tmp_path: Path) -> None:
 
 def test_shard_has_its_part_of_the_limits() -> None:
     limits: dict[str, Any] = {"requests_per_minute": 80, "max_tokens": 10, "max_cost": 2.0, "max_failures": 9}
-    part = checked_options({"shard": "1/8", "max_time": 60, "max_concurrency": 7, **limits}).in_shard()
+    part = CheckedOptions(**{"shard": "1/8", "max_time": 60, "max_concurrency": 7, **limits}).in_shard()
     assert (part.requests_per_minute, part.max_tokens, part.max_cost) == (10, 2, 0.25)
     assert str(part.failure_limit) == "2"
     assert (part.max_time, part.max_concurrency) == (60, 7)
-    whole = checked_options(limits)
+    whole = CheckedOptions(**limits)
     assert whole.in_shard() is whole
 
 
@@ -116,14 +116,14 @@ def test_shard_goes_on_and_is_scored_again_alone(tmp_path: Path) -> None:
 
 def test_sample_needs_a_seed_that_all_shards_share() -> None:
     with pytest.raises(OptionError, match="shard with sample needs seed"):
-        checked_options({"shard": "1/2", "sample": 3})
+        CheckedOptions(shard="1/2", sample=3)
     parts = [asked(shard=f"{number}/2", sample=5, seed=1) for number in (1, 2)]
     assert sorted(chain(*parts)) == sorted(asked(sample=5, seed=1))
 
 
 def test_gates_of_the_whole_run_are_refused() -> None:
     with pytest.raises(OptionError, match="Give the gates to merge_runs"):
-        checked_options({"shard": "1/2", "gates": ["steps_score=0.9"]})
+        CheckedOptions(shard="1/2", gates=["steps_score=0.9"])
 
 
 def test_shard_without_questions_is_a_run(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from graphrag_eval_lc.benchmark.run_manifest import (
     resumed,
     scored_again,
 )
-from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.config import EvaluationConfig
 
 SECRET = "sk-abcDEF123456abcDEF123456"
@@ -32,7 +32,7 @@ def begin(source: object = DATASET, dataset: list[Any] = DATASET, **described: A
 
 def begun(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
     pairs: Any = [(DATASET[0], QUESTIONS[0])]
-    return begun_record(agent, "qa.yaml", DATASET, pairs, checked_options(options))
+    return begun_record(agent, "qa.yaml", DATASET, pairs, CheckedOptions(**options))
 
 
 # --- what ran --------------------------------------------------------------------------------------------------------

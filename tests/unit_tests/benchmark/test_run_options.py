@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.benchmark.score_responses import score_run
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 
 
 def checked(**options: Any) -> CheckedOptions:
-    return checked_options(options)
+    return CheckedOptions(**options)
 
 
 def test_every_option_has_a_default() -> None:
@@ -219,13 +219,11 @@ def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
 
 def test_an_option_of_the_capture_is_told_where_it_belongs() -> None:
     with pytest.raises(OptionError, match=r'no option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
-        checked_options({"keep_messages": True})
+        CheckedOptions(keep_messages=True)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     numpy = pytest.importorskip("numpy")
-    options = checked_options(
-        {"repeats": numpy.int64(2), "timeout": numpy.float32(1.5), "max_concurrency": numpy.int8(3)}
-    )
+    options = CheckedOptions(repeats=numpy.int64(2), timeout=numpy.float32(1.5), max_concurrency=numpy.int8(3))
     assert (options.repeats, options.timeout, options.max_concurrency) == (2, 1.5, 3)
     assert type(options.repeats) is int

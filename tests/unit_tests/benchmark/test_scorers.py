@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.scorers import custom_matchers_for, evaluators_of, load_matchers, scored_with
-from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.benchmark.scorers import evaluators_of, load_matchers, scored_with
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.matching import StepKind, StepView, register_matcher, register_step_kind
+from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.matching.matchers import custom_matchers
 
 pytestmark = pytest.mark.usefixtures("forget_matchers")
@@ -36,17 +35,11 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
-def questions_of(*steps: dict[str, Any]) -> Any:
-    return [({"template_id": "t"}, {"id": "q", "question_text": "?", "reference_steps": [list(steps)]})]
-
-
-def test_only_matchers_of_the_questions_steps_are_recorded() -> None:
+def test_matchers_are_recorded_with_the_plugins_that_gave_them() -> None:
     register_matcher(name="count")(lambda reference, actual: 1.0)
-    register_matcher(name="other")(lambda reference, actual: 1.0)
     register_matcher(media_type="text/x")(partial(max, 1))  # type: ignore[arg-type]
-    function = f"{__name__}:test_only_matchers_of_the_questions_steps_are_recorded.<locals>.<lambda>"
-    steps = ({"name": "count"}, {"name": "sparql_query", "output_media_type": "text/x"})
-    record = scored_with(questions_of(*steps), EvaluationConfig(), [])
+    function = f"{__name__}:test_matchers_are_recorded_with_the_plugins_that_gave_them.<locals>.<lambda>"
+    record = scored_with([])
     assert record["matchers"] == [
         {"name": "count", "function": function},
         {"media_type": "text/x", "function": "builtins:max"},
@@ -59,9 +52,7 @@ def test_only_matchers_of_the_questions_steps_are_recorded() -> None:
 def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> None:
     Path("checks.py").write_text(MATCHERS)
     load_matchers(["checks.py"])
-    record = scored_with(
-        questions_of({"name": "count_rows"}), EvaluationConfig(), evaluators_of(["checks.py:is_short"])
-    )
+    record = scored_with(evaluators_of(["checks.py:is_short"]))
     assert record == {
         "matchers": [{"name": "count_rows", "function": "checks.py:match_counts"}],
         "evaluators": [{"name": "is_short", "function": "checks.py:is_short"}],
@@ -77,7 +68,7 @@ def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> Non
 
 
 def test_no_plugins_are_recorded_where_nothing_is_registered() -> None:
-    assert scored_with(questions_of({"name": "count_rows"}), EvaluationConfig(), []) == {
+    assert scored_with([]) == {
         "matchers": [],
         "evaluators": [],
     }
@@ -92,8 +83,6 @@ def test_modules_of_matchers_may_be_packages() -> None:
 @pytest.mark.parametrize(
     ("module", "error", "complaint"),
     [
-        ("agent.py:graph", OptionError, r"names an attribute of a module\. Write --matchers agent\.py\."),
-        ("package.module:graph", OptionError, r"Write --matchers package\.module\."),
         ("json", OptionError, r"--matchers json registers no matcher\. Let it call register_matcher"),
         ("absent.py", AgentError, r"there is no file absent\.py\. Write package\.module or path/to/file\.py\."),
         ("absent_module_of_the_test", AgentError, r"there is no module absent_module_of_the_test\. Write package"),
@@ -116,41 +105,3 @@ def test_evaluators_may_be_functions_and_specs() -> None:
 def test_what_is_no_list_of_functions_is_told(given: Any) -> None:
     with pytest.raises(OptionError, match="Give a list of functions"):
         evaluators_of(given)
-
-
-def test_custom_matchers_for_steps_are_those_that_may_compare_them() -> None:
-    def own(reference: StepView, actual: StepView) -> float:
-        return 1.0
-
-    keys: list[tuple[str | None, str | None]] = [
-        ("count", None),
-        ("count", "text/x"),
-        (None, "text/x"),
-        ("retrieval", None),
-        ("other", None),
-    ]
-    for name, media_type in keys:
-        register_matcher(name=name, media_type=media_type)(own)
-    assert set(custom_matchers_for([], EvaluationConfig())) == set()
-    assert set(custom_matchers_for([{"name": "count"}, {"name": "count"}], EvaluationConfig())) == {("count", None)}
-    typed = {"name": "count", "output_media_type": "text/x"}
-    assert set(custom_matchers_for([typed], EvaluationConfig())) == {
-        ("count", None),
-        ("count", "text/x"),
-        (None, "text/x"),
-    }
-    searched = {"name": "search_docs", "relevant_ids": ["a"]}
-    assert set(custom_matchers_for([searched], EvaluationConfig())) == set()
-    retrieval = load_config({"retrieval": {"steps": ["search_docs"]}})
-    assert set(custom_matchers_for([searched], retrieval)) == {("retrieval", None)}
-
-
-def test_kinds_of_users_that_are_named_are_recorded() -> None:
-    def match(reference: Any, actual: Any) -> float:
-        return 0.5
-
-    register_step_kind(StepKind(key="half", serves=(("half_step", None),), matcher=match))
-    named = load_config({"steps": {"kinds": {"graph": "half"}}})
-    assert custom_matchers_for([{"name": "graph"}], named) == {("half_step", None): match}
-    as_text = load_config({"steps": {"kinds": {"half_step": "text"}}})
-    assert custom_matchers_for([{"name": "half_step"}], as_text) == {}
