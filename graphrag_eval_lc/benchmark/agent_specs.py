@@ -1,11 +1,8 @@
 """Loads what specs such as ``package.module:attribute`` or ``path/to/file.py:attribute`` name."""
 
 import inspect
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import SequenceMatcher
-from os import PathLike
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +11,6 @@ from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.texts import listed
 
 _SPEC_HINT = "Write package.module:attribute or path/to/file.py:attribute."
-_RECORDS = (".yaml", ".yml", ".json", ".jsonl")
 MOST_NAMED = 20
 
 
@@ -45,25 +41,6 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     return found
 
 
-def refuse_dataset_as_agent(agent: Any) -> None:
-    """Refuse a dataset where an agent is needed, as where the two are swapped.
-
-    Raises:
-        AgentError: It is a list of templates, or the path of a file with records.
-
-    Example:
-        >>> refuse_dataset_as_agent([{"template_id": "t"}])
-        Traceback (most recent call last):
-        ...
-        graphrag_eval_lc.errors.AgentError: a dataset stands where the agent is needed. Write ...
-    """
-    is_path = isinstance(agent, str | PathLike) and Path(agent).suffix.lower() in _RECORDS and Path(agent).is_file()
-    if (isinstance(agent, Sequence) and not isinstance(agent, str | bytes)) or is_path:
-        shown = f"{os.fspath(agent)!r:.80}" if is_path else "a dataset"
-        hint = "Write run_benchmark(agent, dataset), on the command line: run DATASET --agent SPEC."
-        raise AgentError(f"{shown} stands where the agent is needed", hint=hint)
-
-
 def nearest_first(name: str, known: Iterable[str]) -> list[str]:
     """Return known names, those first that are most like one that is not known.
 
@@ -78,10 +55,6 @@ def _public_names(module: ModuleType) -> list[str]:
     return [
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and (_is_runnable(value) or inspect.isfunction(value))
+        # What has invoke is a Runnable: scoring reads specs too, and loads no LangChain.
+        if not name.startswith("_") and (hasattr(type(value), "invoke") or inspect.isfunction(value))
     ]
-
-
-def _is_runnable(value: Any) -> bool:
-    """Return whether a value looks like a Runnable; scoring reads specs too, and loads no LangChain."""
-    return hasattr(type(value), "invoke")

@@ -210,7 +210,9 @@ class _Loading:
     async def agent_of(self, candidate: Any) -> Agent:
         spec = candidate if isinstance(candidate, str) else None
         if spec is not None and "://" in spec:
-            return await self._deployed(spec)
+            from graphrag_eval_lc.benchmark.deployed_agents import aconnect  # as few need the SDK of the server
+
+            return await aconnect(spec, self.key_variable, self.resources, has_input_fn=self.has_input_fn)
         if self.key_variable is not None:
             what = "there is no server to give the key to: the agent is not named by its address"
             raise OptionError(what, key="agent_key_env", hint="Give an address such as http://127.0.0.1:2024/agent.")
@@ -254,24 +256,6 @@ class _Loading:
         graph = await aopen_graph(found, self.agent_config, self.resources)
         return self._asked(graph, found.spec, spec=found.spec, source=found.source, warnings=found.warnings)
 
-    async def _deployed(self, spec: str) -> Agent:
-        from graphrag_eval_lc.benchmark.deployed_agents import aconnect, api_key, read_address
-
-        address = read_address(spec)
-        key = api_key(self.key_variable)
-        found = await aconnect(address, key, self.resources, wants_schema=not self.has_input_fn)
-        takes = "messages" if self.has_input_fn else _taken(found.input_schema, found.spec)
-        return Agent(
-            found.graph,
-            takes,
-            found.spec,
-            spec=found.spec,
-            source=found.source,
-            warnings=found.warnings,
-            resources=self.resources,
-            acancel=found.acancel,
-        )
-
 
 def _is_factory(candidate: Any, name: str) -> bool:
     """Return whether ``candidate`` makes the agent when it is called; refuse what is no agent at all."""
@@ -312,10 +296,10 @@ def _input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
         given = runnable.get_input_jsonschema()
     except Exception:  # pydantic takes no typing.TypedDict before Python 3.12, or types cannot be looked up from here
         given = {}
-    return _taken(given, name, runnable)
+    return taken_by(given, name, runnable)
 
 
-def _taken(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | None = None) -> Takes:
+def taken_by(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | None = None) -> Takes:
     """Return what an agent takes, by the JSON Schema of its input."""
     schema = _resolved(given, given)
     alternatives = [_resolved(each, given) for each in schema.get("anyOf", ())]

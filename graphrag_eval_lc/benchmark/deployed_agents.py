@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import AssistantsClient, LangGraphClient
 
 from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
+from graphrag_eval_lc.benchmark.agents import Agent, taken_by
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
 from graphrag_eval_lc.masking import masked_text, remember_secret
@@ -61,27 +62,6 @@ class ApiKey:
 
     def __str__(self) -> str:
         return f"the key in {self.variable}"
-
-
-@dataclass(frozen=True, slots=True)
-class DeployedAgent:
-    """An assistant that was found on its server.
-
-    Attributes:
-        graph: What is asked.
-        spec: Its address, as run.json says it.
-        source: Its graph, and the version of the assistant.
-        input_schema: The JSON Schema of its input; empty where the server does not tell.
-        acancel: Ends what still runs for a thread id.
-        warnings: What the user should know of it.
-    """
-
-    graph: RemoteGraph
-    spec: str
-    source: str
-    input_schema: Mapping[str, Any]
-    acancel: Callable[[str], Awaitable[None]]
-    warnings: tuple[str, ...] = ()
 
 
 def read_address(spec: str) -> Address:
@@ -143,18 +123,21 @@ def _key_error(what: str, hint: str) -> OptionError:
     return OptionError(what, key="agent_key_env", hint=hint)
 
 
-async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, wants_schema: bool = True) -> DeployedAgent:
+async def aconnect(spec: str, key_variable: str | None, stack: AsyncExitStack, *, has_input_fn: bool = False) -> Agent:
     """Find an assistant on its server.
 
     Args:
-        address: Where it is.
-        key: The server's key; one without a value sends none.
+        spec: Its address.
+        key_variable: The environment variable with the server's key; None: LANGSMITH_API_KEY.
         stack: Closes the connections.
-        wants_schema: Whether the schema of its input is asked for, too.
+        has_input_fn: Whether a function makes its input; otherwise the server is asked what it takes.
 
     Raises:
-        AgentError: The server is not there or is none of LangGraph, refuses the key, or has no such assistant.
+        AgentError: The server is not there or is none of LangGraph, refuses the key, or has no such assistant; or the
+            assistant takes no messages.
+        OptionError: The key's variable is not set.
     """
+    address, key = read_address(spec), api_key(key_variable)
     headers = {} if key.value is None else {_KEY_HEADER: key.value}
     # As the SDK's client, without the proxies of the environment, and without its retries, which take seconds.
     transport = httpx.AsyncHTTPTransport()
@@ -163,22 +146,25 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         server = _Server(LangGraphClient(client).assistants, address, key)
         assistant = await server.assistant()
         identifier = str(assistant["assistant_id"])
-        schema = await server.input_schema(identifier) if wants_schema else {}
+        takes = "messages" if has_input_fn else taken_by(await server.input_schema(identifier), str(address))
     timeouts = (_CONNECT_SEC, _SILENCE_SEC, _SILENCE_SEC, None)  # no limit for a place in the pool
     remote = get_client(url=address.server, api_key=key.value, timeout=timeouts)
     _bounded(remote.http.client)
     await stack.enter_async_context(remote)
     graph_id, version = assistant.get("graph_id"), assistant.get("version")
     is_known = address.assistant in (graph_id, identifier)
-    return DeployedAgent(
+    warnings: tuple[str, ...] = ()
+    if key.value is not None and _is_open(address.server):
+        warnings = (f"{key} goes to {address.server} unencrypted; write https:// where it speaks HTTPS",)
+    return Agent(
         _ServedGraph(address.assistant if is_known else identifier, client=remote, name=address.assistant),
+        takes,
         str(address),
-        f"graph {graph_id}, assistant {identifier}" + ("" if version is None else f", version {version}"),
-        schema,
-        partial(_acancel, remote),
-        (f"{key} goes to {address.server} unencrypted; write https:// where it speaks HTTPS",)
-        if key.value is not None and _is_open(address.server)
-        else (),
+        spec=str(address),
+        source=f"graph {graph_id}, assistant {identifier}" + ("" if version is None else f", version {version}"),
+        warnings=warnings,
+        resources=stack,
+        acancel=partial(_acancel, remote),
     )
 
 

@@ -20,8 +20,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
-from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
-from graphrag_eval_lc.benchmark.option_fields import ProgressMode
+from graphrag_eval_lc.benchmark.option_fields import ProgressMode, refuse_conflicts
 from graphrag_eval_lc.compare.gates import read_gates
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, GateConfig, load_config
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError

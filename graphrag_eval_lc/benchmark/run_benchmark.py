@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agent_source import AgentSource
-from graphrag_eval_lc.benchmark.agent_specs import refuse_dataset_as_agent
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.before_asking import (
@@ -195,7 +194,6 @@ class _Setup:
 
 async def _aset_up(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> _Setup:
     """Check the dataset and load the agent."""
-    refuse_dataset_as_agent(agent)
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
     check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))

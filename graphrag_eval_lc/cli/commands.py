@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from graphrag_eval_lc.benchmark.option_conflicts import EXCLUDING, NEEDING, WRITTEN, refuse_conflicts
-from graphrag_eval_lc.benchmark.option_fields import Common
+from graphrag_eval_lc.benchmark.option_fields import EXCLUDING, NEEDING, WRITTEN, Common, refuse_conflicts
 from graphrag_eval_lc.cli.options import say
 from graphrag_eval_lc.errors import OptionError
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from graphrag_eval_lc.benchmark.before_asking import check_gates_of
-from graphrag_eval_lc.benchmark.option_conflicts import refuse_conflicts
+from graphrag_eval_lc.benchmark.option_fields import refuse_conflicts
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
-from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark, run_benchmark
+from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
 
 FILE = """
@@ -105,17 +105,6 @@ def test_missing_extra_is_told_as_it_is(agent_file: Path) -> None:
     )
     with pytest.raises(MissingExtraError, match="pip install"):
         named_by(f"{agent_file}:graph")
-
-
-def test_a_dataset_in_the_place_of_the_agent_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("qa.yaml").write_text("- {template_id: t, questions: [{id: q, question_text: Why?}]}")
-    hint = "Write run_benchmark(agent, dataset), on the command line: run DATASET --agent SPEC."
-    for agent, dataset in (("qa.yaml", "agent.py:f"), (Path("qa.yaml"), len), ([{"template_id": "t"}], len)):
-        for function in (run_benchmark, plan_benchmark):
-            with pytest.raises(AgentError, match="stands where the agent is needed") as caught:
-                function(agent, dataset)
-            assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.benchmark.option_conflicts import EXCLUDING, NEEDING, refuse_conflicts
+from graphrag_eval_lc.benchmark.option_fields import EXCLUDING, NEEDING, refuse_conflicts
 from graphrag_eval_lc.benchmark.run_options import RunOptions
 from graphrag_eval_lc.errors import OptionError
 
