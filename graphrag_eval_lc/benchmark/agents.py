@@ -17,7 +17,6 @@ from langchain_core.runnables.config import (
     var_child_runnable_config,
 )
 
-from graphrag_eval_lc.benchmark.agent_specs import named_by
 from graphrag_eval_lc.benchmark.graph_factories import (
     config_parameter,
     is_context_manager,
@@ -25,6 +24,7 @@ from graphrag_eval_lc.benchmark.graph_factories import (
     server_arguments,
     takes_server_arguments,
 )
+from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.registry.signatures import signature_of

@@ -13,8 +13,8 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.memory import InMemoryStore
 
-from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.benchmark.graph_factories import opened, server_arguments
+from graphrag_eval_lc.benchmark.specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, where_it_failed
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.masking import remember_secrets_of

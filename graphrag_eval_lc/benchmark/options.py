@@ -1,12 +1,14 @@
-"""The base of the models of options: how values are checked and completed, and how mistakes are reported."""
+"""The base of the models of options: how they are checked, completed and reported, and shown as keywords."""
 
+import inspect
+import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from difflib import get_close_matches
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, Self, TypeVar, cast, get_args
 
 from pydantic import (
     BaseModel,
@@ -19,15 +21,21 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from graphrag_eval_lc.benchmark.agent_specs import named_by
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, refuse_conflicts
+from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.compare.gates import read_gates
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, GateConfig, load_config
+from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
 
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+_MARK = "**options:"
+_WIDTH = 120
 _REDACT = "capture.redact"
 AS_GIVEN = GetPydanticSchema(lambda kind, handler: core_schema.any_schema())
 
@@ -220,3 +228,89 @@ def _redact(spec: Any) -> Callable[[Any], Any] | Literal["secrets"] | None:
         hint = "Name a function that accepts a value and returns what is kept in its place."
         raise ConfigError(f"{spec} is {type(function).__name__}, not a function", key=_REDACT, hint=hint)
     return cast("Callable[[Any], Any]", function)
+
+
+# --- functions that take the options as keywords, which type checkers, editors and help() see -------------------------
+
+
+class OfAgent(Protocol[P, R_co]):
+    """A function of an agent and a dataset."""
+
+    def __call__(self, agent: Any, dataset: DatasetSource, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Take the options as keywords."""
+        ...
+
+
+class OfResponses(Protocol[P, R_co]):
+    """A function of a dataset and responses."""
+
+    def __call__(
+        self, dataset: DatasetSource, responses: str | PathLike[str] | Responses, *args: P.args, **kwargs: P.kwargs
+    ) -> R_co:
+        """Take the options as keywords."""
+        ...
+
+
+class OfFolder(Protocol[P, R_co]):
+    """A function of the folder of a run."""
+
+    def __call__(self, run_dir: str | PathLike[str], *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Take the options as keywords."""
+        ...
+
+
+def of_agent(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfAgent[P, R]]:
+    """Give a function of an agent and a dataset the options of a model."""
+    return _with_fields(options)
+
+
+def of_responses(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfResponses[P, R]]:
+    """Give a function of a dataset and responses the options of a model."""
+    return _with_fields(options)
+
+
+def of_folder(options: Callable[P, Options]) -> Callable[[Callable[..., R]], OfFolder[P, R]]:
+    """Give a function of a run's folder the options of a model."""
+    return _with_fields(options)
+
+
+def _with_fields(model: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Show the fields of a model as the keywords of a function that takes ``**options``, and in its docstring."""
+
+    def shown(function: Any) -> Any:
+        signature = inspect.signature(function)
+        kept = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        keywords = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
+            for name, field in model.model_fields.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*kept, *keywords])
+        function.__doc__ = _with_list(function.__doc__, model)
+        return function
+
+    return shown
+
+
+def _with_list(doc: str | None, model: type[Options]) -> str | None:
+    """Return a docstring with the fields below the line of its ``**options``, where it has one."""
+    lines = (doc or "").splitlines()
+    place = next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(_MARK)), None)
+    if place is None:
+        return doc
+    indent = " " * (len(lines[place - 1]) - len(lines[place - 1].lstrip()) + 4)
+    items = [
+        textwrap.fill(
+            f"- ``{name}``{_default(field.default)}: {field.description}",
+            _WIDTH,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        for name, field in model.model_fields.items()
+    ]
+    return "\n".join([*lines[:place], "", *items, *lines[place:]])
+
+
+def _default(value: Any) -> str:
+    return "" if value in (None, (), False) else f" ({value!r})"

@@ -12,19 +12,22 @@ from graphrag_eval_lc.benchmark.run_identity import Run
 from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.judges.custom_functions import all_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.records import Question, Response
-from graphrag_eval_lc.registry.custom_metrics import register_metric
+from graphrag_eval_lc.registry.custom_metrics import declaration, register_metric
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import JUDGES, is_declared
-from graphrag_eval_lc.registry.step_kinds import registered_name
+from graphrag_eval_lc.registry.plugin_records import plugin_records
+from graphrag_eval_lc.registry.plugins import plugin_of, spec_of
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, registered_name
 from graphrag_eval_lc.run_folder import recorded_dataset
 from graphrag_eval_lc.texts import listed, plural, shortened
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import ScoredBy
+    from graphrag_eval_lc.judges.judging import Judges
 
 
 # --- configuration, dataset and metrics ------------------------------------------------------------------------------
@@ -92,6 +95,51 @@ def register_recorded(record: Mapping[str, Any]) -> None:
 
 def _measured_elsewhere(question: Question, response: Response) -> None:
     """Stand for a function that was called where the agent was asked."""
+
+
+# --- what run.json says of it -----------------------------------------------------------------------------------------
+
+
+def scored_with(
+    evaluators: Iterable[Callable[..., Any] | CustomFunction], judges: "Judges | None" = None
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the keys ``matchers``, ``evaluators`` and ``plugins`` of run.json.
+
+    Args:
+        evaluators: The functions that are passed.
+        judges: Who called the functions; given at the end, for which metrics each of them gave.
+
+    Returns:
+        ``matchers``: those that users registered, with ``name`` and ``media_type`` (where they are for one) and the
+        spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``, of
+        registered ones the ``plugin`` too, and what a metric ``declares``; ``plugins``, where there are any: what
+        ``plugin_records`` gives of those that registered them.
+    """
+    matchers = custom_matchers()
+    metrics = {} if judges is None else judges.metrics_of_functions()
+    functions = all_functions(evaluators)
+    used = {each.registered_as: each.function for each in functions if each.registered_as is not None}
+    plugins = plugin_records({**used, **{registered_name(key): matcher for key, matcher in matchers.items()}})
+    return {
+        "matchers": [_matcher_record(key, spec_of(matcher)) for key, matcher in matchers.items()],
+        "evaluators": [_evaluator_record(each, metrics.get(each.name)) for each in functions],
+        **({"plugins": plugins} if plugins else {}),
+    }
+
+
+def _evaluator_record(evaluator: CustomFunction, metrics: Sequence[str] | None) -> dict[str, Any]:
+    record: dict[str, Any] = {"name": evaluator.name, "function": spec_of(evaluator.function)}
+    if evaluator.registered_as is not None:
+        record["plugin"] = plugin_of(evaluator.registered_as, evaluator.function).name
+    if isinstance(evaluator, MetricFunction):
+        record["declares"] = declaration(evaluator.spec)
+    return record if metrics is None else {**record, "metrics": metrics}
+
+
+def _matcher_record(key: MatcherKey, function: str) -> dict[str, Any]:
+    name, media_type = key
+    kinds = {"name": name, "media_type": media_type}
+    return {**{kind: value for kind, value in kinds.items() if value is not None}, "function": function}
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------------

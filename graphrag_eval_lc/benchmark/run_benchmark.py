@@ -19,7 +19,7 @@ from graphrag_eval_lc.benchmark.before_asking import (
 )
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_baseline
-from graphrag_eval_lc.benchmark.option_signatures import of_agent
+from graphrag_eval_lc.benchmark.options import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions

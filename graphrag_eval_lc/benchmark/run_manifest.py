@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
+from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
 from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT, LATER_DIGESTS, identity_digest
-from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values

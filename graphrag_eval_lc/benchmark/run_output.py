@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.recorded_scoring import missing_scorers, refuse_missing, scoring_warnings
+from graphrag_eval_lc.benchmark.recorded_scoring import missing_scorers, refuse_missing, scored_with, scoring_warnings
 from graphrag_eval_lc.benchmark.run_identity import (
     DIGESTS,
     KEPT,
@@ -28,7 +28,6 @@ from graphrag_eval_lc.benchmark.run_identity import (
     source_changes,
 )
 from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, with_described
-from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody

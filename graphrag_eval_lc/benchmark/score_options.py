@@ -21,7 +21,7 @@ from graphrag_eval_lc.benchmark.options import (
     completed_by,
     loaded_config,
 )
-from graphrag_eval_lc.benchmark.scorers import evaluators_of
+from graphrag_eval_lc.benchmark.specs import evaluators_of
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import DatasetSource
 from graphrag_eval_lc.dataset.selection import Selection

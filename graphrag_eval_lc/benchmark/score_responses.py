@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from graphrag_eval_lc.benchmark.before_asking import check_gates_of, planned_judging
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.option_fields import ProgressMode, recorded
-from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
+from graphrag_eval_lc.benchmark.options import of_folder, of_responses
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.recorded_scoring import (
     config_again,
@@ -17,6 +17,7 @@ from graphrag_eval_lc.benchmark.recorded_scoring import (
     missing_functions,
     missing_scorers,
     refuse_missing,
+    scored_with,
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.run_identity import kept_notes, question_warnings
@@ -29,7 +30,6 @@ from graphrag_eval_lc.benchmark.score_options import (
     ScoreOptions,
     ScoreRunOptions,
 )
-from graphrag_eval_lc.benchmark.scorers import scored_with
 from graphrag_eval_lc.benchmark.workers.engines import comparer_of
 from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.checked import check_dataset

@@ -174,7 +174,7 @@ def run(
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
     from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
-    from graphrag_eval_lc.benchmark.scorers import load_matchers
+    from graphrag_eval_lc.benchmark.specs import load_matchers
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, run_and_show, show_plan
 
     agent, dataset = needed_for_run(config, agent=agent, dataset=dataset)

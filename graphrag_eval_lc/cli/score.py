@@ -105,7 +105,7 @@ def score(
     """
     # Imported here so that --help does not wait for what only a run needs.
     from graphrag_eval_lc.benchmark.score_responses import plan_score_run, plan_scoring, score_responses, score_run
-    from graphrag_eval_lc.benchmark.scorers import load_matchers
+    from graphrag_eval_lc.benchmark.specs import load_matchers
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, show_judging_plan, show_run
     from graphrag_eval_lc.run_folder import RESPONSES_FILE
 

@@ -8,7 +8,7 @@ import typer
 from pydantic import Field
 
 from graphrag_eval_lc.benchmark.option_fields import ASKING, ENDING, Cli, Recorded, recorded
-from graphrag_eval_lc.benchmark.option_signatures import of_agent
+from graphrag_eval_lc.benchmark.options import of_agent
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.cli.commands import ModelCommand
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of

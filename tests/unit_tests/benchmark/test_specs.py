@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_eval_lc.benchmark.agent_specs import named_by
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
+from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
 
 FILE = """

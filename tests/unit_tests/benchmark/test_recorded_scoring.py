@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.scorers import evaluators_of, load_matchers, scored_with
+from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
+from graphrag_eval_lc.benchmark.specs import evaluators_of, load_matchers
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.matching.matchers import custom_matchers
