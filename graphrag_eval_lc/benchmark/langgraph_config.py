@@ -1,17 +1,17 @@
 """Loads the graphs that a langgraph.json names, with the environment variables that they need."""
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.memory import InMemoryStore
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphrag_eval_lc.benchmark.graph_factories import opened, server_arguments
 from graphrag_eval_lc.benchmark.specs import MOST_NAMED, nearest_first
@@ -98,6 +98,27 @@ class GraphSpec:
         return AgentError(what, path=self.file, key=f"graphs.{self.name}", hint=hint)
 
 
+_Source = Annotated[str, Field(pattern=r".:[^:]+$")]
+
+
+class _Entry(BaseModel):
+    path: _Source
+
+
+class _Config(BaseModel):
+    """What is read of a langgraph.json; the rest is for LangGraph's server."""
+
+    model_config = ConfigDict(strict=True)
+
+    graphs: Annotated[dict[str, _Source | _Entry], Field(min_length=1)]
+    dependencies: list[str] = []
+    # The system takes no other names and values.
+    env: (
+        str | dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Field(pattern=r"^[^\x00]*$")]] | None
+    ) = None
+    store: Any = None
+
+
 def is_graph_spec(spec: str) -> bool:
     """Return whether a spec names a graph of a ``langgraph.json``; a bare name does where the folder has that file."""
     file, _, _ = spec.rpartition(":")
@@ -120,21 +141,28 @@ def read_graph_spec(spec: str) -> GraphSpec:
     place, name = (spec, "") if spec.lower().endswith(".json") else spec.rpartition(":")[::2]
     file = Path(place or FILE_NAME)
     config = _config_in(file)
-    graphs = _graphs_in(config, file)
-    if name not in graphs:
+    if name not in config.graphs:
         what = f"there is no graph {name}" if name else f"{spec} does not say which graph"
-        known = nearest_first(name, graphs)
+        known = nearest_first(name, config.graphs)
         hint = f"It has {listed(known, MOST_NAMED)}; write {file}:{known[0]}."
         raise AgentError(what, path=file if name else None, hint=hint)
+    entry = config.graphs[name]
+    source = entry.path if isinstance(entry, _Entry) else entry
+    if source.rpartition(":")[0].lower().endswith(_JAVASCRIPT):
+        what = f"{source} is JavaScript, which cannot be loaded here"
+        hint = "Start LangGraph's server for it and give its address, such as http://127.0.0.1:2024/agent."
+        raise AgentError(what, path=file, key=f"graphs.{name}", hint=hint)
     folder = file.resolve().parent
-    variables, warnings = _variables_of(config, file, folder)
-    if isinstance(store := config.get("store"), Mapping) and store.get("index"):
+    env = config.env or {}
+    variables, warnings = _variables_in(folder / env, env, file) if isinstance(env, str) else (env, ())
+    if isinstance(config.store, Mapping) and config.store.get("index"):
         warnings += (f"{file}: store.index is not used, so that the graph's store finds nothing by meaning",)
     return GraphSpec(
         file=file,
         name=name,
-        source=_source_of(graphs[name], file, name),
-        dependencies=(folder, *_local_dependencies(config, file, folder)),
+        source=source,
+        # Dependencies that are no folders are packages, which the user has installed.
+        dependencies=(folder, *(path for each in config.dependencies if (path := (folder / each).resolve()).is_dir())),
         variables=variables,
         warnings=warnings,
     )
@@ -180,60 +208,18 @@ async def aopen_graph(spec: GraphSpec, config: Mapping[str, Any], stack: AsyncEx
     return value.copy(own)
 
 
-def _config_in(file: Path) -> Mapping[str, Any]:
+def _config_in(file: Path) -> _Config:
     text = read_text(file, AgentError, what="LangGraph configuration").text
     try:
-        config = json.loads(text)
-    except ValueError as problem:
-        line = getattr(problem, "lineno", None)
-        raise AgentError(f"it is no JSON ({problem})", path=file, line=line, hint="Mend it.") from None
-    if not isinstance(config, Mapping):
-        raise AgentError("it is no JSON object", path=file, hint=f"Write {{{_EXAMPLE}}}.")
-    return config
-
-
-def _graphs_in(config: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    graphs = config.get("graphs")
-    if not isinstance(graphs, Mapping) or not graphs:
-        raise AgentError("it names no graphs", path=file, key="graphs", hint=f"Write {_EXAMPLE}.")
-    return graphs
-
-
-def _source_of(entry: Any, file: Path, name: str) -> str:
-    source = entry.get("path") if isinstance(entry, Mapping) else entry
-    place, _, variable = source.rpartition(":") if isinstance(source, str) else ("", "", "")
-    key = f"graphs.{name}"
-    if not place or not variable:
-        what = f"{json.dumps(entry)} does not say where the graph is"
-        raise AgentError(what, path=file, key=key, hint='Write "./agent.py:agent", or {"path": "./agent.py:agent"}.')
-    if place.lower().endswith(_JAVASCRIPT):
-        hint = "Start LangGraph's server for it and give its address, such as http://127.0.0.1:2024/agent."
-        raise AgentError(f"{source} is JavaScript, which cannot be loaded here", path=file, key=key, hint=hint)
-    return str(source)
-
-
-def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> Iterable[Path]:
-    """Return the dependencies that are folders; the others are packages, which the user has installed."""
-    dependencies = config.get("dependencies", [])
-    if not isinstance(dependencies, list) or not all(isinstance(each, str) for each in dependencies):
-        hint = 'Write a list of folders and packages, such as ["."].'
-        raise AgentError("it is no list of texts", path=file, key="dependencies", hint=hint)
-    return [path for each in dependencies if (path := (folder / each).resolve()).is_dir()]
-
-
-def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[Variables, tuple[str, ...]]:
-    """Return the variables of ``env``, which override those of the process, and warnings."""
-    env = config.get("env") or {}
-    if isinstance(env, str):
-        return _variables_in(folder / env, env, file)
-    if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
-        hint = 'Write a file, such as ".env", or texts by name, such as {"MODEL": "gpt-4o-mini"}.'
-        raise AgentError("it is neither a file nor texts by name", path=file, key="env", hint=hint)
-    for name, value in env.items():
-        if not name or "=" in name or "\0" in name + value:  # the system takes none of these
-            what = f"{json.dumps(name)} cannot be set as an environment variable"
-            raise AgentError(what, path=file, key="env", hint="Give it another name, without =, or another value.")
-    return dict(env), ()
+        return _Config.model_validate_json(text)
+    except ValidationError as problem:
+        error = problem.errors(include_url=False)[0]
+        raise AgentError(
+            f"langgraph does not take it: {error['msg'][:1].lower()}{error['msg'][1:]}",
+            path=file,
+            key=".".join(map(str, error["loc"][:2])) or None,
+            hint=f'Write {_EXAMPLE}; env is a file, such as ".env", or texts by name; dependencies are texts.',
+        ) from None
 
 
 def _variables_in(path: Path, given: str, file: Path) -> tuple[Variables, tuple[str, ...]]:
