@@ -99,6 +99,9 @@ class GraphSpec:
 
 
 _Source = Annotated[str, Field(pattern=r".:[^:]+$")]
+# The system takes no other variables.
+_Name = Annotated[str, Field(pattern=r"^[^=\x00]+$")]
+_Value = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class _Entry(BaseModel):
@@ -112,10 +115,7 @@ class _Config(BaseModel):
 
     graphs: Annotated[dict[str, _Source | _Entry], Field(min_length=1)]
     dependencies: list[str] = []
-    # The system takes no other names and values.
-    env: (
-        str | dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Field(pattern=r"^[^\x00]*$")]] | None
-    ) = None
+    env: str | dict[_Name, _Value] | None = None
     store: Any = None
 
 
