@@ -192,7 +192,7 @@ def test_what_scored_a_run_is_given_again_or_dropped_on_demand(
     assert (
         "the matcher for lookup (checks.py:match_ends) and the evaluator steps_taken (checks.py:steps_taken)" in error
     )
-    assert "--matchers checks.py," in error
+    assert "--plugin checks.py," in error
     assert "--evaluator checks.py:steps_taken (" in error
     assert "--drop-missing (drop_missing=True) to score without." in error
     assert {path.name: path.read_bytes() for path in Path("run").iterdir()} == before
