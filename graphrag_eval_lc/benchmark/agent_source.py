@@ -21,7 +21,7 @@ from langchain_core.messages import SystemMessage
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import Runnable, RunnableBinding
 
-from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.masking import masked_values
 from graphrag_eval_lc.registry.plugins import module_from, place_of
 

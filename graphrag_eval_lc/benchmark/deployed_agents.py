@@ -19,7 +19,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.client import AssistantsClient, LangGraphClient
 
-from graphrag_eval_lc.benchmark.agents import Agent, taken_by
+from graphrag_eval_lc.benchmark.ready_agents import Agent, taken_by
 from graphrag_eval_lc.benchmark.specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http

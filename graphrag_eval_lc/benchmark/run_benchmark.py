@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agent_source import AgentSource
-from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
+from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.before_asking import (
     LIKE_THE_REFERENCE,
@@ -21,6 +21,7 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.confirmation import aregression_gate, check_baseline
 from graphrag_eval_lc.benchmark.options import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
+from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report

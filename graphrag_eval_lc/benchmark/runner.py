@@ -7,7 +7,6 @@ from itertools import count
 from typing import Any, cast
 
 from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
-from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.benchmark.attempt_records import (
     attempts_in,
     completed,
@@ -27,6 +26,7 @@ from graphrag_eval_lc.benchmark.attempts import (
 )
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.concurrency_limit import ConcurrencyLimit
+from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.benchmark.run_identity import reuse_text
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
+from graphrag_eval_lc.benchmark.agents import aload_agent
+from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.compare.gate_names import KnownMetrics, check_gates
 from graphrag_eval_lc.config import EvaluationConfig, load_config

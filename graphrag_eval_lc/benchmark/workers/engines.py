@@ -13,8 +13,8 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.comparing import Comparer
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.agents import Agent
     from graphrag_eval_lc.benchmark.attempts import Asking
+    from graphrag_eval_lc.benchmark.ready_agents import Agent
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 

@@ -11,8 +11,9 @@ import pytest
 
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.benchmark import deployed_agents
-from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
+from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.deployed_agents import Address, api_key, read_address
+from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.masking import masked_text
 

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import StructuredTool
 
 from graphrag_eval_lc import capture_run, run_benchmark
-from graphrag_eval_lc.benchmark.agents import FunctionRunnable
+from graphrag_eval_lc.benchmark.ready_agents import FunctionRunnable
 
 
 async def asynchronous(question: str) -> str:
