@@ -116,7 +116,13 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
         warnings[PAUSED] = None
     response[ELAPSED_SEC] = sum(part.elapsed_sec for part in parts)
     response["started_at"] = utc_timestamp(trees[0].started_at)
-    _add_trace(response, trees)
+    run_ids = [str(run_id) for tree in trees for run_id in tree.run_ids]
+    if run_ids:
+        response["run_id"] = run_ids[0]
+    if len(run_ids) > 1:
+        response["run_ids"] = run_ids
+    # Those of the first run, by which LangSmith and others know it.
+    response["tags"], response["metadata"] = shown_config(trees[0].tags, trees[0].metadata)
     _add_model_calls(response, parts)
     if "llm_messages" in response:
         warnings.update(dict.fromkeys(_cut_messages(response, options)))
@@ -196,16 +202,6 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
     cut = sum("full_length" in message for message in response.get("llm_messages", ()))
     if cut:
         yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
-
-
-def _add_trace(response: Response, trees: Sequence[Tree]) -> None:
-    """Add run ids, and the tags and metadata of the first run, by which LangSmith and others know it."""
-    run_ids = [str(run_id) for tree in trees for run_id in tree.run_ids]
-    if run_ids:
-        response["run_id"] = run_ids[0]
-    if len(run_ids) > 1:
-        response["run_ids"] = run_ids
-    response["tags"], response["metadata"] = shown_config(trees[0].tags, trees[0].metadata)
 
 
 def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:

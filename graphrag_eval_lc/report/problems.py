@@ -258,7 +258,10 @@ class Problems:
             self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
         for warning in sample.result.get("capture_warnings") or ():
             self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE))).add(sample.key)
-        self._add_tools(sample)
+        self._unknown_tools.add(sample.result.get("reference_steps"), sample.result)
+        for tool in {str(step.get("name")) for step in sample.result.get("actual_steps") or ()}:
+            if not self._unknown_tools.knows(tool):
+                self._calling.setdefault(tool, _Group("")).add(sample.key)
 
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges.
@@ -278,13 +281,6 @@ class Problems:
         """Return the section ``capture_warnings``, the most frequent first."""
         groups = sorted(self._warnings.items(), key=lambda item: -item[1].count)
         return [{"kind": kind, **group.record()} for kind, group in groups]
-
-    def _add_tools(self, sample: ReportedSample) -> None:
-        self._unknown_tools.add(sample.result.get("reference_steps"), sample.result)
-        tools = {str(step.get("name")) for step in sample.result.get("actual_steps") or ()}
-        for tool in tools:
-            if not self._unknown_tools.knows(tool):
-                self._calling.setdefault(tool, _Group("")).add(sample.key)
 
     def _tools(self) -> Iterator[dict[str, Any]]:
         for unknown in self._unknown_tools.found():

@@ -66,6 +66,7 @@ class IndexRows:
         """Add a sample whose detail is in the chunk with this number."""
         result = sample.result
         seconds = sample.seconds
+        names = {shown_name(step.get("name")) for step in result.get("actual_steps") or ()}
         row = {
             "k": sample.key,
             "q": one_line(result.get("question_text", ""), _QUESTION),
@@ -75,15 +76,11 @@ class IndexRows:
             "tok": sample.tokens,
             "sec": None if seconds is None else round(seconds, _DIGITS),
             "usd": sample.usd,
-            "tools": sorted(self._tool_indices(result)),
+            "tools": sorted(self.tools.setdefault(name, len(self.tools)) for name in sorted(names)),
             "c": chunk,
             "r": "" if sample.steps_right and not sample.has_failed else _reason(result),
         }
         self._rows.append(json_bytes(row).decode())
-
-    def _tool_indices(self, result: Mapping[str, Any]) -> set[int]:
-        names = {shown_name(step.get("name")) for step in result.get("actual_steps") or ()}
-        return {self.tools.setdefault(name, len(self.tools)) for name in sorted(names)}
 
 
 def _reason(result: Mapping[str, Any]) -> str:

@@ -158,16 +158,15 @@ class Repeats:
         """Add a sample."""
         self._count = max(self._count, repeat_of(sample.result))
         self._question_ids.append(str(sample.result["question_id"]))
-        self._outcomes.append(_OUTCOMES.index(self._outcome(sample)))
-
-    def _outcome(self, sample: ReportedSample) -> bool | None:
         metric = self._config.metric
         values = sample.values.get(metric) or sample.values.get(UPPER_BOUNDS.get(metric) or "")
+        outcome: bool | None = None
         if sample.has_failed:
-            return False
-        if not values:
-            return None
-        return passes(fmean(values), self._config.threshold, lower_is_better=metric_spec(metric).lower_is_better)
+            outcome = False
+        elif values:
+            is_lower_better = metric_spec(metric).lower_is_better
+            outcome = passes(fmean(values), self._config.threshold, lower_is_better=is_lower_better)
+        self._outcomes.append(_OUTCOMES.index(outcome))
 
     def records(self) -> list[dict[str, Any]]:
         """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that all questions allow."""

@@ -48,7 +48,12 @@ class Spent:
         of_template = self._of_templates.get(sample.template_id)
         if of_template is None:
             of_template = self._of_templates[sample.template_id] = {metric: array("d") for metric in self._shown}
-        for metric, value in self._values_of(sample.result).items():
+        result = sample.result
+        given = ((metric, number(result[metric])) for metric in self._shown if metric in result)
+        values = {metric: value for metric, value in given if value is not None}
+        if judged := [cost for cost in self._judge_costs.of(result) if cost is not None]:
+            values[JUDGES_COST] = sum(judged)
+        for metric, value in values.items():
             self._values[metric].append(value)
             of_template[metric].append(value)
 
@@ -80,15 +85,6 @@ class Spent:
         values = self._of_templates[template_id]
         keys = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "usd": AGENT_COST}
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
-
-    def _values_of(self, result: Mapping[str, Any]) -> dict[str, float]:
-        values = {
-            metric: value
-            for metric in self._shown
-            if metric in result and (value := number(result[metric])) is not None
-        }
-        judged = [cost for cost in self._judge_costs.of(result) if cost is not None]
-        return {**values, JUDGES_COST: sum(judged)} if judged else values
 
 
 def _shown() -> list[MetricSpec]:
