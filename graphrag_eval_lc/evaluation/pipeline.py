@@ -30,7 +30,6 @@ from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
-    from graphrag_eval_lc.judges.request_plan import RequestPlan
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
@@ -320,13 +319,11 @@ def judges_of(
     *,
     evaluators: Sequence[Callable[..., Any]] = (),
     llm: Any = None,
-    embeddings: Any = None,
-    cache: Any = None,
-    pricing: Pricing | None = None,
-    budget: Budget | None = None,
-    plan: "RequestPlan | None" = None,
+    **options: Any,
 ) -> "Judges | None":
     """Return the judges that a config, a caller and registered functions ask for; None where nothing is judged.
+
+    See ``Judges.from_config`` for the options.
 
     Raises:
         ConfigError: Something needs a model that is not there.
@@ -338,13 +335,4 @@ def judges_of(
     # Imported here, as a run without judges needs nothing of it.
     from graphrag_eval_lc.judges.judging import Judges
 
-    return Judges.from_config(
-        config,
-        llm=llm,
-        embeddings=embeddings,
-        functions=evaluators,
-        cache=cache,
-        pricing=pricing,
-        budget=budget,
-        plan=plan,
-    )
+    return Judges.from_config(config, llm=llm, functions=evaluators, **options)

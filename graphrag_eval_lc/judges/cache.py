@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.opening import open_to_read
@@ -183,13 +183,3 @@ def request_digest(model: str, request: Mapping[str, Any]) -> str:
     """
     text = json.dumps([model, request], sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-class AnswerCache(Protocol):
-    """Keeps answers from one run to the next."""
-
-    def get(self, digest: str) -> Mapping[str, Any] | None:
-        """Return the record of a request, or None."""
-
-    def put(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep the record of a request."""

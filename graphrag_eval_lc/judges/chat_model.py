@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_in_words, form_name
@@ -116,13 +116,7 @@ class ChatJudgeModel(AskedModel, ABC):
                 at_once = n if self._abilities.takes_n else 1
                 body = self._request(self._abilities, messages, schema, at_once, self._tokens, temperature)
                 plan.add(self._model, self._provider, [size_of(body)] * (n // at_once), at_once)
-            try:
-                return (schema.model_validate(example_of(closed_schema(schema))),) * n
-            except ValidationError:
-                plan.notes.add(
-                    f"What {self.name} is asked after an answer of the form {schema.__name__} is not counted."
-                )
-                raise JudgeError("only planned") from None
+            return (schema.model_validate(example_of(closed_schema(schema))),) * n
 
         return await self._through_cache(asked, read, request, planned)
 

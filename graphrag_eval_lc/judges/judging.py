@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
-from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import JudgeError, OptionError
@@ -15,10 +14,10 @@ from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.answer_forms import content_text
 from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
+from graphrag_eval_lc.judges.model import AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool
 from graphrag_eval_lc.judges.models import RunModels, run_models
 from graphrag_eval_lc.judges.prompts import digests
-from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
@@ -115,10 +114,7 @@ class Judges:
         llm: Any = None,
         embeddings: Any = None,
         functions: Iterable[Evaluator | CustomFunction] = (),
-        cache: Any = None,
-        pricing: Any = None,
-        budget: Budget | None = None,
-        plan: RequestPlan | None = None,
+        **options: Unpack[AskingOptions],
     ) -> Self | None:
         """Return the judges that a config asks for.
 
@@ -127,10 +123,7 @@ class Judges:
             llm: A chat model that goes before that of the config: all that ``as_judge_model`` takes.
             embeddings: An embedding model that goes before that of the config: all that ``as_embedding_model`` takes.
             functions: Functions that evaluate, beside the registered ones; see ``CustomFunction``.
-            cache: Where answers are kept; it is left alone where the config says so.
-            pricing: The prices; None: those of the config.
-            budget: What all requests may spend; None: no limit.
-            plan: Counts the requests in place of sending them, and no function is called; None: they are sent.
+            **options: How models are asked; see ``run_models``. With a plan no function is called.
 
         Returns:
             None where there is nothing to judge.
@@ -142,16 +135,13 @@ class Judges:
             MissingExtraError: The package that a model or ragas needs is not installed.
         """
         check_models(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-        called = all_functions(functions) if plan is None else []
+        called = all_functions(functions) if options.get("plan") is None else []
         models = run_models(
             config,
             llm=llm,
             embeddings=embeddings,
             needs_embeddings=any(judge.needs_embeddings for judge in wanted_judges(config, has_embeddings=True)),
-            cache=cache if config.judges.cache else None,
-            pricing=pricing,
-            budget=budget,
-            plan=plan,
+            **options,
         )
         scorers, custom = dict[str, Any](), list[CustomEvaluation]()
         if models.generation is not None:

@@ -16,7 +16,7 @@ from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
 from graphrag_eval_lc.error_bodies import unsaid_body
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
-from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, AnswerCache, request_digest
+from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, request_digest
 from graphrag_eval_lc.judges.endpoint import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
@@ -79,7 +79,7 @@ class AskingOptions(TypedDict, total=False):
 
     pool: CallPool | None
     pricing: Pricing | None
-    cache: AnswerCache | None
+    cache: JudgeCache | None
     max_retries: int
     timeout: float
     budget: Budget | None

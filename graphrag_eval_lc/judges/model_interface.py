@@ -148,12 +148,9 @@ class TooLongError(UnusableAnswerError):
     """The texts of a request are too long for the model."""
 
 
-_KINDS = (GivenUpError, NotAskedError, CutAnswerError, TooLongError)
-
-
 def unusable_answer(error: JudgeError, cost: float | None) -> UnusableAnswerError:
-    """Return an error as one that has the cost (USD, None: unknown), of the same kind if the kind tells what to do."""
-    kind = next((kind for kind in _KINDS if isinstance(error, kind)), UnusableAnswerError)
+    """Return an error as one that has the cost (USD, None: unknown), of the same kind if it has one."""
+    kind = type(error) if isinstance(error, UnusableAnswerError) else UnusableAnswerError
     return kind(error.what, hint=error.hint, cost=cost)
 
 

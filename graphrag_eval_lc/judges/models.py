@@ -9,7 +9,6 @@ import httpx
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EmbeddingConfig, EvaluationConfig, GenerationConfig, expanded
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import bounded_http
@@ -25,7 +24,6 @@ from graphrag_eval_lc.judges.model_settings import (
     is_openai_compatible,
     named_settings,
 )
-from graphrag_eval_lc.judges.request_plan import RequestPlan
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.retrying import masked_error_text
@@ -124,10 +122,7 @@ def run_models(
     llm: Any = None,
     embeddings: Any = None,
     needs_embeddings: bool = True,
-    cache: Any = None,
-    pricing: Any = None,
-    budget: Budget | None = None,
-    plan: RequestPlan | None = None,
+    **options: Unpack[AskingOptions],
 ) -> RunModels:
     """Return the models of a run.
 
@@ -136,10 +131,7 @@ def run_models(
         llm: A chat model that goes before that of the config.
         embeddings: An embedding model that goes before that of the config.
         needs_embeddings: Whether texts are to be embedded.
-        cache: Where answers are kept.
-        pricing: The prices; None: those of the config.
-        budget: What all requests may spend; None: no limit.
-        plan: Counts the requests in place of sending them; None: they are sent.
+        **options: How they are asked; what is left open is that of the config.
 
     Raises:
         ConfigError: An environment variable is not set, or a model cannot be made from what was given.
@@ -154,14 +146,14 @@ def run_models(
         return RunModels()
     if embeddings is None and section is not None:
         embedding = expanded(section.embedding, "llm.embedding")
+    budget = options.get("budget")
     shared: AskingOptions = {
+        **options,
         "pool": CallPool(config.judges.max_concurrency),
-        "pricing": Pricing(config.prices) if pricing is None else pricing,
-        "cache": cache,
+        "pricing": options.get("pricing") or Pricing(config.prices),
+        "cache": options.get("cache") if config.judges.cache else None,
         "max_retries": config.judges.max_retries,
         "timeout": config.judges.timeout,
-        "budget": budget,
-        "plan": plan,
     }
     asked = as_judge_model(generation, **shared)
     embedded = None
