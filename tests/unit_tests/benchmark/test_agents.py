@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 
-from graphrag_eval_lc.benchmark import agents
+from graphrag_eval_lc.benchmark import ready_agents
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
 
@@ -265,7 +265,7 @@ async def test_context_manager_that_does_not_close_is_not_waited_for(monkeypatch
         yield async_function
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(agents, "_CLOSING_SEC", 0.05)
+    monkeypatch.setattr(ready_agents, "CLOSING_SEC", 0.05)
     assert await (await aload_agent(opening)).aclose() == "opening() was not closed within 0.05 s"
 
 
