@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
-from graphrag_eval_lc.benchmark.run_options import checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.runner import Runner
 from graphrag_eval_lc.dataset.loading import questions_of, read_dataset
@@ -28,7 +28,7 @@ class Session:
     def __init__(self, agent: Any, first_wait: float = 0.0, **options: Any) -> None:
         self.agent = agent
         self.events: list[RunEvent] = []
-        checked = checked_options({"progress": "off", "on_event": self.note, **options})
+        checked = CheckedOptions(**{"progress": "off", "on_event": self.note, **options})
         self.options = checked.replaced(retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
         self.stop = StopSignal()
         self.responses: dict[tuple[str, int], dict[str, Any]] = {}
