@@ -7,7 +7,9 @@ from typing import Any
 _LONGEST = 10_000  # characters of a body that are read
 _SHOWN = 500
 # What repeats the request or the answer: its words are not the server's.
-_ECHOES = frozenset({"input", "ctx", "messages", "failed_generation"})
+_ECHOES = frozenset({"input", "inputs", "prompt", "request", "ctx", "messages", "failed_generation"})
+# Keys that name the part of the request that a text is about.
+_PARAMETERS = frozenset({"response_format", "tools", "tool_choice", "temperature", "max_tokens", "n"})
 _LEAST_MESSAGE = 4  # characters
 
 
@@ -76,5 +78,7 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(item)
     elif isinstance(value, Mapping):
         for key, item in value.items():
+            if key in _PARAMETERS:
+                yield key
             if key not in _ECHOES:
                 yield from _texts_in(item)

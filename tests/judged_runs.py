@@ -58,7 +58,7 @@ async def retrieval(query: str) -> str:
 
 async def agent(question: str) -> str:
     await retrieval.ainvoke({"query": question})
-    return f"Answer to {question}"
+    return f"It is in Paris, to answer {question}"
 
 
 async def asking_agent(question: str) -> str:

@@ -26,6 +26,7 @@ class AgentCosts(BaseCallbackHandler):
     Attributes:
         cost: USD that the budget has counted for the attempt.
         tokens: Tokens that the budget has counted for the attempt.
+        is_priced: Whether a price is known for all calls that reported tokens.
         refusal: Why a call was not sent; None if all were.
     """
 
@@ -35,6 +36,7 @@ class AgentCosts(BaseCallbackHandler):
     def __init__(self, budget: Budget, pricing: Pricing) -> None:
         self.cost = 0.0
         self.tokens = 0
+        self.is_priced = True
         self.refusal: str | None = None
         self._budget = budget
         self._pricing = pricing
@@ -71,10 +73,11 @@ class AgentCosts(BaseCallbackHandler):
         tokens = (usage.get(INPUT_TOKENS) or 0) + (usage.get(OUTPUT_TOKENS) or 0)
         names = dict.fromkeys((result_model_name(response) or asked, asked))
         costs = (self._pricing.cost_of_usage({**usage, "model": name}) for name in names if usage and name)
-        cost = next((cost for cost in costs if cost is not None), 0.0)
-        self.cost += cost
+        cost = next((cost for cost in costs if cost is not None), None)
+        self.is_priced &= cost is not None or not usage
+        self.cost += cost or 0.0
         self.tokens += tokens
-        self._budget.spend(cost, tokens)
+        self._budget.spend(cost or 0.0, tokens)
 
     def _begin(self, run_id: UUID, metadata: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
         try:

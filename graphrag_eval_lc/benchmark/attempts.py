@@ -56,10 +56,11 @@ class WorkerLostError(Exception):
 
 
 class Spent(NamedTuple):
-    """What the budget has counted for an attempt: USD, and tokens of its model calls."""
+    """What the budget has counted for an attempt: USD and tokens of its model calls, and whether all have a price."""
 
     usd: float = 0.0
     tokens: int = 0
+    is_priced: bool = True
 
 
 NOTHING_SPENT = Spent()
@@ -384,7 +385,7 @@ class AgentCall:
 
 
 def _counted(costs: AgentCosts | None) -> Spent:
-    return NOTHING_SPENT if costs is None else Spent(costs.cost, costs.tokens)
+    return NOTHING_SPENT if costs is None else Spent(costs.cost, costs.tokens, costs.is_priced)
 
 
 def _waits(response: Response, output: Any) -> bool:

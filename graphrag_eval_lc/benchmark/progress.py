@@ -97,7 +97,7 @@ class _Display(Progress):
         """Print a message."""
 
     def __call__(self, event: RunEvent) -> None:
-        """Take up one event; from any thread, and inside a signal handler."""
+        """Take up one event, from any thread."""
         with self._lock:
             self._count(event.kind, event.fields)
         message = event.fields.get("message") if event.kind in ("warning", *_MESSAGES) else None
@@ -108,7 +108,9 @@ class _Display(Progress):
         match kind:
             case "run_started":
                 self.reset(self._task, total=fields["total"], completed=fields["done"])
-                self._errors = fields["errors"]
+                self._errors, self._tokens, self._retries = fields["errors"], 0, 0
+                self._scores, self._ending = [0, 0.0], ""
+                self.tasks[0].stop_time = None  # a confirmation begins after a run that has ended
             case "attempt_started":
                 self._in_flight.add((fields["question_id"], fields["repeat"]))
             case "attempt_failed":

@@ -72,6 +72,7 @@ class Runner:
         self._plan: RunPlan
         self._begun = 0  # how many of the samples to ask
         self._errors = 0
+        self._problem: Exception | None = None  # the first that ends the run
         self._step_names: set[str] = set()
         self._kept: dict[int, Response] = {}  # by position, if there is no folder
 
@@ -170,9 +171,11 @@ class Runner:
                 for _ in range(min(self._options.max_concurrency, len(self._plan.to_ask))):
                     workers.create_task(self._work())
         except BaseExceptionGroup as group:
-            raise group.exceptions[0] from None  # a file cannot be written, or a caller's function failed: one says it
+            raise group.exceptions[0] from None
         finally:
             timer.cancel()
+        if self._problem is not None:
+            raise self._problem
 
     async def _work(self) -> None:
         """Ask one sample after the other."""
@@ -188,13 +191,17 @@ class Runner:
             self._begun += 1
             before = self._output.response(sample.key)
             earlier = [] if before is None else attempts_in(before)
-            await self._keep(sample, await self._ask(sample, epoch, earlier), len(earlier))
+            try:
+                await self._keep(sample, await self._ask(sample, epoch, earlier), len(earlier))
+            except Exception as problem:  # of a file or a caller's function; the questions in flight are kept
+                self._problem = self._problem or problem
+                return
 
     def _is_over(self) -> bool:
         """Return whether nothing more is to be asked; stop the run if nothing is left of its budget."""
         if self._budget.limit is not None:
             self._stop.request(self._budget.limit, self._budget.message)
-        return self._stop.reason is not None
+        return self._stop.reason is not None or self._problem is not None
 
     async def _ask(self, sample: Sample, epoch: int | None, earlier: list[dict[str, Any]]) -> Response:
         """Ask one sample until it is answered, is not worth another attempt, or the run stops.
@@ -272,7 +279,7 @@ class Runner:
         if tokens is None and budget.max_tokens is not None:
             why = "the agent's model does not report all its tokens"
             budget.end("max_tokens", f"{why}, so that a budget of tokens cannot be kept")
-        if cost is None and not counted.usd and budget.max_cost is not None:
+        if cost is None and not (counted.usd and counted.is_priced) and budget.max_cost is not None:
             why, unpriced = "the cost of some model calls is not known", self._output.pricing.unpriced
             if unpriced:
                 why = f"no price is known for {', '.join(sorted(unpriced))} (prices in the config can give it)"

@@ -302,7 +302,7 @@ class Tree:
             record.scope = record.node = None  # perhaps the record itself, a cycle that would wait for the collector
             if record.model is not None:
                 record.model.prompt, record.model.message, record.model.calls = (), None, ()
-                record.model.result = None
+                record.model.result = record.model.error = None
         self.events, self.open, self._known, self.nameless, self.tool_texts = [], {}, {}, set(), {}
         if self.kept is not None:
             self.kept.close()

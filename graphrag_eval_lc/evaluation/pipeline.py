@@ -48,7 +48,7 @@ class Pipeline:
         judges: Who judges the results; None: nobody.
         file: Where results go; None keeps them in memory.
         tell: Told each result.
-        budget: What the judges may spend; the costs that no request has counted are added to it.
+        budget: What the judges may spend.
         comparer: Compares responses that are added all at once with their references; None: this process does.
 
     Attributes:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.claim_check import ClaimTexts
-from graphrag_eval_lc.judges.model_interface import ClosedAnswer, paid_error, total_cost
+from graphrag_eval_lc.judges.model_interface import ClosedAnswer, NotAskedError, paid_error, total_cost
 from graphrag_eval_lc.judges.models import as_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
@@ -110,9 +110,14 @@ class AnswerCorrectness:
         message += _complaint(asked.values[0], problems)
         try:
             again = await self._llm.aask(self._prompt.system, message, ClaimLists)
-        except JudgeError as problem:
+        except NotAskedError as problem:
             raise paid_error(problem, [asked.cost]) from problem
-        lists, problems = checked(again.values[0], texts)
+        except JudgeError as problem:  # the first answer has been corrected
+            cost = total_cost([asked.cost, getattr(problem, "cost", None)])
+            return _score(lists, cost, problems)
+        better, left = checked(again.values[0], texts)
+        if len(left) <= len(problems):
+            lists, problems = better, left
         return _score(lists, total_cost([asked.cost, again.cost]), problems)
 
     def score(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
@@ -135,10 +140,11 @@ def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]
     problems: list[str] = []
     right, wrong = _checked_of_answer(given, texts, problems)
     covered, missing = _checked_of_reference(given, texts, problems)
-    if not (wrong or missing or problems):
+    if not missing:
         for sentence, lacks in texts.left_out().items():
             problems.append(f"the actual answer does not have {', '.join(lacks)}, as the reference does: {sentence!r}")
             missing.append(sentence)
+    if not wrong:
         for sentence, more in texts.added().items():
             problems.append(f"the reference answer does not have {', '.join(more)}, as the answer does: {sentence!r}")
             wrong.append(sentence)
@@ -183,6 +189,8 @@ def _checked_of_reference(given: ClaimLists, texts: ClaimTexts, problems: list[s
     for claim in _claims(given.false_negatives):
         if lacks := texts.not_of_reference(claim):
             problems.append(f"{claim!r} is no false negative: the reference answer does not have {', '.join(lacks)}")
+            if texts.not_of_answer(claim):
+                missing.append(claim)
         else:
             missing.append(claim)
     for claim in _claims(given.covered_claims):

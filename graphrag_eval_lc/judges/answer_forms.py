@@ -130,11 +130,12 @@ def _without_thoughts(text: str) -> str:
     if _CHANNEL in text:
         channels = [channel for channel in text.split(_CHANNEL)[1:] if not channel.lstrip().startswith("analysis")]
         text = channels[-1].partition("<|message|>")[2] if channels else ""
-    return _THOUGHTS_BEGIN.split(_THOUGHTS_END.split(text)[-1])[0]
+    parts = [_THOUGHTS_BEGIN.split(part)[0] for part in _THOUGHTS_END.split(text)]
+    return next((part for part in reversed(parts) if part.strip()), "")
 
 
 _DECODER = json.JSONDecoder(strict=False)  # which accepts line breaks within texts
-_STARTS = re.compile(r'[{\["]')
+_STARTS = re.compile(r'[{\[]|(?<!\\)"')
 
 
 def _values_in(text: str) -> list[Any]:
@@ -145,7 +146,9 @@ def _values_in(text: str) -> list[Any]:
         position = start.end()
         try:
             value, end = _DECODER.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
+        except RecursionError:
+            break  # no answer is nested so deeply
+        except ValueError:
             continue
         # A quotation mark in prose begins no JSON.
         if not isinstance(value, str) or ("{" in value and any(isinstance(each, dict) for each in _values_in(value))):

@@ -23,12 +23,24 @@ _NUMBER_WORDS = _WORD.findall("two three four five six seven eight nine ten elev
 _MONTHS = _WORD.findall("january february march april may june july august september october november december")
 _VALUES = {word: float(value) for words in (("one", *_NUMBER_WORDS), _MONTHS) for value, word in enumerate(words, 1)}
 _UNIT_SCALES = tuple(10.0**power for power in (-9, -6, -3, 3, 6, 9))
+_PREFIXES = {"": 1.0, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_WITH_PREFIX = re.compile(r"[ \u00a0]?([mkKMGT]?)(VA|Wh|[VWA]|Hz|m|g)(?![^\W_])")
 _PER_CENT = (0.01, 100.0)
+_ABOUT = 0.05  # within which quantities of one unit may be roundings of each other
 _UNIT = 3  # letters at most, right after a number
 _LEAST_WORD = 5  # letters; shorter words carry little meaning, and so do these
 _COMMON = {*_WORD.findall("there their these those which where about between located called")}
 _STEM = 5
 _LAST_SCRIPT_WITH_SPACES = "\u058f"
+# Words that begin a sentence with a capital and name nothing; "yes" and "no" are answers.
+_OPENERS = {
+    *_WORD.findall(
+        "the a an it its this that these those there they he she we not both all each some any none in on at of for "
+        "from with by as to according based here also only and or but if when while"
+    )
+}
+_MONTH_STARTS = {month[:3]: float(value) for value, month in enumerate(_MONTHS, 1)}
+_VALUES |= _MONTH_STARTS
 # German capitalises all nouns, so that capitals are no sign of names there.
 _GERMAN = {*_WORD.findall("der die das den ist sind und von mit ein eine einer hat haben wird nicht auf für bei")}
 
@@ -39,6 +51,7 @@ class _Words:
 
     text: str
     numbers: dict[str, set[float]] = field(default_factory=dict)
+    units: dict[str, dict[str, set[float]]] = field(default_factory=dict)  # what numbers are in units, by unit
     codes: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     first: set[str] = field(default_factory=set)
@@ -68,18 +81,22 @@ def _words_of(text: str) -> _Words:
         if token["number"]:
             found.numbers[token[0]] = _values_of(token[0])
             end_of_number = token.end()
+            if unit := _WITH_PREFIX.match(plain, end_of_number):
+                scaled = {value * _PREFIXES[unit[1]] for value in found.numbers[token[0]]}
+                found.units.setdefault(token[0], {}).setdefault(unit[2], set()).update(scaled)
             continue
         word, folded = token[0], token[0].casefold()
         found.all.add(folded)
         is_unit = end_of_number >= 0 and plain[end_of_number : token.start()].strip(" \u00a0") == ""
+        is_code = token.start() > end_of_number and any(map(str.isdigit, word))
         end_of_number = -1
         if folded in _NUMBER_WORDS:
             found.numbers[word] = {_VALUES[folded]}
-        elif is_unit and len(word) <= _UNIT:
+        elif is_unit and len(word) <= _UNIT and folded not in _MONTH_STARTS and not is_code:
             continue
         elif any(map(str.isdigit, word)) or (word.isupper() and len(word) > 1):
             found.codes.add(word)
-        elif word[0].isupper() and word != "I":
+        elif word[0].isupper() and word != "I" and folded not in _OPENERS:
             before = plain[: token.start()].rstrip(" \t\"'*_`(“«")
             (found.first if not before or before[-1] in ".!?:\n" else found.names).add(word)
         if len(word) >= _LEAST_WORD and folded not in _COMMON and word[-1] <= _LAST_SCRIPT_WITH_SPACES:
@@ -100,7 +117,10 @@ def _values_of(number: str) -> set[float]:
 def _is_same(one: float, other: float) -> bool:
     """Return whether two numbers may be one quantity, also in another unit, in per cent or rounded."""
     scales = (1.0, *_UNIT_SCALES, *(_PER_CENT if min(one, other) < 1 else ()))
-    return any(_is_rounded(one, other * scale) or _is_rounded(other * scale, one) for scale in scales)
+    return any(
+        _is_rounded(one, other * scale) or _is_rounded(other * scale, one) or _is_rounded(one * scale, other)
+        for scale in scales
+    )
 
 
 def _is_rounded(precise: float, rounded: float) -> bool:
@@ -138,7 +158,10 @@ class ClaimTexts:
         Names count if the answer has others in their place: a reference may name more than an answer must.
         """
         words = _words_of(_core(claim))
-        return self._absent(words, words.names | words.first if self._is_replaced else set(), self._answer)
+        is_list = _is_list_of_names(_core(claim)) and bool(
+            (words.names | words.first) & (self._answer.names | self._answer.first)
+        )
+        return self._absent(words, words.names | words.first if self._is_replaced or is_list else set(), self._answer)
 
     def reference_states(self, claim: str) -> bool:
         """Return whether a claim is a sentence of the reference, whatever its case, spaces and last point."""
@@ -180,6 +203,14 @@ class ClaimTexts:
         ) or any(number in self._reference.numbers for number in words.numbers)
 
     @cached_property
+    def _is_chosen(self) -> bool:
+        """Whether answer and reference each have a number or code of the question that the other one lacks."""
+        answer, reference, question = (
+            {*words.numbers, *words.codes} for words in (self._answer, self._reference, self._question)
+        )
+        return bool(question & (answer - reference) and question & (reference - answer))
+
+    @cached_property
     def _is_replaced(self) -> bool:
         """Whether answer and reference each have a name that the other one lacks."""
         both = ((self._answer, self._reference), (self._reference, self._answer))
@@ -189,11 +220,13 @@ class ClaimTexts:
 
     def _absent(self, words: "_Words", names: set[str], text: "_Words") -> list[str]:
         """Return the numbers and codes of words, and some names, that neither a text nor the question has."""
-        values, known = text.values | self._question.values, text.all | self._question.all
+        question = _words_of("") if self._is_chosen else self._question
+        values, known = text.values | question.values, text.all | question.all
         absent = [
             number
             for number, readings in words.numbers.items()
             if not any(_is_same(one, other) for one in readings for other in values)
+            or self._has_other_unit(words.units.get(number, {}), text)
         ]
         for word in sorted(words.codes | names if self._has_names else words.codes):
             folded = word.casefold()
@@ -201,11 +234,32 @@ class ClaimTexts:
                 absent.append(word)
         return absent
 
+    @staticmethod
+    def _has_other_unit(quantities: dict[str, set[float]], text: "_Words") -> bool:
+        """Return whether a text has quantities of the same unit, and all are others: 300 MW and 300 kW."""
+        for unit, one in quantities.items():
+            others = {value for units in text.units.values() for value in units.get(unit, ())}
+            near = (
+                _is_rounded(value, other) or _is_rounded(other, value) or abs(value - other) <= _ABOUT * other
+                for value in one
+                for other in others
+            )
+            if others and not any(near):
+                return True
+        return False
+
     def _has_words(self, claim: str, text: "_Words") -> bool:
         found = _words_of(_core(claim))
         missing = len(found.words - text.words - self._question.words)
         # Half will do for a claim with a number or a code, as that is compared too.
         return 2 * missing <= len(found.words) - (0 if found.codes or found.numbers else min(1, len(found.words)))
+
+
+def _is_list_of_names(text: str) -> bool:
+    """Return whether a text joins things that each have a name: all of them must be in an answer."""
+    items = [_words_of(item) for item in _ITEM_END.split(text.strip(" ."))]
+    has_names = all(item.names or item.first or item.codes for item in items)
+    return len(items) > 1 and has_names and re.search(r"\b(?:and|und|og|et|y)\b|&", text) is not None
 
 
 def _plain(text: str) -> str:

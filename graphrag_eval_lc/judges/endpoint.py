@@ -16,7 +16,7 @@ TokensKey = Literal["max_tokens", "max_completion_tokens"]
 _NEXT_KEY: dict[str, TokensKey] = {"max_tokens": "max_completion_tokens"}
 _TOKENS_KEY = re.compile(r"max_(?:completion_)?tokens")
 _NEXT_MODE: dict[Mode, Mode] = {"json_schema": "tools", "tools": "json_object", "json_object": "text"}
-_SCHEMA = r"schema|structured|grammar|guided|constrained|response.?format"
+_SCHEMA = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
 _REFUSED_MODE: dict[Mode, re.Pattern[str]] = {
     "json_schema": re.compile(rf"{_SCHEMA}|json", re.IGNORECASE),
     "tools": re.compile(r"tool|function", re.IGNORECASE),
@@ -64,7 +64,7 @@ class EndpointAbilities:
             return replace(self, tokens_key=_NEXT_KEY.get(self.tokens_key or ""))
         if "temperature" in request and "temperature" in text:
             return replace(self, takes_temperature=False)
-        if self.mode in _NEXT_MODE and _REFUSED_MODE[self.mode].search(text):
+        if self.mode in _NEXT_MODE and (status_of(error) == 501 or _REFUSED_MODE[self.mode].search(text)):
             return replace(self, mode=_NEXT_MODE[self.mode])
         if request.get("n", 1) > 1 and _REFUSED_N.search(text):
             return replace(self, takes_n=False)

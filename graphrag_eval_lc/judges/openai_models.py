@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -229,8 +230,9 @@ def _json_object(text: str) -> Mapping[str, Any]:
 
 def _error_with_200(error: Any) -> BrokenAnswerError:
     """Return the exception for an error in a response with the status 200, which may name the status it stands for."""
-    code = error.get("code") if isinstance(error, Mapping) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    code = str(error.get("code") if isinstance(error, Mapping) else "")
+    # Without a status it is the server's failure, which a retry or another way to request the form may end.
+    status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
     shown = masked_text(json.dumps(error, ensure_ascii=False))[:_SHOWN_CHARACTERS]
     return BrokenAnswerError(
         f"the endpoint answered with an error and the status 200: {shown}", status_code=status, body=error

@@ -104,6 +104,26 @@ def test_a_process_that_ends_while_nothing_is_asked_costs_no_question() -> None:
     assert errors_of(run) == [None] * 3
 
 
+def test_system_exit_in_a_graph_is_the_error_of_its_question() -> None:
+    Path("agent.py").write_text(
+        "from langgraph.graph import START, MessagesState, StateGraph\ndef leave(state):\n    raise SystemExit(3)\n"
+        'agent = StateGraph(MessagesState).add_node("leave", leave).add_edge(START, "leave").compile()\n',
+        encoding="utf-8",
+    )
+    assert errors_of(isolated(*"ab", max_concurrency=1)) == ["SystemExit: 3"] * 2
+
+
+def test_a_thread_of_the_agent_that_never_ends_does_not_hold_up_the_run() -> None:
+    Path("agent.py").write_text(
+        "import threading, time\ndef agent(question):\n    threading.Thread(target=time.sleep, args=[600]).start()\n"
+        "    return question\n",
+        encoding="utf-8",
+    )
+    began = time.monotonic()
+    assert errors_of(isolated("a")) == [None]
+    assert time.monotonic() - began < 120
+
+
 def test_a_timeout_ends_what_blocks_and_what_hangs() -> None:
     began = time.monotonic()
     run = isolated("block", "hang", "one", timeout=1.0)

@@ -36,8 +36,11 @@ Outcome = TypeVar("Outcome")
 
 _OVERTIME_SEC = 3.0  # in which a worker itself ends an attempt whose time is over
 _CLOSING_SEC = 15.0
+_LEAVING_SEC = 5.0  # for what an agent's own threads still do after it was closed
 _LOOKING_SEC = 0.5
 _MOST_STARTS = 3
+# loky ends a process that has grown, which an agent that loads a model at its first question does.
+_ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 
 
 class IsolatedWorkers:
@@ -126,9 +129,10 @@ class IsolatedWorkers:
         if self._free:
             return self._free.pop()
         for _ in range(_MOST_STARTS):
-            worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._job, os.getpid()))
+            worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._job, os.getpid()), env=_ENVIRONMENT)
             self._all.add(worker)
-            loading = asyncio.wrap_future(worker.submit(_load))
+            # In a thread, as a large job takes its time on the way to the process.
+            loading = asyncio.wrap_future(await asyncio.to_thread(worker.submit, _load))
             await asyncio.wait({loading, abandoned}, return_when=asyncio.FIRST_COMPLETED)
             loading.add_done_callback(_forget)
             problem = loading.exception() if loading.done() else None
@@ -213,13 +217,26 @@ def _begin(job: bytes, driver: int) -> None:
         number = getattr(signal, name, None)
         if number is not None:  # not SIG_IGN, which the programs that an agent starts would inherit
             signal.signal(number, lambda *_: None)
-    threading.Thread(target=_loop.run_forever, daemon=True).start()
+    threading.Thread(target=_run_loop, daemon=True).start()
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
 
 
 def _end_with(driver: int) -> None:
     while os.getppid() == driver:
         time.sleep(_LOOKING_SEC)
+    os._exit(0)
+
+
+def _run_loop() -> None:
+    """Run the loop, also after an agent has raised SystemExit in it."""
+    while True:
+        with contextlib.suppress(BaseException):
+            _loop.run_forever()
+
+
+def _leave() -> None:
+    """End this process even if a thread of the agent never ends."""
+    time.sleep(_LEAVING_SEC)
     os._exit(0)
 
 
@@ -233,7 +250,9 @@ def _attempt(question: Question, attempt_id: str, so_far: str) -> Attempt:
 
 
 def _close() -> str | None:
-    return _in_loop(_worker.aclose())
+    problem = _in_loop(_worker.aclose())
+    threading.Thread(target=_leave, daemon=True).start()
+    return problem
 
 
 def _in_loop(work: Coroutine[Any, Any, Outcome]) -> Outcome:

@@ -136,6 +136,26 @@ def test_costs_are_counted_once(stub: OpenAIStub) -> None:
     assert run.aggregates["totals"]["agent_cost"] == pytest.approx(5 * 0.0028)
 
 
+def test_budget_of_money_ends_if_one_of_two_models_has_no_price(stub: OpenAIStub) -> None:
+    stub.usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    stub.answer = lambda request: "Paris."
+    priced, other = (
+        ChatOpenAI(model=name, base_url=stub.base_url, api_key="k")  # type: ignore[arg-type]
+        for name in ("gpt-4o-mini", "no-price-known")
+    )
+
+    async def answer(state: MessagesState) -> Any:
+        return {"messages": [await priced.ainvoke(state["messages"]), await other.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+    questions = [{"id": f"q{number}", "question_text": "Where?"} for number in range(5)]
+    options: dict[str, Any] = {"config": {"prices": PRICES}, "max_cost": 1.0, "max_concurrency": 1}
+    run = run_benchmark(graph, [{"template_id": "t", "questions": questions}], progress="off", **options)
+    assert run.stopped is not None
+    assert "no price is known for no-price-known" in run.stopped["message"]
+    assert len(run.responses) == 1
+
+
 def test_without_a_budget_no_price_is_needed(stub: OpenAIStub) -> None:
     run = run_benchmark(agent_of(stub), dataset_of(2), config={"prices": PRICES}, progress="off")
     assert run.aggregates["totals"]["agent_cost"] == pytest.approx(2 * 0.0028)

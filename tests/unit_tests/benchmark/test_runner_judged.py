@@ -316,11 +316,11 @@ def test_judged_metrics_that_another_config_leaves_out_go_with_a_word(judge: Ope
 def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) -> None:
     run_of(judge, tmp_path)
     dataset = judged_dataset()
-    dataset[0]["questions"][1]["reference_answer"] = "Tower 1 is in Lyon."
+    dataset[0]["questions"][1]["reference_answer"] = "Tower 1 is in Paris, in the north."
     judge.requests.clear()
     score_run(tmp_path, dataset=dataset, config=config_of(judge))
     assert kinds_of(judge.requests) == {"correctness": 1, "recall": 1, "context": 2}
-    assert all("Lyon" in request.user for request in judge.requests)
+    assert all("in the north" in request.user for request in judge.requests)
 
 
 @pytest.mark.full

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.runnables import RunnableLambda
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
@@ -93,6 +94,20 @@ def test_a_handler_that_redacts_secrets_can_be_pickled() -> None:
     agent: RunnableLambda[str, str] = RunnableLambda(lambda question: "password=pa55word")
     agent.invoke("Why?", config={"callbacks": [handler]})
     assert handler.response()["actual_answer"] == "password=***"
+
+
+def test_nothing_of_a_failed_model_call_is_left_in_a_handler_that_redacts() -> None:
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise ValueError("password=pa55word")
+
+    model = GenericFakeChatModel(messages=iter([]))
+    object.__setattr__(model, "_generate", fails)
+    handler = GraphRAGEvalCallbackHandler(redact="secrets")
+    agent: RunnableLambda[str, Any] = RunnableLambda(model.invoke)
+    with pytest.raises(ValueError, match="password"):
+        agent.invoke("Why?", config={"callbacks": [handler]})
+    assert "password=***" in str(handler.responses())
+    assert b"pa55word" not in pickle.dumps(handler)
 
 
 # No letter of ASCII: hypothesis tries the words of our own sources too, and "password" is one of them.

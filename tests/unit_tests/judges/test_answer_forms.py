@@ -76,6 +76,7 @@ ONE, ZERO = '{"reason": "yes", "verdict": 1}', '{"reason": "no", "verdict": 0}'
     "text",
     [
         f"<thinking>{ZERO}</thinking>{ONE}",
+        f"{ONE}<think>That is all.</think>\n",
         f"[THINK]{ZERO}[/THINK]{ONE}",
         f"<|channel|>analysis<|message|>{ZERO}<|end|><|start|>assistant<|channel|>final<|message|>{ONE}<|return|>",
         f"[{ZERO}, {ONE}]",
@@ -92,7 +93,7 @@ def test_the_last_complete_object_of_the_form_is_read(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [f"<think>{ONE}</think>I cannot.", f"<think>{ONE} hm", f"<|channel|>analysis<|message|>{ONE}", "[" * 10_000, ""],
+    [f"<think>{ONE}</think>I cannot.", f"<think>{ONE} hm", f"<|channel|>analysis<|message|>{ONE}", "[" * 60_000, ""],
 )
 def test_thoughts_alone_are_no_answer(text: str) -> None:
     with pytest.raises(WrongFormError):

@@ -39,6 +39,10 @@ def test_numbers_codes_and_names_must_be_in_the_reference(texts: ClaimTexts, cla
         ("Aurland, Bergen, Modalen, Sogndal", "1. Aurland\n2. Bergen\n3. Modalen\n4. Sogndal"),
         ("The capital of Italy is Rome.", "Die Hauptstadt von Italien ist Rome."),
         ("It can carry 420 kV.", "Voltage: 420 kV"),
+        ("It can carry 0.42 MW.", "It can carry 420 kW."),
+        ("The station Hasle is in Norway.", "It is in Norway."),
+        ("It was built on 2024-01-05.", "Jan 5th, 2024"),
+        ("It has 5,402,171 inhabitants.", "It has about 5.4 million inhabitants."),
     ],
 )
 def test_what_means_the_same_lacks_nothing(reference: str, answer: str) -> None:
@@ -55,6 +59,25 @@ def test_other_numbers_and_codes_are_missing(one: str, other: str) -> None:
     assert texts.not_of_reference(f"It is {other}.") == [other]
     assert texts.not_of_answer(f"It is {one}.") == [one]
     assert list(texts.left_out()) == [f"It is {one}."]
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "missing"),
+    [
+        ("It has 300 MW.", "It has 300 kW.", "300"),
+        ("It has 420 kV.", "It has 420 V.", "420"),
+        ("It was on 5 Jan 2024.", "It was on 5 Feb 2024.", "Jan"),
+        ("It is Hasle 1 NO2.", "It is Hasle 1 NO5.", "NO2"),
+        ("Hasle, Kvilldal and Arendal are in NO1.", "Hasle and Kvilldal are in NO1.", "Arendal"),
+    ],
+)
+def test_other_units_months_and_items_of_a_list_are_missing(reference: str, answer: str, missing: str) -> None:
+    assert ClaimTexts("What is it?", reference, answer).left_out() == {reference: [missing]}
+
+
+def test_a_choice_in_the_question_does_not_make_both_right() -> None:
+    texts = ClaimTexts("Was it built in 1884 or 1902?", "It was built in 1884.", "It was built in 1902.")
+    assert texts.not_of_reference("It was built in 1902.") == ["1902"]
 
 
 def test_most_words_of_a_claim_must_be_in_its_text() -> None:

@@ -10,9 +10,9 @@ REQUEST = {"n": 3, "temperature": 0.0, "max_tokens": 9}
 
 
 class RefusalError(Exception):
-    def __init__(self, text: str, status: int = 400) -> None:
+    def __init__(self, text: str, status: int = 400, body: object = None) -> None:
         super().__init__(text)
-        self.status_code = status
+        self.status_code, self.body = status, body
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,22 @@ class RefusalError(Exception):
 )
 def test_a_refusal_tells_what_to_leave_out(text: str, learned: dict[str, Any]) -> None:
     assert KNOWN.learned_from(RefusalError(text), REQUEST) == EndpointAbilities(**learned)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RefusalError("<html>Not Implemented</html>", status=501),
+        RefusalError("failed to initialize samplers", status=500),
+    ],
+)
+def test_a_server_that_cannot_make_the_form_is_asked_in_another_way(error: Exception) -> None:
+    assert KNOWN.learned_from(error, REQUEST) == EndpointAbilities(mode="tools")
+
+
+def test_keys_of_an_error_name_the_refused_parameter() -> None:
+    error = RefusalError("Error code: 422", 422, {"response_format": ["This field is not supported."]})
+    assert KNOWN.learned_from(error, REQUEST) == EndpointAbilities(mode="tools")
 
 
 @pytest.mark.parametrize(
