@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from graphrag_eval_lc import arun_benchmark, load_responses
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
@@ -309,3 +311,20 @@ async def test_function_that_fails_ends_the_run_with_its_own_error() -> None:
 
     with pytest.raises(OSError, match="the disk is full"):
         await Session(failing(0), max_concurrency=3, on_response=fails).run(10)
+
+
+async def test_questions_in_flight_are_kept_if_a_function_of_the_caller_fails(tmp_path: Path) -> None:
+    async def agent(question: str) -> str:
+        await asyncio.sleep(0.01 if question == "q0" else 0.3)
+        return question
+
+    def fails_on_q0(response: Any) -> None:
+        if response["question_id"] == "q0":
+            raise ValueError("no room")
+
+    questions = [{"id": f"q{number}", "question_text": f"q{number}"} for number in range(8)]
+    dataset: Any = [{"template_id": "t", "questions": questions}]
+    options: dict[str, Any] = {"output_dir": tmp_path, "max_concurrency": 4, "progress": "off"}
+    with pytest.raises(ValueError, match="no room"):
+        await arun_benchmark(agent, dataset, on_response=fails_on_q0, **options)
+    assert sorted(load_responses(tmp_path / "responses.jsonl")) == ["q0", "q1", "q2", "q3"]
