@@ -1,5 +1,6 @@
 """The lock of a run's folder: one process at a time works in it."""
 
+import contextlib
 import errno
 from pathlib import Path
 
@@ -45,6 +46,9 @@ class FolderLock:
             raise RunFolderError("another run or command works in this folder", path=folder, hint=hint) from problem
         except OSError as problem:
             raise cannot_write(folder / LOCK_FILE, problem) from problem
+        if is_private:
+            with contextlib.suppress(OSError):  # of an earlier run that was not; perhaps another user's
+                Path(self._lock.lock_file).chmod(mode)
 
     def __enter__(self) -> "FolderLock":
         return self

@@ -147,9 +147,8 @@ def test_run_of_an_installed_plugin_is_refused_without_it(site: Path) -> None:
     done(*RUN, "runs/a", path=site)
     refused = command("score", "runs/a")
     assert refused.returncode == 2
-    assert (
-        "graphrag-eval-lc score runs/a --plugin acme_checks (or pip install acme-agent-checks==1.2.0)" in refused.stderr
-    )
+    assert "what scored the run is missing now" in refused.stderr
+    assert "Add --plugin acme_checks (" in refused.stderr
     assert command(*RUN, "runs/a").returncode == 2
     done("score", "runs/a", "--drop-missing")
     assert "extra_wait" not in results_in("runs/a")[0]
@@ -188,7 +187,7 @@ def test_plugin_that_is_named_does_the_same_without_being_installed(is_config: b
     before = results_in("runs/a")
     refused = command("score", "runs/a", path=SOURCE)
     assert refused.returncode == 2
-    assert "graphrag-eval-lc score runs/a --plugin acme_checks (" in refused.stderr
+    assert "Add --plugin acme_checks (" in refused.stderr
     done("score", "runs/a", "--plugin", "acme_checks", path=SOURCE)
     assert results_in("runs/a") == before
 

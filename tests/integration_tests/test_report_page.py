@@ -179,14 +179,15 @@ def test_each_stage_of_the_funnel_cell_of_the_matrix_and_kind_of_error_shows_its
 
 def test_matrix_has_the_judged_questions(run: BenchmarkRun, open_report: Open) -> None:
     opened = open_report()
-    lucky = [
+    lost = [
         result["question_id"]
         for result in run.results
-        if result["status"] == "success" and result["steps_score"] < 1 and result.get("answer_f1") == 1
+        if result["status"] == "success" and result["steps_score"] == 1 and result.get("answer_f1", 1) < 1
     ]
-    opened.page.locator("td.wrong_right button.show-set").click()
-    expect(opened.rows).to_have_count(len(lucky))
-    assert opened.keys() == lucky
+    assert 0 < len(lost) < len(run.results)
+    opened.page.locator("td.right_wrong button.show-set").click()
+    expect(opened.rows).to_have_count(len(lost))
+    assert opened.keys() == lost
 
 
 def test_failed_question_says_so_and_has_the_score_by_which_it_is_filtered(open_report: Open) -> None:

@@ -223,7 +223,7 @@ def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command
         (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
         (["--seed", "3"], "a seed selects nothing by itself"),
         (["--shard", "0/4"], "there is no shard 0/4. The first is 1/4"),
-        (["--shard", "1/2", "--sample", "2"], "shard beside sample needs seed"),
+        (["--shard", "1/2", "--sample", "2"], "shard with sample needs seed"),
         (["--question", "q9"], "there is no question q9. Did you mean"),
         (["--template", "when"], "there is no template when. Did you mean where"),
         (["--log-file", "absent/log.jsonl"], "the log file cannot be opened"),
