@@ -244,8 +244,8 @@ class _Server:
         """
         server = self.address.server
         what = f"{server} does not list its assistants, as a LangGraph server does"
-        hint = f"Start it (langgraph dev), look at its log, or check the address, such as {_EXAMPLE}; where the server "
-        hint += "has its own certificate, SSL_CERT_FILE names it."
+        hint = f"Start it (langgraph dev), look at its log, or check the address (http or https), such as {_EXAMPLE}; "
+        hint += "if the server has its own certificate, SSL_CERT_FILE names it."
         try:
             async with asyncio.timeout(_CHECK_SEC):
                 found = await request

@@ -231,19 +231,27 @@ class PlainLines(_Display):
 
 
 class NotebookLine(PlainLines):
-    """Keeps one line in the cell's output up to date, which goes at the end; messages stay."""
+    """Keeps messages and a line in the cell's output, which is up to date and goes at the end."""
 
     pauses = staticmethod(lambda: repeat(0.5))
 
     def start(self) -> None:
         """Show an empty line."""
+        self._messages: list[str] = []
         # IPython is in every notebook, and only there is it needed.
         self._line = import_module("IPython.display").display({"text/plain": ""}, raw=True, display_id=True)
         super().start()
 
+    def tell(self, message: str) -> None:
+        """Add a message, unless the run has ended."""
+        if not self._is_over.is_set():
+            self._messages.append(without_commands(message))
+            self.show("")
+
     def show(self, text: str) -> None:
         """Replace the line; remove it at the end."""
-        self._line.update({"text/plain": "" if self._is_over.is_set() else text}, raw=True)
+        line = "" if self._is_over.is_set() else text
+        self._line.update({"text/plain": "\n".join(filter(None, [*self._messages, line]))}, raw=True)
 
 
 def _seconds(seconds: float | None) -> str:

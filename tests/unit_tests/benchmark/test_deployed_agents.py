@@ -318,7 +318,7 @@ async def test_server_that_is_not_there_is_reported_at_once() -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     told = await error_of(f"{url}/agent")
     assert told.startswith(f"there is no LangGraph server at {url} (")
-    assert "Start it (langgraph dev), look at its log, or check the address" in told
+    assert "Start it (langgraph dev), look at its log, or check the address (http or https)" in told
 
 
 async def test_server_without_tls_says_so(stub: Stub) -> None:
