@@ -8,7 +8,13 @@ from pydantic import AfterValidator, Field
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.claim_check import ClaimTexts
-from graphrag_eval_lc.judges.model_interface import ClosedAnswer, NotAskedError, paid_error, total_cost
+from graphrag_eval_lc.judges.model_interface import (
+    ClosedAnswer,
+    NotAskedError,
+    UnusableAnswerError,
+    paid_error,
+    total_cost,
+)
 from graphrag_eval_lc.judges.models import as_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, fences, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
@@ -113,8 +119,8 @@ class AnswerCorrectness:
         except NotAskedError as problem:
             raise paid_error(problem, [asked.cost]) from problem
         except JudgeError as problem:  # the first answer has been corrected
-            cost = total_cost([asked.cost, getattr(problem, "cost", None)])
-            return _score(lists, cost, problems)
+            paid_in_vain = problem.cost if isinstance(problem, UnusableAnswerError) else None
+            return _score(lists, total_cost([asked.cost, paid_in_vain]), problems)
         better, left = checked(again.values[0], texts)
         if len(left) <= len(problems):
             lists, problems = better, left
