@@ -265,7 +265,7 @@ def _refuse_conflicts(parts: Sequence[Part], answers: Answers, *, force: bool) -
         return
     named = [
         f"{question_id}{'' if repeat == 1 else f' (repeat {repeat})'} in {parts[one].path} and {parts[other].path}"
-        for (question_id, repeat), (one, other) in answers.conflicts.items()
+        for (question_id, repeat), (one, other) in sorted(answers.conflicts.items())
     ]
     number = len(named)
     samples = f"{counted(number, 'sample')} {plural(number, 'has', 'have')} two different answers"
@@ -278,7 +278,7 @@ def _refuse_conflicts(parts: Sequence[Part], answers: Answers, *, force: bool) -
 
 def _conflict_warnings(answers: Answers) -> Iterator[str]:
     if answers.conflicts:
-        ids = [question_id for question_id, _ in answers.conflicts]
+        ids = [question_id for question_id, _ in sorted(answers.conflicts)]
         yield f"{counted(len(ids), 'sample')} with two different answers, of which one was kept: {listed(ids)}"
 
 
