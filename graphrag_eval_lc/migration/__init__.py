@@ -1,9 +1,9 @@
-"""From graphrag-eval to this package: old responses scored, published figures compared, the config written."""
+"""From graphrag-eval to this package: its config in, this package's config and a check on its old responses out."""
 
-from graphrag_eval_lc.migration.findings import Difference, Migration, Trial
-from graphrag_eval_lc.migration.migrating import migrate
+from graphrag_eval_lc.migration.figures import Difference
+from graphrag_eval_lc.migration.migrating import Migration, migrate
 from graphrag_eval_lc.public_names import only_public
 
-__all__ = ["Difference", "Migration", "Trial", "migrate"]
+__all__ = ["Difference", "Migration", "migrate"]
 
 __dir__ = only_public(globals())

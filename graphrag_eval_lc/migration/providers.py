@@ -1,9 +1,8 @@
-"""The providers of models that graphrag-eval reaches through LiteLLM, and what takes their place here."""
+"""The providers of models that graphrag-eval reaches through LiteLLM, and what replaces them here."""
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.config.judges import DEFAULT_PROVIDER
 from graphrag_eval_lc.masking import masked_values
@@ -12,36 +11,29 @@ _ADDRESS = "base_url"
 _KEY = "api_key"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An endpoint that speaks OpenAI's language.
-
-    Attributes:
-        address: Its address, or the environment variable that LiteLLM reads it from, as ``${NAME}``.
-        key: The environment variable with the key; None where the endpoint may need none.
-    """
+class Endpoint(NamedTuple):
+    """An endpoint with OpenAI's API: its address or variable, as ``${NAME}``, and the variable of its key, if any."""
 
     address: str
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OfLangChain:
-    """A provider that LangChain's ``init_chat_model`` asks.
+class OfLangChain(NamedTuple):
+    """A provider that LangChain's ``init_chat_model`` calls.
 
     Attributes:
         name: LangChain's name of it.
         package: The package to install.
-        key: The environment variable that LangChain takes the key from; None where it is no single one.
+        key: The environment variable from which LangChain reads the key; None if it is not a single one.
         renamed: LangChain's names of options, by ours.
-        needed: The environment variables for options that it needs, where they are not given.
+        needed: The environment variables for options that it needs, if they are not given.
     """
 
     name: str
     package: str
     key: str | None = None
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    needed: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = {}
+    needed: Mapping[str, str] = {}
 
 
 ENDPOINTS: Final = {
@@ -81,131 +73,80 @@ OF_LANGCHAIN: Final = {
     "ollama": OfLangChain("ollama", "langchain-ollama"),
     "ollama_chat": OfLangChain("ollama", "langchain-ollama"),
 }
-# What LiteLLM is told of its own work, and why it is not needed here.
-_OF_LITELLM: Final = {
-    "num_retries": "judges.max_retries says how often a request is sent again",
-    "max_retries": "judges.max_retries says how often a request is sent again",
-    "timeout": "judges.timeout says how long an answer is waited for",
-    "request_timeout": "judges.timeout says how long an answer is waited for",
-    "drop_params": "what a model refuses is left out by itself",
-    "caching": "judges.cache keeps the answers in the run's folder",
-    "cache": "judges.cache keeps the answers in the run's folder",
-}
-_REFERENCE = re.compile(r"\$\{\w+\}|os\.environ/(?P<name>\w+)")
+# Options of LiteLLM itself, which `judges` replaces.
+_OF_LITELLM: Final = frozenset(
+    ("num_retries", "max_retries", "timeout", "request_timeout", "drop_params", "caching", "cache")
+)
+_REFERENCE: Final = re.compile(r"\$\{\w+\}|os\.environ/(?P<name>\w+)")
 
 
-@dataclass(frozen=True, slots=True)
-class MovedModel:
-    """A model of graphrag-eval's config as it is written here.
+def moved_model(old: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return a model of graphrag-eval's config as it is written here, None if nothing replaces it, and sentences on it.
 
-    Attributes:
-        settings: The section; None where nothing can stand for the model.
-        notes: One sentence for each thing that its user should know or do.
-    """
-
-    settings: dict[str, Any] | None
-    notes: tuple[str, ...] = ()
-
-
-def moved_model(old: Mapping[str, Any], place: str) -> MovedModel:
-    """Return a model of graphrag-eval's config, ``llm.generation`` or ``llm.embedding``, as it is written here.
-
-    Keys are not copied: an environment variable stands for each.
+    Keys are not copied: an environment variable replaces each.
 
     Args:
-        old: The section.
+        old: The section ``llm.generation`` or ``llm.embedding``.
         place: Its name, for the sentences.
 
     Example:
-        >>> moved_model({"provider": "groq", "model": "llama-3.3-70b-versatile"}, "llm.generation").settings["base_url"]
+        >>> moved_model({"provider": "groq", "model": "llama-3.3-70b-versatile"}, "llm.generation")[0]["base_url"]
         'https://api.groq.com/openai/v1'
     """
     provider = str(old.get("provider") or DEFAULT_PROVIDER)
     notes: list[str] = []
     options = dict(_kept_options(old, place, notes))
-    if provider in OF_LANGCHAIN:
-        settings = _of_langchain(provider, old, options, place, notes)
-    elif provider in ENDPOINTS or provider == DEFAULT_PROVIDER or _ADDRESS in options:
-        settings = _of_endpoint(provider, old, options, place, notes)
+    endpoint, of_langchain = ENDPOINTS.get(provider), OF_LANGCHAIN.get(provider)
+    settings: dict[str, Any] = {"provider": provider, "model": old.get("model")}
+    own_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
+    if of_langchain is not None:
+        settings["provider"] = of_langchain.name
+        is_asked_for = provider == "azure"  # LangChain finds the other keys by itself
+        settings |= _key_of(old, of_langchain.key, own_variable, place, notes, is_needed=is_asked_for)
+        settings |= {of_langchain.renamed.get(key, key): value for key, value in options.items()}
+        for key, variable in of_langchain.needed.items():
+            settings.setdefault(key, f"${{{variable}}}")
+        packages = f"pip install langchain {of_langchain.package}"
+        notes.append(f"{place}.provider {provider} is {of_langchain.name} here, through LangChain: {packages}.")
+    elif endpoint is not None:
+        settings[_ADDRESS] = endpoint.address
+        settings |= _key_of(old, endpoint.key, own_variable, place, notes, is_needed=True) | options
+        notes.append(f"{place}.provider {provider} is called directly: it has OpenAI's API.")
+    elif provider == DEFAULT_PROVIDER or _ADDRESS in options:
+        is_needed = provider != DEFAULT_PROVIDER
+        settings |= _key_of(old, own_variable, own_variable, place, notes, is_needed=is_needed) | options
+        return settings, notes
     else:
-        notes.append(
-            f"{place}.provider {provider} has no counterpart that is known here, so the model is left out: name one "
-            "that LangChain's init_chat_model knows, or serve the model with LiteLLM's proxy or another endpoint that "
-            "speaks OpenAI's language and write its address as base_url."
-        )
-        return MovedModel(None, tuple(notes))
-    return MovedModel(settings, tuple(notes))
+        what = f"{place}.provider {provider} has no counterpart that is known here, so the model is left out"
+        hint = "name one that LangChain's init_chat_model knows, or an endpoint with OpenAI's API, such as LiteLLM's"
+        return None, [*notes, f"{what}: {hint} proxy, with its address as base_url."]
+    names = [str(value)[2:-1] for value in settings.values() if _REFERENCE.fullmatch(str(value))]
+    notes[-1] += f" Set {' and '.join(names)} in the environment." if names else ""
+    return settings, notes
 
 
 def _kept_options(old: Mapping[str, Any], place: str, notes: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the options of a model that mean the same here, with the address under one name."""
     for key, value in old.items():
         if key in _OF_LITELLM:
-            notes.append(f"{place}.{key} is not taken over: {_OF_LITELLM[key]}.")
+            notes.append(f"{place}.{key} is not copied: the section judges says what is retried, awaited and cached.")
         elif key in ("provider", "model", _KEY) or value is None:
             continue
         elif masked_values({key: value}) != {key: value}:
-            notes.append(
-                f"{place}.{key} holds a secret and is not copied: add it, with ${{NAME}} in place of the secret."
-            )
+            notes.append(f"{place}.{key} holds a secret and is not copied: add it, with ${{NAME}} for the secret.")
         else:
             yield _ADDRESS if key == "api_base" else key, value
 
 
-def _of_langchain(
-    provider: str, old: Mapping[str, Any], options: Mapping[str, Any], place: str, notes: list[str]
-) -> dict[str, Any]:
-    there = OF_LANGCHAIN[provider]
-    settings = {
-        "provider": there.name,
-        "model": old.get("model"),
-        **_own_key(old, there.key, place, notes),
-        **{there.renamed.get(key, key): value for key, value in options.items()},
-    }
-    for key, variable in there.needed.items():
-        settings.setdefault(key, f"${{{variable}}}")
-    notes.append(
-        f"{place}.provider {provider} is {there.name} here and is asked through LangChain: "
-        f"pip install langchain {there.package}.{_wanted(settings)}"
-    )
-    return settings
-
-
-def _of_endpoint(
-    provider: str, old: Mapping[str, Any], options: Mapping[str, Any], place: str, notes: list[str]
-) -> dict[str, Any]:
-    endpoint = ENDPOINTS.get(provider)
-    address = {_ADDRESS: endpoint.address} if endpoint is not None else {}
-    variable = endpoint.key if endpoint is not None else f"{provider.upper().replace('-', '_')}_API_KEY"
-    settings = {
-        "provider": provider,
-        "model": old.get("model"),
-        **address,
-        **_own_key(old, variable, place, notes),
-        **options,
-    }
-    if endpoint is not None:
-        notes.append(f"{place}.provider {provider} is asked directly: it speaks OpenAI's language.{_wanted(settings)}")
-    return settings
-
-
-def _wanted(settings: Mapping[str, Any]) -> str:
-    """Return a sentence on the environment variables that settings name; none where they name none."""
-    texts = [str(value) for value in settings.values()]
-    names = [text[2:-1] for text in texts if _REFERENCE.fullmatch(text)]
-    return f" Set {' and '.join(names)} in the environment." if names else ""
-
-
-def _own_key(old: Mapping[str, Any], variable: str | None, place: str, notes: list[str]) -> dict[str, str]:
+def _key_of(
+    old: Mapping[str, Any], variable: str | None, own_variable: str, place: str, notes: list[str], *, is_needed: bool
+) -> dict[str, str]:
     """Return where the key comes from: an environment variable, and never the key itself."""
     given = old.get(_KEY)
     if given is None:
-        # OpenAI's own key is read by itself; so are those of LangChain's models.
-        is_known = old.get("provider") in OF_LANGCHAIN or old.get("provider") in (None, DEFAULT_PROVIDER)
-        return {} if variable is None or (is_known and old.get("provider") != "azure") else {_KEY: f"${{{variable}}}"}
-    reference = _REFERENCE.fullmatch(str(given))
-    if reference is not None:
+        return {_KEY: f"${{{variable}}}"} if is_needed and variable else {}
+    if (reference := _REFERENCE.fullmatch(str(given))) is not None:
         return {_KEY: f"${{{reference['name']}}}" if reference["name"] else str(given)}
-    name: str = variable or f"{str(old.get('provider')).upper().replace('-', '_')}_API_KEY"
-    notes.append(f"{place}.{_KEY} is not copied into the new file: set the environment variable {name} to it.")
+    name = variable or own_variable
+    notes.append(f"{place}.{_KEY} is not copied: set the environment variable {name} to it.")
     return {_KEY: f"${{{name}}}"}

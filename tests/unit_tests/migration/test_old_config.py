@@ -14,7 +14,7 @@ CUSTOM = {"name": "polite", "inputs": ["actual_answer"], "instructions": "Judge.
 
 
 def generation(**settings: Any) -> dict[str, Any]:
-    moved = moved_model({"model": "m", **settings}, "llm.generation").settings
+    moved = moved_model({"model": "m", **settings}, "llm.generation")[0]
     assert moved is not None
     return moved
 
@@ -34,17 +34,17 @@ def test_endpoint_of_a_provider_is_asked_directly(provider: str, monkeypatch: py
 def test_azure_is_asked_through_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key")
     old = {"provider": "azure", "model": "gpt-4o", "api_base": "https://x.example", "api_version": "2024-10-21"}
-    moved = moved_config({"llm": {"generation": old, "embedding": {**old, "model": "small"}}})
-    config = load_config(dict(moved.sections))
+    sections, notes = moved_config({"llm": {"generation": old, "embedding": {**old, "model": "small"}}})
+    config = load_config(sections)
     assert config.llm is not None
     assert config.llm.embedding is not None
     assert config.llm.generation.model_extra == {"azure_endpoint": "https://x.example", "api_version": "2024-10-21"}
     as_judge_model(expanded(config.llm.generation, "llm.generation"))
     as_embedding_model(expanded(config.llm.embedding, "llm.embedding"))
-    assert any("langchain-openai" in note for note in moved.notes)
+    assert any("langchain-openai" in note for note in notes)
 
 
-def test_address_goes_before_that_of_the_provider() -> None:
+def test_given_address_overrides_that_of_the_provider() -> None:
     given = generation(provider="hosted_vllm", api_base="http://gpu:8000/v1")
     assert given["base_url"] == "http://gpu:8000/v1"
     assert "api_key" not in given
@@ -53,10 +53,12 @@ def test_address_goes_before_that_of_the_provider() -> None:
 
 @pytest.mark.parametrize("provider", ["openai", "together_ai", "azure", "vertex_ai", "hosted_vllm"])
 def test_keys_are_never_copied(provider: str) -> None:
-    moved = moved_model({"provider": provider, "model": "m", "api_key": "sk-secret-1234567890"}, "llm.generation")
-    assert "sk-secret" not in str(moved.settings)
-    assert str((moved.settings or {})["api_key"]).startswith("${")
-    assert any("is not copied" in note for note in moved.notes)
+    settings, notes = moved_model(
+        {"provider": provider, "model": "m", "api_key": "sk-secret-1234567890"}, "llm.generation"
+    )
+    assert "sk-secret" not in str(settings)
+    assert str((settings or {})["api_key"]).startswith("${")
+    assert any("is not copied" in note for note in notes)
 
 
 def test_reference_to_a_variable_is_kept() -> None:
@@ -65,33 +67,31 @@ def test_reference_to_a_variable_is_kept() -> None:
 
 
 def test_variables_that_are_needed_are_named() -> None:
-    [note] = moved_model({"provider": "azure", "model": "gpt-4o"}, "llm.generation").notes
+    _, [note] = moved_model({"provider": "azure", "model": "gpt-4o"}, "llm.generation")
     assert note.endswith("Set AZURE_OPENAI_API_KEY and AZURE_API_BASE and AZURE_API_VERSION in the environment.")
 
 
 def test_secret_under_another_key_is_left_out() -> None:
     old = {"provider": "openai", "model": "m", "extra_headers": {"Authorization": "Bearer abcdef1234567890abcdef"}}
-    moved = moved_model(old, "llm.generation")
-    assert "extra_headers" not in (moved.settings or {})
-    assert any("extra_headers holds a secret" in note for note in moved.notes)
+    settings, notes = moved_model(old, "llm.generation")
+    assert "extra_headers" not in (settings or {})
+    assert any("extra_headers holds a secret" in note for note in notes)
 
 
 def test_options_of_the_model_are_kept_and_those_of_litellm_are_not() -> None:
-    moved = moved_model({"provider": "openai", "model": "m", "top_p": 0.5, "num_retries": 3}, "llm.generation")
-    assert moved.settings == {"provider": "openai", "model": "m", "top_p": 0.5}
-    assert moved.notes == (
-        "llm.generation.num_retries is not taken over: judges.max_retries says how often a request is sent again.",
-    )
+    old = {"provider": "openai", "model": "m", "top_p": 0.5, "num_retries": 3}
+    settings, [note] = moved_model(old, "llm.generation")
+    assert settings == {"provider": "openai", "model": "m", "top_p": 0.5}
+    assert note.startswith("llm.generation.num_retries is not copied: the section judges says")
 
 
 def test_provider_without_a_counterpart_leaves_out_what_needs_it() -> None:
-    moved = moved_config(
+    sections, notes = moved_config(
         {"llm": {"generation": {"provider": "replicate", "model": "m"}}, "custom_evaluations": [CUSTOM]}
     )
-    assert moved.sections == {}
-    assert any("replicate has no counterpart" in note for note in moved.notes)
-    assert any("custom_evaluations is left out" in note for note in moved.notes)
-    load_config(dict(moved.sections))
+    assert sections == {}
+    assert any("replicate has no counterpart" in note for note in notes)
+    assert any("custom_evaluations is left out" in note for note in notes)
 
 
 def test_everything_that_has_a_counterpart_is_the_same() -> None:
@@ -104,25 +104,15 @@ def test_everything_that_has_a_counterpart_is_the_same() -> None:
         "answer_relevance": {"enabled": False},
         "custom_evaluations": [CUSTOM],
     }
-    moved = moved_config(old)
-    assert dict(moved.sections) == old
-    assert moved.notes == ()
-    load_config(dict(moved.sections))
-
-
-def test_custom_evaluation_under_a_name_that_is_taken_here_is_left_out_with_a_sentence() -> None:
-    taken = {**CUSTOM, "outputs": {"steps_score": "0-5"}}
-    moved = moved_config({"llm": {"generation": {"provider": "openai", "model": "m"}}, "custom_evaluations": [taken]})
-    assert "custom_evaluations" not in moved.sections
-    assert moved.notes == ("custom_evaluations[0] is left out: the output key steps_score is reserved. Rename it.",)
+    assert moved_config(old) == (old, [])
+    load_config(old)
 
 
 def test_unread_keys_are_named() -> None:
-    moved = moved_config({"colour": "red", "answer_relevance": {"metric": "x"}})
-    assert moved.notes == (
-        "colour is no key that graphrag-eval reads, and is left out.",
-        "answer_relevance.metric is no key that graphrag-eval reads, and is left out.",
-    )
+    assert moved_config({"colour": "red", "answer_relevance": {"metric": "x"}})[1] == [
+        "colour is not a key of graphrag-eval and is left out.",
+        "answer_relevance.metric is not a key of graphrag-eval and is left out.",
+    ]
 
 
 def test_broken_config_is_one_error_with_its_line(tmp_path: Path) -> None:
