@@ -7,7 +7,7 @@ of one size, of sizes that fall geometrically, and where one holds half of the q
 * ``MeanDifference``: that of this package, vectorised over the pairs of a cell; on some pairs of each cell it is
   compared with the class itself.
 * ``old pair``: the sign flips of whole templates for p (``permutation_p_value``) beside the percentiles of means over
-  drawn templates for the interval (``bootstrap_interval``), which comparisons showed before.
+  drawn templates for the interval widened for few templates.
 * ``t``: the t test with the cluster-robust standard error and the degrees of freedom of Bell and McCaffrey.
 
 The goals: ``MeanDifference`` sees a difference between symmetric runs in at most 6 of 100 pairs of every cell (chance

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC, RETRIEVAL_IDS
+from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC, RETRIEVAL_IDS, RETRIEVAL_TEXT
 from made_by.metric_facts import FACTS, PREPARED
 
 _HEAD = """\
@@ -47,6 +47,11 @@ class Member(NamedTuple):
     functions: tuple[str, ...]
 
 
+# The functions in Python whose names are not those of the measures.
+_FUNCTIONS = {"recall_capped": "recall_at_k"}
+_TEXT_FUNCTIONS = ("text_context_precision", "text_context_recall")
+
+
 def _lines() -> Iterator[str]:
     titles = {"score": "Scores", "spent": "What was spent", "count": "Counts"}
     for kind, title in titles.items():
@@ -63,10 +68,11 @@ def _members(spec: MetricSpec) -> Iterator[Member]:
     if spec.key == RETRIEVAL_IDS:
         for measure in MEASURES.values():
             needs = f"{spec.requires}{measure.needs}"
-            yield Member(f"{spec.key}{measure.key}", needs, measure.source, measure.functions)
+            yield Member(f"{spec.key}{measure.key}", needs, measure.source, (_FUNCTIONS.get(measure.key, measure.key),))
         return
     for member in spec.members or ("",):
-        yield Member(f"{spec.key}{member}", spec.requires, spec.source, spec.functions)
+        functions = _TEXT_FUNCTIONS if spec.key == RETRIEVAL_TEXT else ()
+        yield Member(f"{spec.key}{member}", spec.requires, spec.source, functions)
 
 
 def _metric(member: Member, spec: MetricSpec) -> Iterator[str]:

@@ -1,11 +1,11 @@
 """Measures of a ranking by their names in ir_measures, such as ``nDCG@10``."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from graphrag_eval_lc.metrics.ranked_hits import RankedHits, Relevant, checked_cutoff, ranked_hits
+from graphrag_eval_lc.metrics.ranked_hits import Relevant, checked_cutoff, ranked_hits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,22 +13,16 @@ class MeasureDefinition:
     """The declaration of a measure.
 
     Attributes:
-        key: Its key in results, without the cut-off.
-        formula: Computes it from a ranking and a cut-off, or None.
-        aliases: Other names of it.
-        functions: The functions of ``graphrag_eval_lc.metrics`` that compute it.
+        key: Its key in results, without the cut-off; the method of ``RankedHits`` that computes it.
         source: Whose definition it follows.
-        needs: What it takes beside relevant ids, in words.
-        values: Its possible values, in words.
+        aliases: Other names of it.
+        needs: What it needs in addition to relevant ids, in words.
     """
 
     key: str
-    formula: Callable[[RankedHits, int | None], float]
-    aliases: tuple[str, ...] = ()
-    functions: tuple[str, ...]
     source: str
+    aliases: tuple[str, ...] = ()
     needs: str = ""
-    values: str = "0 to 1"
 
 
 _SETS = (
@@ -36,70 +30,21 @@ _SETS = (
     "(`id_context_precision`, `id_context_recall`)"
 )
 MEASURES: Mapping[str, MeasureDefinition] = {
-    "P": MeasureDefinition(
-        key="precision",
-        formula=lambda hits, k: hits.precision(k),
-        aliases=("prec", "SetP"),
-        functions=("precision",),
-        source=_SETS,
-    ),
-    "R": MeasureDefinition(
-        key="recall",
-        formula=lambda hits, k: hits.recall(k),
-        aliases=("SetR", "set recall"),
-        functions=("recall",),
-        source=_SETS,
-    ),
-    "R_cap": MeasureDefinition(
-        key="recall_capped",
-        formula=lambda hits, k: hits.capped_recall(k),
-        aliases=("capped recall",),
-        functions=("recall_at_k",),
-        source="graphrag-eval",
-        needs=", k",
-    ),
-    "F1": MeasureDefinition(
-        key="f1",
-        formula=lambda hits, k: hits.f1(k),
-        aliases=("f1 score", "SetF"),
-        functions=("f1",),
-        source=_SETS,
-    ),
+    "P": MeasureDefinition(key="precision", aliases=("prec", "SetP"), source=_SETS),
+    "R": MeasureDefinition(key="recall", aliases=("SetR", "set recall"), source=_SETS),
+    "R_cap": MeasureDefinition(key="recall_capped", aliases=("capped recall",), source="graphrag-eval", needs=", k"),
+    "F1": MeasureDefinition(key="f1", aliases=("f1 score", "SetF"), source=_SETS),
     "RR": MeasureDefinition(
-        key="reciprocal_rank",
-        formula=lambda hits, k: hits.reciprocal_rank(k),
-        aliases=("MRR", "recip rank"),
-        functions=("reciprocal_rank",),
-        source="trec_eval; with groups AutoRAG (MRR)",
+        key="reciprocal_rank", aliases=("MRR", "recip rank"), source="trec_eval; with groups AutoRAG (MRR)"
     ),
-    "AP": MeasureDefinition(
-        key="average_precision",
-        formula=lambda hits, k: hits.average_precision(k),
-        aliases=("MAP",),
-        functions=("average_precision",),
-        source="trec_eval; with groups AutoRAG (MAP)",
-    ),
+    "AP": MeasureDefinition(key="average_precision", aliases=("MAP",), source="trec_eval; with groups AutoRAG (MAP)"),
     "nDCG": MeasureDefinition(
         key="ndcg",
-        formula=lambda hits, k: hits.ndcg(k),
-        functions=("ndcg",),
         source="Järvelin and Kekäläinen 2002, as in trec_eval; with groups AutoRAG",
         needs=", with gains or not",
     ),
-    "Success": MeasureDefinition(
-        key="hit_rate",
-        formula=lambda hits, k: hits.hit_rate(k),
-        aliases=("hit", "hits"),
-        functions=("hit_rate",),
-        source="ir_measures (Success)",
-        values="0 or 1",
-    ),
-    "Rprec": MeasureDefinition(
-        key="r_precision",
-        formula=lambda hits, k: hits.r_precision(k),
-        functions=("r_precision",),
-        source="trec_eval",
-    ),
+    "Success": MeasureDefinition(key="hit_rate", aliases=("hit", "hits"), source="ir_measures (Success)"),
+    "Rprec": MeasureDefinition(key="r_precision", source="trec_eval"),
 }
 """The measures by their names."""
 
@@ -222,7 +167,7 @@ def ranking_scores(
     hits = ranked_hits(relevant, retrieved)
     if hits is None:
         return {}
-    return {measure.key: MEASURES[measure.name].formula(hits, measure.cutoff) for measure in parsed}
+    return {measure.key: getattr(hits, MEASURES[measure.name].key)(measure.cutoff) for measure in parsed}
 
 
 def _parsed(measures: Iterable[Measure | str]) -> list[Measure]:

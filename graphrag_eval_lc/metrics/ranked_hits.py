@@ -1,12 +1,11 @@
 """The ranks of relevant ids in a ranking, and each measure of them, for ids, gains by id and groups of ids.
 
 An id may be anything hashable, also a tuple: ``[("a", "b")]`` is one id where tuples were retrieved, else a group of
-two ids. Where both are possible it is an error; gains by id and groups as lists are never ambiguous.
+two ids. Gains by id and groups as lists are never ambiguous.
 """
 
-from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import isfinite, log2
@@ -17,26 +16,37 @@ from typing import Any, Literal, TypeAlias
 Normalize = Literal["relevant", "retrieved_relevant"]
 
 
-class RankedHits(ABC):
-    """The ranks of the relevant ids in a ranking of distinct ids.
+class RankedHits:
+    """The ranks of the relevant ids in a ranking of distinct ids, and each measure of them.
 
     The functions of ``metrics.ranking`` tell what each measure means for the three kinds of relevance.
 
     Attributes:
         hits: The ranks of the relevant ids, from 1, ascending.
         number_retrieved: How many distinct ids were retrieved.
+        number_relevant: How many distinct ids are relevant, retrieved or not; at least 1.
     """
 
-    __slots__ = ("hits", "number_retrieved")
+    __slots__ = ("hits", "number_relevant", "number_retrieved")
 
-    def __init__(self, hits: Sequence[int], number_retrieved: int) -> None:
+    def __init__(self, hits: Sequence[int], number_retrieved: int, number_relevant: int) -> None:
         self.hits = hits
         self.number_retrieved = number_retrieved
+        self.number_relevant = number_relevant
 
     def precision(self, k: int | None) -> float:
         """Return the share of the top k, or of all retrieved ids, that is relevant."""
         number = self.number_retrieved if k is None else k
         return _number_within(self.hits, k) / number if number else 0.0
+
+    def recall(self, k: int | None) -> float:
+        """Return the share of the relevant that is in the top k."""
+        return self._number_found(k) / self.number_relevant
+
+    def recall_capped(self, k: int | None) -> float:
+        """Return how many relevant the top k holds, as a share of the most that it could hold."""
+        number = _at_most(k, self.number_relevant)
+        return min(self._number_found(k), number) / number
 
     def f1(self, k: int | None) -> float:
         """Return the harmonic mean of precision and recall; 0 where both are 0."""
@@ -47,71 +57,28 @@ class RankedHits(ABC):
         """Return 1 where the top k holds anything relevant, else 0."""
         return float(_number_within(self.hits, k) > 0)
 
-    @abstractmethod
-    def recall(self, k: int | None) -> float:
-        """Return the share of the relevant that is in the top k."""
-
-    @abstractmethod
-    def capped_recall(self, k: int | None) -> float:
-        """Return how many relevant the top k holds, as a share of the most that it could hold."""
-
-    @abstractmethod
     def reciprocal_rank(self, k: int | None) -> float:
         """Return 1 / rank of the first relevant; 0 where it is not in the top k."""
-
-    @abstractmethod
-    def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Return the mean of the precisions at the ranks of the relevant."""
-
-    @abstractmethod
-    def ndcg(self, k: int | None) -> float:
-        """Return the discounted gain of the top k as a share of that of the best ranking."""
-
-    @abstractmethod
-    def r_precision(self, k: int | None) -> float:
-        """Return the precision at rank R, the number of the relevant."""
-
-
-class RankedIds(RankedHits):
-    """A ranking with relevant ids.
-
-    Attributes:
-        number_relevant: How many distinct ids are relevant, retrieved or not; at least 1.
-    """
-
-    __slots__ = ("number_relevant",)
-
-    def __init__(self, hits: Sequence[int], number_retrieved: int, number_relevant: int) -> None:
-        super().__init__(hits, number_retrieved)
-        self.number_relevant = number_relevant
-
-    def recall(self, k: int | None) -> float:
-        """Divide by all relevant ids."""
-        return _number_within(self.hits, k) / self.number_relevant
-
-    def capped_recall(self, k: int | None) -> float:
-        """Divide by k where more ids are relevant."""
-        return _number_within(self.hits, k) / _at_most(k, self.number_relevant)
-
-    def reciprocal_rank(self, k: int | None) -> float:
-        """Take the first relevant id."""
         return _reciprocal_of_first(self.hits, k)
 
     def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Divide by all relevant ids, or by those in the top k."""
+        """Return the mean of the precisions at the ranks of the relevant, over all relevant or those in the top k."""
         number = self.number_relevant if normalize == "relevant" else _number_within(self.hits, k)
         return _summed_precisions(self.hits, k) / number if number else 0.0
 
     def ndcg(self, k: int | None) -> float:
-        """Compare with a top k of relevant ids only, or of all of them."""
+        """Return the discounted gain of the top k as a share of that of the best ranking."""
         return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(_at_most(k, self.number_relevant))
 
     def r_precision(self, k: int | None) -> float:
-        """Take as many of the top as there are relevant ids."""
-        return _number_within(self.hits, _at_most(k, self.number_relevant)) / self.number_relevant
+        """Return the precision at rank R, the number of the relevant."""
+        return self._number_found(_at_most(k, self.number_relevant)) / self.number_relevant
+
+    def _number_found(self, k: int | None) -> int:
+        return _number_within(self.hits, k)
 
 
-class RankedGains(RankedIds):
+class RankedGains(RankedHits):
     """A ranking with gains by id, which matter to nDCG alone.
 
     Attributes:
@@ -150,18 +117,9 @@ class RankedGroups(RankedHits):
     __slots__ = ("groups", "number_of_group_ids")
 
     def __init__(self, groups: Sequence[Sequence[int]], number_retrieved: int, number_of_group_ids: int) -> None:
-        super().__init__(sorted({rank for ranks in groups for rank in ranks}), number_retrieved)
+        super().__init__(sorted({rank for ranks in groups for rank in ranks}), number_retrieved, len(groups))
         self.groups = groups
         self.number_of_group_ids = number_of_group_ids
-
-    def recall(self, k: int | None) -> float:
-        """Return the share of the groups that have an id in the top k."""
-        return self._number_satisfied(k) / len(self.groups)
-
-    def capped_recall(self, k: int | None) -> float:
-        """Divide by k where there are more groups; at most 1 where one id is in several."""
-        number = _at_most(k, len(self.groups))
-        return min(self._number_satisfied(k), number) / number
 
     def reciprocal_rank(self, k: int | None) -> float:
         """Return the mean over the groups."""
@@ -177,11 +135,8 @@ class RankedGroups(RankedHits):
         number = min(_at_most(k, self.number_retrieved), self.number_of_group_ids)
         return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(number) if number else 0.0
 
-    def r_precision(self, k: int | None) -> float:
-        """Take as many of the top as there are groups."""
-        return self.recall(_at_most(k, len(self.groups)))
-
-    def _number_satisfied(self, k: int | None) -> int:
+    def _number_found(self, k: int | None) -> int:
+        """Return how many groups have an id in the top k."""
         return sum(_number_within(ranks, k) > 0 for ranks in self.groups)
 
 
@@ -215,6 +170,7 @@ Relevant: TypeAlias = Iterable[Hashable] | Mapping[Any, float] | Iterable[Iterab
 """Ids, gains by id, or groups of ids, any one of which is enough."""
 
 _TEXT = (str, bytes, bytearray)
+_COMPOUND = (tuple, frozenset)
 
 
 def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits | None:
@@ -227,7 +183,7 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
 
     Raises:
         TypeError: One of them is no iterable of ids, or a gain is no number.
-        ValueError: Ids and groups are mixed or cannot be told apart, or a gain is not finite.
+        ValueError: Ids and groups are mixed, or a gain is not finite.
     """
     if isinstance(retrieved, Mapping):
         raise TypeError("retrieved is a mapping, which has no ranks: give a list of ids, the best first")
@@ -241,7 +197,7 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
     if not distinct:
         return None
     hits = [rank for rank, identifier in enumerate(ranked, start=1) if identifier in distinct]
-    return RankedIds(hits, len(ranked), len(distinct))
+    return RankedHits(hits, len(ranked), len(distinct))
 
 
 def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, None]:
@@ -305,43 +261,18 @@ def _ranked_groups(groups: Sequence[Iterable[Hashable]], ranked: Iterable[Hashab
     return RankedGroups(ranks, len(rank_of), sum(map(len, distinct)))
 
 
-def _are_groups(relevant: Sequence[Any], ranked: Collection[Hashable]) -> bool:
+def _are_groups(relevant: Sequence[Any], ranked: Iterable[Hashable]) -> bool:
+    """Return whether the elements are groups of ids; tuples are ids if tuples were retrieved, as triples of a graph."""
     kinds = set(map(type, relevant))
     if any(issubclass(kind, Mapping) for kind in kinds):
         raise TypeError("relevant has a mapping for an element: give the ids of documents, not the documents")
-    groups = {kind for kind in kinds if issubclass(kind, Iterable) and not issubclass(kind, _TEXT)}
-    compound = set(filter(_is_compound_id, groups))
-    if compound and _are_compound_ids(relevant, kinds, compound, set(map(type, ranked))):
-        return False
+    has_tuples = any(issubclass(kind, _COMPOUND) for kind in set(map(type, ranked)))
+    ids = (*_TEXT, *_COMPOUND) if has_tuples else _TEXT
+    groups = {kind for kind in kinds if issubclass(kind, Iterable) and not issubclass(kind, ids)}
     if groups and groups != kinds:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"relevant mixes ids and groups of ids, with elements of {names}: give one of the two")
     return bool(groups)
-
-
-def _are_compound_ids(relevant: Sequence[Any], kinds: set[type], compound: set[type], retrieved: set[type]) -> bool:
-    """Return whether tuples and the like in ``relevant`` are ids, as where such ids were retrieved."""
-    if not any(map(_is_compound_id, retrieved)):
-        return False
-    held = {type(each) for element in relevant if type(element) in compound for each in element}
-    others = kinds - compound
-    if (not others and held & retrieved) or any(
-        issubclass(kind, Iterable) and not issubclass(kind, _TEXT) for kind in others
-    ):
-        name = min(kind.__name__ for kind in compound)
-        raise ValueError(
-            f"each {name} of relevant may be an id or a group of ids: give gains by id, {{id: 1}}, or groups as lists"
-        )
-    return True
-
-
-def _is_compound_id(kind: type) -> bool:
-    return (
-        issubclass(kind, Iterable)
-        and issubclass(kind, Hashable)
-        and not issubclass(kind, _TEXT)
-        and not issubclass(kind, Iterator)
-    )
 
 
 def _listed(name: str, values: Iterable[Any]) -> Sequence[Any]:

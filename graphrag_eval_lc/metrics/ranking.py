@@ -5,8 +5,8 @@ matter to nDCG alone; or as groups of ids, all of which are needed, and any id o
 ``retrieval_gt``). Where tuples were retrieved, tuples in ``relevant`` are ids and no groups. k is how many of the
 retrieved ids count, None for all. The values for ids and gains are those of trec_eval, for groups those of AutoRAG.
 
-Each raises a ValueError where k is no integer of at least 1, ids and groups are mixed or cannot be told apart, or a
-gain is not finite; and a TypeError where its input is no iterable of ids.
+Each raises a ValueError where k is no integer of at least 1, ids and groups are mixed, or a gain is
+not finite; and a TypeError where its input is no iterable of ids.
 """
 
 from collections.abc import Hashable, Iterable
@@ -87,7 +87,7 @@ def recall_at_k(relevant_docs: Relevant, retrieved_docs: Iterable[Hashable], k: 
         0.6666666666666666
     """
     k, hits = checked_cutoff(k), ranked_hits(relevant_docs, retrieved_docs)
-    return 0.0 if hits is None else hits.capped_recall(k)
+    return 0.0 if hits is None else hits.recall_capped(k)
 
 
 def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:

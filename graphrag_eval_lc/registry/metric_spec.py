@@ -69,7 +69,6 @@ class MetricSpec:
         reason_key: The key of its reason.
         error_key: The key that says why it has no value.
         source: Whose definition it follows.
-        functions: The functions of ``graphrag_eval_lc.metrics`` that compute it.
 
     Example:
         >>> spec = MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
@@ -103,7 +102,6 @@ class MetricSpec:
     reason_key: str | None = None
     error_key: str | None = None
     source: str = ""
-    functions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.title:

@@ -263,7 +263,6 @@ BUILT_IN: Final = (
         missing_key=RETRIEVAL_TEXT_MISSING,
         settings=("steps", "retrieval"),
         source="ragas (`NonLLMContextPrecisionWithReference` and recall); F1 of both",
-        functions=("text_context_precision", "text_context_recall"),
     ),
     *(
         MetricSpec(
@@ -367,7 +366,7 @@ def _spec_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
         return undeclared_spec(key)
-    return replace(family, key=key, title=key, is_family=False, members=(), functions=(), family=family.key)
+    return replace(family, key=key, title=key, is_family=False, members=(), family=family.key)
 
 
 def is_declared(key: str) -> bool:

@@ -2,8 +2,8 @@
 
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.difference import MeanDifference, NeededQuestions, mean_difference
-from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
+from graphrag_eval_lc.stats.difference import MeanDifference, NeededQuestions
+from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval
 from graphrag_eval_lc.stats.mean_interval import FEWEST_TEMPLATES, MeanInterval, mean_interval
 from graphrag_eval_lc.stats.significance import (
     cohens_dz,
@@ -22,13 +22,11 @@ __all__ = [
     "MeanDifference",
     "MeanInterval",
     "NeededQuestions",
-    "bootstrap_interval",
     "cluster_robust_mean",
     "cohens_dz",
     "differing_sums",
     "holm",
     "lowest_p_value",
-    "mean_difference",
     "mean_interval",
     "permutation_p_value",
     "questions_needed",

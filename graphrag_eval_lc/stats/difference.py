@@ -17,10 +17,8 @@ from graphrag_eval_lc.stats.intervals import (
     refuse_too_large,
     scipy_stats,
 )
-from graphrag_eval_lc.stats.significance import differing_sums, questions_needed
+from graphrag_eval_lc.stats.significance import DRAWS, differing_sums, questions_needed
 
-# So many choices of templates are drawn, where there are more than that.
-_CHOICES: Final = 9999
 # Of a table of choices so many numbers (512 KB) are held at a time.
 _NUMBERS_IN_CACHE: Final = 65_536
 # Means of chosen templates, and skewness, below this share of the values are rounding.
@@ -286,24 +284,6 @@ class MeanDifference:
         return quantile + self._skewness_against(sign) * (1 / 6 + quantile**2 / 3)
 
 
-def mean_difference(differences_by_cluster: Clusters, *, scale: float | None = None) -> MeanDifference:
-    """Return the mean difference of two runs, with its test, interval and power.
-
-    Args:
-        differences_by_cluster: The differences B − A of the questions by cluster, as for ``MeanDifference``.
-        scale: The greatest difference of a question that there can be; None where there is none.
-
-    Raises:
-        ValueError: There is no value, or one is not finite or above 1e120.
-
-    Example:
-        >>> found = mean_difference({"ports": [0.0, 1.0], "lines": [0.0, 0.0], "loads": [0.0]}, scale=1)
-        >>> found.difference, found.p_value
-        (0.2, 1.0)
-    """
-    return MeanDifference(differences_by_cluster, scale=scale)
-
-
 def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
     """Return clusters in an order that is the same whichever they come in, and whichever run is called A.
 
@@ -325,7 +305,7 @@ def _error_of_one_more(values: Sequence[float], scale: float | None) -> float:
 
 
 def _lowest(number_of_clusters: int) -> float:
-    return min(1.0, 2 / min(1 << number_of_clusters, _CHOICES + 1))
+    return min(1.0, 2 / min(1 << number_of_clusters, DRAWS + 1))
 
 
 def _rounded(number: int, rounding: Callable[[float], int]) -> int:
@@ -346,7 +326,7 @@ def choices_of_clusters(number_of_clusters: int) -> Iterator[Any]:
         return
     import numpy as np
 
-    random, left = np.random.default_rng(0), _CHOICES
+    random, left = np.random.default_rng(0), DRAWS
     # What fits into the cache is multiplied several times faster; multiples of 16 rows give the same digits.
     rows = max(16, _NUMBERS_IN_CACHE // number_of_clusters // 16 * 16)
     while left:
@@ -361,7 +341,7 @@ def choices_of_clusters(number_of_clusters: int) -> Iterator[Any]:
 def _few_choices(number_of_clusters: int) -> Any:
     import numpy as np
 
-    if 1 << number_of_clusters <= _CHOICES + 1:
+    if 1 << number_of_clusters <= DRAWS + 1:
         return ((np.arange(1, 1 << number_of_clusters)[:, None] >> np.arange(number_of_clusters)) & 1).astype(float)
-    chosen = np.random.default_rng(0).integers(0, 2, (_CHOICES, number_of_clusters)).astype(float)
+    chosen = np.random.default_rng(0).integers(0, 2, (DRAWS, number_of_clusters)).astype(float)
     return chosen[chosen.any(axis=1)]

@@ -1,4 +1,4 @@
-"""The standard error and the bootstrap interval of a mean over values in clusters, such as templates."""
+"""What intervals and tests share: clusters, Wilson's bounds, the clustered standard error, and scipy where needed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -76,70 +76,6 @@ def wilson_bounds(mean: float, number: float, quantile: float) -> Interval:
     half = quantile * sqrt(max(mean * (1 - mean), 0.0) / number + spread / (4 * number)) / (1 + spread)
     # Rounding must not push a bound beyond the mean itself.
     return Interval(max(0.0, min(centre - half, mean)), min(1.0, max(centre + half, mean)))
-
-
-def bootstrap_interval(
-    values_by_cluster: Clusters, *, level: float = 0.95, resamples: int = 9999, seed: int = 0
-) -> Interval | None:
-    """Return the bootstrap confidence interval of the mean over all values, where values of one cluster correlate.
-
-    Whole clusters are drawn with replacement, and the mean is taken over all values drawn (Davison and Hinkley 1997,
-    "Bootstrap Methods and their Application", 3.8). The bounds are percentiles of these means, at
-    ``Φ(−sqrt(G / (G − 1)) · t)`` in place of α/2 for G clusters, with t the quantile of Student's distribution with
-    G − 1 degrees of freedom: with few clusters the plain percentiles are too close (Hesterberg 2015, "What Teachers
-    Should Know About the Bootstrap", The American Statistician 69, 371–386).
-
-    Args:
-        values_by_cluster: The values by cluster, in any order. If there is only one cluster, each value counts as a
-            cluster; the interval is then too narrow where values correlate.
-        level: The confidence level, between 0 and 1.
-        resamples: The number of draws, at least 1.
-        seed: The seed of the draws.
-
-    Returns:
-        The bounds, in the unit of the values, never beyond the smallest and largest mean of a cluster; None with
-        fewer than 2 values.
-
-    Raises:
-        MissingExtraError: scipy is not installed.
-        ValueError: The level is out of range.
-
-    Example:
-        >>> interval = bootstrap_interval({"t1": [1.0, 1.0], "t2": [0.0, 0.5], "t3": [1.0]})
-        >>> 0 <= interval.low <= 0.7 <= interval.high <= 1
-        True
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"the level is between 0 and 1, not {level}")
-    groups = drawn_clusters(values_by_cluster)
-    if len(groups) < 2:
-        return None
-    sums, sizes = zip(*sums_and_sizes(groups), strict=True)
-    stats = scipy_stats()
-    drawn = stats.bootstrap(
-        (sums, sizes),
-        _mean,
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        confidence_level=_widened(level, len(groups), stats),
-        n_resamples=resamples,
-        batch=batch_size(len(groups)),
-        rng=seed,
-    )
-    interval = drawn.confidence_interval
-    return Interval(float(interval.low), float(interval.high))
-
-
-def _mean(sums: Any, sizes: Any, axis: int) -> Any:
-    return sums.sum(axis=axis) / sizes.sum(axis=axis)
-
-
-def _widened(level: float, number_of_clusters: int, stats: Any) -> float:
-    """Return the level whose plain percentiles are those of ``level``, expanded for few clusters."""
-    quantile = stats.t.ppf((1 + level) / 2, number_of_clusters - 1)
-    expanded = sqrt(number_of_clusters / (number_of_clusters - 1)) * quantile
-    return float(1 - 2 * stats.norm.sf(expanded))
 
 
 def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | None:

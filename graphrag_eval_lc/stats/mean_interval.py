@@ -2,11 +2,10 @@
 
 from collections.abc import Hashable, Sequence
 from math import fsum, inf, isfinite
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
 from graphrag_eval_lc.stats.intervals import (
-    Interval,
     normal_quantile,
     refuse_too_large,
     student_quantile,
@@ -27,45 +26,25 @@ _NOTHING = 1e-12
 Bounds = tuple[float | None, float | None]
 
 
-class MeanInterval(Interval):
-    """The confidence interval of a mean; it unpacks as ``low, high``.
+class MeanInterval(NamedTuple):
+    """The confidence interval of a mean.
 
     Attributes:
         low: The lower bound, in the unit of the values.
         high: The upper bound.
         mean: The mean.
-        confidence: The confidence level.
-        number_of_clusters: How many clusters there are.
-        effective_size: How many independent values would tell as much; None where the values have no bounds.
         note: Why the interval is too narrow, as a sentence without a full stop; None where it is not.
 
     Example:
         >>> interval = mean_interval([1, 1, 1, 0, 1, 1, 1], ["a", "a", "b", "c", "d", "d", "e"])
-        >>> low, high = interval
-        >>> low < interval.mean < high, interval.is_too_narrow
-        (True, False)
+        >>> interval.low < interval.mean < interval.high, interval.note
+        (True, None)
     """
 
+    low: float
+    high: float
     mean: float
-    confidence: float
-    number_of_clusters: int
-    effective_size: float | None
     note: str | None
-
-    def __new__(cls, low: float, high: float, **told: Any) -> "MeanInterval":
-        """Make an interval of its bounds and, by name, its other attributes."""
-        interval = super().__new__(cls, low, high)
-        interval.__dict__.update(told)
-        return interval
-
-    def __getnewargs_ex__(self) -> tuple[tuple[float, float], dict[str, Any]]:
-        """Return what a copy is made of."""
-        return (self.low, self.high), dict(self.__dict__)
-
-    @property
-    def is_too_narrow(self) -> bool:
-        """Whether it holds the true mean less often than ``confidence`` says."""
-        return self.note is not None
 
 
 def mean_interval(
@@ -112,22 +91,19 @@ def mean_interval(
 
     Example:
         >>> interval = mean_interval([1.0] * 6, ["t1", "t2", "t3", "t4", "t5", "t6"])
-        >>> [round(bound, 3) for bound in interval]
-        [0.61, 1.0]
+        >>> round(interval.low, 3), round(interval.high, 3)
+        (0.61, 1.0)
     """
     numbers = [float(value) for value in values]
     low, high = _checked_bounds(numbers, len(clusters), confidence, bounds)
     if len(numbers) < 2:
         return None
     groups = _groups(numbers, clusters)
-    note = None
-    if len(groups) < FEWEST_TEMPLATES:
-        note = _note(len(groups))
+    note = _note(len(groups)) if len(groups) < FEWEST_TEMPLATES else None
     units = groups if note is None else [[value] for value in sorted(numbers)]
-    size: float | None = None
     if low is not None and high is not None:
         unit = high - low
-        mean, size, least, greatest = _bounded_interval(
+        mean, least, greatest = _bounded_interval(
             [[(value - low) / unit for value in group] for group in units], confidence
         )
         mean, least, greatest = (low + unit * each for each in (mean, least, greatest))
@@ -136,15 +112,7 @@ def mean_interval(
         if robust.standard_error <= _NOTHING * max(map(abs, numbers)):
             return None
         mean, (least, greatest) = robust.mean, _plain_interval(robust, confidence, low, high)
-    return MeanInterval(
-        min(least, mean),
-        max(greatest, mean),
-        mean=mean,
-        confidence=confidence,
-        number_of_clusters=len(groups),
-        effective_size=size,
-        note=note,
-    )
+    return MeanInterval(min(least, mean), max(greatest, mean), mean, note)
 
 
 def _note(number: int) -> str:
@@ -193,8 +161,8 @@ def _plain_interval(
     )
 
 
-def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> tuple[float, float, float, float]:
-    """Return the mean of values between 0 and 1, their effective sample size, and the ends of Wilson's interval."""
+def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> tuple[float, float, float]:
+    """Return the mean of values between 0 and 1, and the ends of Wilson's interval."""
     mean, error, freedom = cluster_robust_mean(groups)
     sizes = [len(group) for group in groups]
     number = sum(sizes)
@@ -207,7 +175,7 @@ def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> t
         size = min(max(spread / variance, 1.0), float(number))
     upper = (1 + confidence) / 2
     quantile = normal_quantile(upper) if is_extreme else student_quantile(upper, freedom)
-    return mean, size, *wilson_bounds(mean, size, quantile)
+    return mean, *wilson_bounds(mean, size, quantile)
 
 
 def _model_variance(groups: Sequence[Sequence[float]], mean: float) -> float:

@@ -3,26 +3,26 @@
 from collections.abc import Sequence
 from math import ceil, fsum
 from statistics import NormalDist, mean, stdev
-from typing import Any
+from typing import Any, Final
 
 from graphrag_eval_lc.stats.intervals import Clusters, batch_size, drawn_clusters, scipy_stats, sums_and_sizes
+
+DRAWS: Final = 9999
 
 _ROUNDING_OF_SUMS = 1e-9
 
 
-def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999, seed: int = 0) -> float:
+def permutation_p_value(differences_by_cluster: Clusters) -> float:
     """Return the two-sided p-value of a mean difference between two runs, by a paired permutation test.
 
     If the runs do not differ, each difference may as well have the other sign (Fisher). As the differences of one
-    cluster correlate, the signs of whole clusters are flipped. If there are at most ``resamples`` combinations of
-    signs, all are counted, and the p-value is exact; else so many are drawn, and the observed one counts as one of
-    them (Phipson and Smyth 2010, "Permutation P-values Should Never Be Zero").
+    cluster correlate, the signs of whole clusters are flipped. If there are at most 9,999 combinations of signs, all
+    are counted, and the p-value is exact; else so many are drawn, and the observed one counts as one of them (Phipson
+    and Smyth 2010, "Permutation P-values Should Never Be Zero").
 
     Args:
         differences_by_cluster: The differences B − A by cluster, in any order. If there is only one cluster, each
             value counts as a cluster.
-        resamples: The most combinations of signs to draw, at least 1.
-        seed: The seed of the draws.
 
     Returns:
         Above 0 and at most 1; 1 where nothing differs. With G clusters that differ it is at least 2 / 2^G, so that
@@ -46,15 +46,15 @@ def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 99
         _sum,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=resamples,
+        n_resamples=DRAWS,
         batch=batch_size(len(sums)),
         alternative="two-sided",
-        rng=seed,
+        rng=0,
     )
     return float(test.pvalue)
 
 
-def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -> float:
+def lowest_p_value(differences_by_cluster: Clusters) -> float:
     """Return the least ``permutation_p_value`` that such clusters can have, however large their differences.
 
     With G clusters that differ it is 2 / 2^G. Of these, L differ in the direction of the mean. If all others together
@@ -63,7 +63,6 @@ def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -
 
     Args:
         differences_by_cluster: As for ``permutation_p_value``.
-        resamples: As for ``permutation_p_value``.
 
     Returns:
         Above 0 and at most 1.
@@ -80,7 +79,7 @@ def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -
     against_it = fsum(abs(each) for each in sums if each * total < 0)
     is_at_its_lowest = bool(with_it) and against_it < min(with_it) * (1 - _ROUNDING_OF_SUMS)
     number = len(with_it) if is_at_its_lowest else len(sums)
-    return min(1.0, 2 / min(1 << number, resamples + 1))
+    return min(1.0, 2 / min(1 << number, DRAWS + 1))
 
 
 def differing_sums(differences_by_cluster: Clusters) -> list[float]:

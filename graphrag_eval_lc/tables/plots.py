@@ -182,7 +182,13 @@ def plot_templates(
         interval = mean_interval(values[name], range(len(values[name])), bounds=spec.bounds_of(values[name]))
         if interval is not None:
             ax.plot(
-                interval, [place, place], color=BETTER, linewidth=2, alpha=0.6, solid_capstyle="butt", clip_on=False
+                [interval.low, interval.high],
+                [place, place],
+                color=BETTER,
+                linewidth=2,
+                alpha=0.6,
+                solid_capstyle="butt",
+                clip_on=False,
             )
     # A point at the end of the axis is drawn whole.
     ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER, clip_on=False)

@@ -184,15 +184,6 @@ def test_tuples_are_ids_where_tuples_were_retrieved(relevant: Any, retrieved: An
     assert recall(relevant, retrieved) == score
 
 
-@pytest.mark.parametrize(
-    ("relevant", "retrieved"),
-    [([(TRIPLE,)], [TRIPLE]), ([("a", "b")], [("a", "b"), "a"]), ([["a"], TRIPLE], [TRIPLE])],
-)
-def test_tuples_that_may_be_ids_or_groups_are_an_error(relevant: Any, retrieved: Any) -> None:
-    with pytest.raises(ValueError, match="each tuple of relevant may be an id or a group of ids: give gains by id"):
-        recall(relevant, retrieved)
-
-
 def test_groups_without_ids_do_not_count() -> None:
     assert recall([["a"], []], ["a"]) == 1.0
     assert recall([[], []], ["a"]) is None

@@ -12,7 +12,6 @@ from graphrag_eval_lc.stats import (
     MeanDifference,
     cluster_robust_mean,
     lowest_p_value,
-    mean_difference,
     permutation_p_value,
 )
 
@@ -30,7 +29,7 @@ SKEWED = [[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [0.0], [0.0]]
 def test_p_is_below_the_level_exactly_where_0_lies_outside_the_interval(
     clusters: list[list[float]], confidence: float, scale: float | None
 ) -> None:
-    found = mean_difference(clusters, scale=scale)
+    found = MeanDifference(clusters, scale=scale)
     interval = found.interval(confidence)
     if interval is not None:
         assert (found.p_value < 1 - confidence) is not (interval.low <= 0 <= interval.high)
@@ -41,7 +40,7 @@ def test_p_is_below_the_level_exactly_where_0_lies_outside_the_interval(
 @settings(deadline=None, max_examples=100)
 @given(clusters=CLUSTERS, step=st.sampled_from((1e-2, 1e-4)))
 def test_interval_at_the_level_of_p_ends_at_0(clusters: list[list[float]], step: float) -> None:
-    found = mean_difference(clusters)
+    found = MeanDifference(clusters)
     if found.p_value == 1.0 or found.p_value * (1 + step) >= 1:
         return
     narrow, wide = (found.interval(1 - found.p_value * (1 + each)) for each in (step, -step))
@@ -55,7 +54,7 @@ def test_interval_at_the_level_of_p_ends_at_0(clusters: list[list[float]], step:
 @settings(deadline=None, max_examples=60)
 @given(clusters=CLUSTERS)
 def test_intervals_of_more_confidence_hold_those_of_less(clusters: list[list[float]]) -> None:
-    intervals = [mean_difference(clusters, scale=1).interval(confidence) for confidence in (0.3, 0.8, 0.95, 0.999)]
+    intervals = [MeanDifference(clusters, scale=1).interval(confidence) for confidence in (0.3, 0.8, 0.95, 0.999)]
     for inner, outer in pairwise(filter(None, intervals)):
         assert outer.low <= inner.low <= inner.high <= outer.high
 
@@ -64,7 +63,7 @@ def test_intervals_of_more_confidence_hold_those_of_less(clusters: list[list[flo
 @settings(deadline=None, max_examples=60)
 @given(clusters=CLUSTERS)
 def test_it_does_not_matter_which_run_is_called_a(clusters: list[list[float]]) -> None:
-    found, swapped = mean_difference(clusters), mean_difference([[-value for value in values] for values in clusters])
+    found, swapped = MeanDifference(clusters), MeanDifference([[-value for value in values] for values in clusters])
     assert swapped.p_value == pytest.approx(found.p_value)
     interval, mirror = found.interval(), swapped.interval()
     assert mirror == (None if interval is None else pytest.approx((-interval.high, -interval.low), abs=1e-9))
@@ -80,19 +79,19 @@ def test_it_does_not_matter_which_run_is_called_a(clusters: list[list[float]]) -
     ],
 )
 def test_it_does_not_matter_which_run_is_called_a_where_choices_of_templates_are_drawn(scores: list[float]) -> None:
-    found, swapped = mean_difference([[each] for each in scores]), mean_difference([[-each] for each in scores])
+    found, swapped = MeanDifference([[each] for each in scores]), MeanDifference([[-each] for each in scores])
     assert swapped.p_value == found.p_value
     interval, mirror = found.interval(0.9), swapped.interval(0.9)
     assert interval is not None
     assert mirror == pytest.approx((-interval.high, -interval.low), rel=1e-12)
-    again = mean_difference([[each] for each in scores[::-1]])
+    again = MeanDifference([[each] for each in scores[::-1]])
     assert (again.p_value, again.interval(0.9)) == (found.p_value, interval)
 
 
 @settings(deadline=None, max_examples=60)
 @given(clusters=st.lists(st.lists(SCORES, min_size=1, max_size=4), min_size=2, max_size=9))
 def test_p_is_never_below_that_of_sign_flips(clusters: list[list[float]]) -> None:
-    p_value = mean_difference(clusters).p_value
+    p_value = MeanDifference(clusters).p_value
     assert p_value >= permutation_p_value(clusters) - 1e-9
     assert p_value >= lowest_p_value(clusters) - 1e-9
 
@@ -102,26 +101,26 @@ def test_p_of_many_symmetric_differences_is_that_of_t() -> None:
     robust = cluster_robust_mean([[each] for each in differences])
     statistic = robust.mean / robust.standard_error
     expected = 2 * scipy.stats.t.sf(statistic, robust.degrees_of_freedom)
-    assert mean_difference([[each] for each in differences]).p_value == pytest.approx(expected, rel=0.4)
+    assert MeanDifference([[each] for each in differences]).p_value == pytest.approx(expected, rel=0.4)
 
 
 def test_six_templates_that_improved_alike_are_below_5_percent_and_five_are_not() -> None:
-    assert mean_difference([[1.0] * 4] * 6).p_value == 2 / 2**6
-    assert mean_difference([[1.0] * 4] * 5).p_value == 2 / 2**5
-    interval = mean_difference([[1.0] * 4] * 5).interval()
+    assert MeanDifference([[1.0] * 4] * 6).p_value == 2 / 2**6
+    assert MeanDifference([[1.0] * 4] * 5).p_value == 2 / 2**5
+    interval = MeanDifference([[1.0] * 4] * 5).interval()
     assert interval is not None
     assert interval.low == 0.0
 
 
 @pytest.mark.parametrize("number", [6, 8, 12, 29])
 def test_questions_that_all_differ_alike_do_not_have_an_interval_without_width(number: int) -> None:
-    interval = mean_difference([[0.25]] * number).interval()
+    interval = MeanDifference([[0.25]] * number).interval()
     assert interval is not None
     assert 0 < interval.low < 0.25 < interval.high
 
 
 def test_one_question_of_many_that_differs_is_no_evidence() -> None:
-    found = mean_difference([[0.0] * 4] * 10 + [[0.0, 1.0, 0.0, 0.0]], scale=1)
+    found = MeanDifference([[0.0] * 4] * 10 + [[0.0, 1.0, 0.0, 0.0]], scale=1)
     assert found.p_value == 1.0
     interval = found.interval()
     assert interval is not None
@@ -129,32 +128,32 @@ def test_one_question_of_many_that_differs_is_no_evidence() -> None:
 
 
 def test_nothing_that_differs_is_as_unsure_as_one_question() -> None:
-    found = mean_difference([[0.0] * 4] * 11, scale=1)
+    found = MeanDifference([[0.0] * 4] * 11, scale=1)
     assert (found.p_value, found.standard_error) == (1.0, 1 / 44)
     assert found.interval() == pytest.approx((-0.0506, 0.0506), abs=1e-4)
-    unknown = mean_difference([[0.0] * 4] * 11)
+    unknown = MeanDifference([[0.0] * 4] * 11)
     assert (unknown.p_value, unknown.interval(), unknown.power(0.05)) == (1.0, None, None)
 
 
 def test_skewness_makes_a_difference_less_sure_but_never_surer() -> None:
-    assert mean_difference(SKEWED).p_value > permutation_p_value(SKEWED) == 2 / 2**6
+    assert MeanDifference(SKEWED).p_value > permutation_p_value(SKEWED) == 2 / 2**6
     against = [[1.0], *[[-0.25]] * 12]
-    assert mean_difference(against).p_value >= permutation_p_value(against)
+    assert MeanDifference(against).p_value >= permutation_p_value(against)
 
 
 def test_questions_of_the_only_cluster_are_clusters_of_their_own() -> None:
-    assert mean_difference([[1.0] * 8]).p_value == mean_difference([[1.0]] * 8).p_value == 2 / 2**8
+    assert MeanDifference([[1.0] * 8]).p_value == MeanDifference([[1.0]] * 8).p_value == 2 / 2**8
 
 
 def test_draws_for_many_clusters_are_the_same_each_time() -> None:
     clusters = [[0.1 * (index % 7) - 0.25] for index in range(200)]
-    first, again = mean_difference(clusters), mean_difference(clusters)
+    first, again = MeanDifference(clusters), MeanDifference(clusters)
     assert (first.p_value, first.interval()) == (again.p_value, again.interval())
-    assert mean_difference(clusters[::-1]).p_value == first.p_value
+    assert MeanDifference(clusters[::-1]).p_value == first.p_value
 
 
 def test_one_value_says_nothing() -> None:
-    found = mean_difference([[0.5]])
+    found = MeanDifference([[0.5]])
     assert (found.difference, found.p_value, found.interval(), found.power(0.05)) == (0.5, 1.0, None, None)
     assert (found.standard_error, found.questions_needed(), found.questions_needed_range()) == (None, None, None)
 
@@ -162,25 +161,25 @@ def test_one_value_says_nothing() -> None:
 @pytest.mark.parametrize("clusters", [[], [[]], [[float("nan"), 1.0]], [[float("inf")], [1.0]]])
 def test_what_is_no_number_is_told(clusters: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="a mean difference needs finite numbers, at least one"):
-        mean_difference(clusters)
+        MeanDifference(clusters)
 
 
 @pytest.mark.parametrize("value", [1e200, -1e300, 1.7e308])
 def test_what_is_too_large_to_be_squared_is_told(value: float) -> None:
     with pytest.raises(ValueError, match=r"is too large to reckon with, which goes up to 1e\+120"):
-        mean_difference([[value, value], [0.0]])
-    assert mean_difference([[-2e100], [0.0]], scale=2e100).interval() is not None
+        MeanDifference([[value, value], [0.0]])
+    assert MeanDifference([[-2e100], [0.0]], scale=2e100).interval() is not None
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
 def test_confidence_is_between_0_and_1(confidence: float) -> None:
     with pytest.raises(ValueError, match="the confidence level is between 0 and 1"):
-        mean_difference([[1.0], [0.0]]).interval(confidence)
+        MeanDifference([[1.0], [0.0]]).interval(confidence)
 
 
 def test_power_grows_with_the_effect_and_the_questions() -> None:
     clusters = [[0.0, 1.0, -1.0, 0.0], [0.0] * 4, [1.0, 0.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0]] * 5
-    few, many = mean_difference(clusters, scale=1), mean_difference(clusters * 4, scale=1)
+    few, many = MeanDifference(clusters, scale=1), MeanDifference(clusters * 4, scale=1)
     powers = [found.power(effect) for effect in (0.05, 0.2) for found in (few, many)]
     assert all(power is not None and 0 < power <= 1 for power in powers)
     assert powers == sorted(powers, key=lambda power: power or 0)
@@ -190,7 +189,7 @@ def test_power_grows_with_the_effect_and_the_questions() -> None:
 
 def test_power_is_that_of_the_noncentral_t_distribution() -> None:
     clusters = [[0.25, 0.0], [-0.5, 0.0], [0.0, 0.75], [-0.75, 0.0], [0.0, -0.25], [0.0, 0.5]] * 5
-    found = mean_difference(clusters)
+    found = MeanDifference(clusters)
     error = cluster_robust_mean(clusters).standard_error
     assert found.standard_error is not None
     quantile = scipy.stats.t.ppf(0.975, 29) * found.standard_error / error
@@ -201,23 +200,23 @@ def test_power_is_that_of_the_noncentral_t_distribution() -> None:
 def test_power_of_graded_scores_is_not_that_of_scores_that_are_0_or_1(deviation: float) -> None:
     draw = random.Random(1)
     shifts = [[draw.gauss(-0.05, deviation) for _ in range(4)] for _ in range(11)]
-    graded = mean_difference(shifts, scale=1)
-    binary = mean_difference([[float(-(index == 0)) for _ in range(4)] for index in range(11)], scale=1)
+    graded = MeanDifference(shifts, scale=1)
+    binary = MeanDifference([[float(-(index == 0)) for _ in range(4)] for index in range(11)], scale=1)
     assert graded.p_value < 0.001
     assert (graded.power(0.05) or 0) > 0.95 > 0.1 > (binary.power(0.05) or 1)
 
 
 def test_test_that_cannot_find_anything_has_no_power() -> None:
-    assert mean_difference([[0.1] * 100] * 5, scale=1).power(0.05) == 0.0
+    assert MeanDifference([[0.1] * 100] * 5, scale=1).power(0.05) == 0.0
 
 
 def test_runs_that_are_the_same_have_the_power_to_see_5_of_100_questions_only_with_many_of_them() -> None:
-    powers = [mean_difference([[0.0] * 4] * number, scale=1).power(0.05) for number in (11, 30, 100)]
+    powers = [MeanDifference([[0.0] * 4] * number, scale=1).power(0.05) for number in (11, 30, 100)]
     assert powers == pytest.approx([0.01, 0.43, 0.99], abs=0.05)  # as benchmarks/difference_tests.py counts
 
 
 def test_needed_questions_are_a_range_around_the_single_number() -> None:
-    found = mean_difference([[0.0], [0.5], [-0.25], [0.5], [0.0], [0.5]] * 5)
+    found = MeanDifference([[0.0], [0.5], [-0.25], [0.5], [0.0], [0.5]] * 5)
     single, needed = found.questions_needed(), found.questions_needed_range()
     assert single is not None
     assert needed is not None
@@ -227,7 +226,7 @@ def test_needed_questions_are_a_range_around_the_single_number() -> None:
 
 
 def test_needed_questions_have_no_upper_end_where_there_may_be_no_difference() -> None:
-    needed = mean_difference([[0.0], [0.5], [-0.5], [0.25], [0.0], [-0.2]] * 5).questions_needed_range()
+    needed = MeanDifference([[0.0], [0.5], [-0.5], [0.25], [0.0], [-0.2]] * 5).questions_needed_range()
     assert needed is not None
     assert (needed.low > 30, needed.high) == (True, None)
 

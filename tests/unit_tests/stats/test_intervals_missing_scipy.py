@@ -3,14 +3,15 @@ import sys
 import pytest
 
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.stats import bootstrap_interval, permutation_p_value
+from graphrag_eval_lc.stats import mean_interval, permutation_p_value
 
 
 def test_missing_scipy_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    for test in (bootstrap_interval, permutation_p_value):
+    for module in ("scipy.stats", "scipy.special"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for test in (lambda: mean_interval([0.0, 1.0], ["a", "b"]), lambda: permutation_p_value([[0.0], [1.0]])):
         with pytest.raises(MissingExtraError, match=r"needs the package scipy, .*graphrag-eval-lc\[stats\]"):
-            test([[0.0], [1.0], [0.5]])
+            test()
 
 
 def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,4 +23,4 @@ def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delitem(sys.modules, "scipy.stats", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="elsewhere"):
-        bootstrap_interval([[0.0], [1.0]])
+        permutation_p_value([[0.0], [1.0]])
