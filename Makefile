@@ -64,7 +64,7 @@ notebooks: $(VENV)/.full  ## Run the notebooks and store their outputs
 	$(BIN)/python -c "$$RUN_NOTEBOOKS" notebooks/*.ipynb
 
 schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
-	$(BIN)/python -c 'from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH, config_schema_text; CONFIG_SCHEMA_PATH.write_text(config_schema_text(), encoding="utf-8")'
+	PYTHONPATH=docs $(BIN)/python -c 'from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH; from made_by.config_schema import config_schema_text; CONFIG_SCHEMA_PATH.write_text(config_schema_text(), encoding="utf-8")'
 	$(BIN)/python -c 'from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, format_schema_text; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
 	$(BIN)/python -c 'from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS, document_schema_text; [path.write_text(document_schema_text(name), encoding="utf-8") for name, path in DOCUMENT_SCHEMA_PATHS.items()]'
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from graphrag_eval_lc.config.described import DescribedKey, described_keys
+from made_by.config_keys import DescribedKey, described_keys
 
 _HEAD = """\
 # Configuration

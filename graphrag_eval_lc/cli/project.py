@@ -24,7 +24,7 @@ _HELP = "A YAML or JSON file with the configuration; by default graphrag_eval.ya
 
 def _config_or_project_file(ctx: typer.Context, value: Path | None) -> Path | None:
     # Imported here so that --help does not wait for PyYAML.
-    from graphrag_eval_lc.config.project_file import project_file, run_section
+    from graphrag_eval_lc.config.loading import project_file, run_section
 
     if ctx.resilient_parsing:  # a shell completes a line
         return value
@@ -104,7 +104,7 @@ def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     Raises:
         OptionError: There is no config, or it does not say.
     """
-    from graphrag_eval_lc.config.project_file import run_section
+    from graphrag_eval_lc.config.loading import run_section
 
     parent = None if config is None else run_section(config).get(_OUTPUT)
     if parent is None:
@@ -121,7 +121,7 @@ def _defaults(
     ctx: typer.Context, path: Path, section: Mapping[str, Any], only: Collection[str] | None
 ) -> Iterator[tuple[str, Any]]:
     """Yield the defaults of the command's options, by their names in Python, that the section ``run`` has."""
-    from graphrag_eval_lc.config.project_file import error_in_run
+    from graphrag_eval_lc.config.loading import error_in_run
 
     options: dict[str, Any] = {
         name: option
@@ -151,7 +151,7 @@ def _defaults(
 
 
 def _not_allowed(path: Path, key: str, value: Any, text: str) -> ConfigError:
-    from graphrag_eval_lc.config.project_file import error_in_run
+    from graphrag_eval_lc.config.loading import error_in_run
 
     return error_in_run(path, f"{value!r:.80} is not allowed here", text[:1].upper() + text[1:], key)
 

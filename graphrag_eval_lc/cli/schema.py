@@ -26,7 +26,7 @@ def schema(
     `graphrag-eval-lc schema config --output config.schema.json`
     """
     # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH
+    from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
     from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
     from graphrag_eval_lc.files.writing import replace_file
     from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS

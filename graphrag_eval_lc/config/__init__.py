@@ -1,15 +1,7 @@
 """The configuration of an evaluation, read from a file or a dict, or made in Python."""
 
 from graphrag_eval_lc.config.base import expanded
-from graphrag_eval_lc.config.evaluation_config import (
-    ConfigSource,
-    EvaluationConfig,
-    check_models,
-    check_step_kinds,
-    load_config,
-    locate,
-    with_measures,
-)
+from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models, check_step_kinds, is_enabled
 from graphrag_eval_lc.config.gates import GateConfig
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
@@ -22,6 +14,7 @@ from graphrag_eval_lc.config.judges import (
     LLMConfig,
     PriceConfig,
 )
+from graphrag_eval_lc.config.loading import ConfigSource, load_config, locate, with_measures
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
     CaptureConfig,
@@ -73,6 +66,7 @@ __all__ = [
     "check_models",
     "check_step_kinds",
     "expanded",
+    "is_enabled",
     "is_reserved_key",
     "load_config",
     "locate",

@@ -6,8 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, Self, Unpack
 
-from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
-from graphrag_eval_lc.config.evaluation_config import is_enabled
+from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded, is_enabled
 from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.json_values import document_text, json_text, parse_json
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.config import load_config, locate
-from graphrag_eval_lc.config.project_file import PROJECT_FILE, RUN_SECTION
+from graphrag_eval_lc.config.loading import PROJECT_FILE, RUN_SECTION
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,

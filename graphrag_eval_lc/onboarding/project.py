@@ -9,8 +9,7 @@ from pathlib import Path
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.config.project_file import PROJECT_FILE
-from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH
+from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH, PROJECT_FILE
 from graphrag_eval_lc.dataset import load_responses
 from graphrag_eval_lc.dataset.drafting import draft
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS

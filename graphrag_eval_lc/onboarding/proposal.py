@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from graphrag_eval_lc.config.project_file import RUN_SECTION
+from graphrag_eval_lc.config.loading import RUN_SECTION
 from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC

@@ -47,15 +47,6 @@ def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
     assert config.columns(names) == {"run_sparql": "doc", "sparql_query": "doc", "find": "d"}
 
 
-def test_tools_of_one_name_have_their_ids_in_one_place() -> None:
-    tools = [{"name": "a", "column": "x"}, {"name": "b", "column": "y"}]
-    names = {"a": "sparql_query", "b": "sparql_query"}
-    with pytest.raises(ConfigError, match=r"retrieval\.steps\.1: a and b are both sparql_query in steps\.names"):
-        load_config({"retrieval": {"steps": tools}, "steps": {"names": names}})
-    load_config({"retrieval": {"steps": [*tools, {"name": "sparql_query", "column": "x"}]}, "steps": {"names": names}})
-    load_config({"retrieval": {"steps": [tools[0], "b"]}, "steps": {"names": dict.fromkeys("ab", "retrieval")}})
-
-
 @pytest.mark.parametrize(
     ("section", "complaint"),
     [

@@ -1,11 +1,18 @@
+"""The JSON Schema of the configuration and the words on its keys, both made of the sections' docstrings."""
+
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from graphrag_eval_lc.config import EvaluationConfig, load_config
-from graphrag_eval_lc.config.schema import CONFIG_SCHEMA_PATH, config_schema, config_schema_text
+from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
 from graphrag_eval_lc.errors import ConfigError
+
+SCHEMA = json.loads(CONFIG_SCHEMA_PATH.read_text(encoding="utf-8"))
 
 FULL: dict[str, Any] = {
     "run": {"agent": "a.py:agent", "dataset": "qa.yaml", "output": "runs", "max_concurrency": 4, "tag": ["a"]},
@@ -32,19 +39,45 @@ FULL: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def _made_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[3] / "docs"), *sys.path])
+
+
+@pytest.mark.usefixtures("_made_by")
 def test_file_is_fresh() -> None:
+    from made_by.config_schema import config_schema_text
+
     assert CONFIG_SCHEMA_PATH.read_text(encoding="utf-8") == config_schema_text(), "make schemas"
 
 
+@pytest.mark.usefixtures("_made_by")
+def test_types_and_defaults_are_told_in_words() -> None:
+    from made_by.config_keys import described_keys
+
+    keys = {key.path: (key.takes, key.default) for key in described_keys()}
+    told = {
+        "steps.grading": ("`binary` or `graded`", '"binary"'),
+        "judges.batch": ("whole number, ≥ 1", "1"),
+        "judges.timeout": ("number, > 0", "120.0"),
+        "llm.generation.base_url": ("text or null", "null"),
+        "llm.generation.temperature": ("number or null, ≥ 0, ≤ 2", "0.0"),
+        "gates": ("list of sections", "[]"),
+        "gates[].max_lost": ("whole number or null, ≥ 0", "null"),
+        "prices.<name>.input": ("number, ≥ 0", None),
+        "steps.outputs.<name>.artifact": ("true or false", "false"),
+    }
+    assert {path: keys[path] for path in told} == told
+
+
 def test_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(config_schema())
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 def test_every_key_is_described() -> None:
-    schema = config_schema()
-    sections = [schema, *schema["$defs"].values()]
+    sections = [SCHEMA, *SCHEMA["$defs"].values()]
     assert [key for each in sections for key, value in each["properties"].items() if not value.get("description")] == []
-    assert set(schema["properties"]) == set(EvaluationConfig.model_fields)
+    assert set(SCHEMA["properties"]) == set(EvaluationConfig.model_fields)
 
 
 @pytest.mark.parametrize("config", [{}, FULL, *({key: value} for key, value in FULL.items())], ids=repr)
@@ -52,7 +85,7 @@ def test_what_can_be_loaded_is_accepted(config: dict[str, Any]) -> None:
     if "custom_evaluations" in config:
         config = {**config, "llm": FULL["llm"]}
     load_config(config)
-    jsonschema.validate(config, config_schema())
+    jsonschema.validate(config, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -73,4 +106,4 @@ def test_what_cannot_be_loaded_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         load_config(config)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(config, config_schema())
+        jsonschema.validate(config, SCHEMA)

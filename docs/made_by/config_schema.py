@@ -2,16 +2,14 @@
 
 import json
 import re
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel
 
-from graphrag_eval_lc.config.described import attribute_texts, described_keys
-from graphrag_eval_lc.config.evaluation_config import EvaluationConfig
-from graphrag_eval_lc.config.project_file import RUN_SECTION
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config.loading import RUN_SECTION
+from made_by.config_keys import attribute_texts, described_keys
 
-CONFIG_SCHEMA_PATH: Final = Path(__file__).parent / "config.schema.json"
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _ABOUT_RUN = {
     "agent": "The agent, such as my_agent.py:agent, langgraph.json:graph or an address.",

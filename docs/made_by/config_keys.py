@@ -12,7 +12,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from graphrag_eval_lc.config.evaluation_config import EvaluationConfig
+from graphrag_eval_lc.config import EvaluationConfig
 
 _ATTRIBUTE = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*(?:\n {8,}.*|\n\n(?= {8}))*)", re.MULTILINE)
 _WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything", SecretStr: "text"}

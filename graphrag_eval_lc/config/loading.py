@@ -1,0 +1,242 @@
+"""How the configuration is read from a file, a dict or an object, and how mistakes are reported with their place."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from graphrag_eval_lc.config.base import MISTAKE
+from graphrag_eval_lc.config.evaluation_config import (
+    EvaluationConfig,
+    check_models,
+    check_repeats,
+    check_step_kinds,
+)
+from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError
+from graphrag_eval_lc.files.reading import LineIndex, TextFile, line_of, parse_json_at, parse_yaml, read_text
+from graphrag_eval_lc.masking import MASK, masked_values
+from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
+
+# The config in the current folder that the command line finds automatically, with a section of options of ``run``.
+PROJECT_FILE: Final = "graphrag_eval.yaml"
+RUN_SECTION: Final = "run"
+# Its JSON Schema, with which editors complete and check it.
+CONFIG_SCHEMA_PATH: Final = Path(__file__).parent / "config.schema.json"
+
+ConfigSource = str | PathLike[str] | dict[str, Any] | EvaluationConfig | None
+_Location = Sequence[str | int]
+
+
+def load_config(
+    source: ConfigSource = None, *, has_llm: bool = False, has_embeddings: bool = False
+) -> EvaluationConfig:
+    """Return the configuration from a YAML or JSON file, a dict or an EvaluationConfig, or the defaults for None.
+
+    Plugins of installed packages are loaded first, then those that it names, as it may name their metrics.
+
+    Args:
+        source: The path, dict or object.
+        has_llm: Whether a chat model is passed in Python, so that it need not name one.
+        has_embeddings: The same for an embedding model.
+
+    Raises:
+        ConfigError: The file cannot be read, a key is unknown (with the nearest known), a value is not allowed, a
+            plugin cannot be loaded, or a model is missing. Secrets are not shown.
+        PluginError: A plugin of an installed package fails to load.
+
+    Example:
+        >>> load_config({"steps": {"scoring": "all_groups"}}).steps.scoring
+        'all_groups'
+    """
+    load_installed_plugins()
+    file: TextFile | None = None
+    values: Any = {} if source is None else source
+    if isinstance(source, str | PathLike):
+        values, file = _parsed(source)
+    elif not isinstance(values, dict | EvaluationConfig):
+        raise ConfigError(
+            f"a config cannot be made from {type(source).__name__}",
+            hint="Give a path, a dict or an EvaluationConfig.",
+        )
+    if isinstance(values, EvaluationConfig):
+        _load_plugins(values.plugins, None)
+        config = values
+    else:
+        if isinstance(values, dict):
+            _load_plugins(values.get("plugins"), file)
+        config = _validated(values, file)
+    try:
+        check_models(config, has_llm=has_llm, has_embeddings=has_embeddings)
+        check_repeats(config)
+        check_step_kinds(config.steps.kinds, config.steps.names, config.retrieval)
+    except ConfigError as problem:
+        if file is not None:
+            _place(problem, file)
+        raise
+    return config
+
+
+def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:
+    """Return a copy of a configuration with other measures of retrieval.
+
+    Args:
+        config: The configuration.
+        measures: The measures, such as ``nDCG@10``.
+
+    Raises:
+        ConfigError: A measure is unknown, or ``repeats.metric`` is no longer measured.
+
+    Example:
+        >>> with_measures(EvaluationConfig(), ["P@5", "nDCG@10"]).retrieval.measures
+        ['P@5', 'nDCG@10']
+    """
+    values = {**config.retrieval.model_dump(), "measures": list(measures)}
+    config = config.model_copy(update={"retrieval": _validated({"retrieval": values}, None).retrieval})
+    check_repeats(config)
+    return config
+
+
+def project_file() -> Path | None:
+    """Return the project file of the current folder, if there is one; those of other folders are not looked for."""
+    path = Path(PROJECT_FILE)
+    return path if path.is_file() else None
+
+
+def run_section(path: Path) -> Mapping[str, Any]:
+    """Return the options of ``run`` that a config has; no other part of it is checked.
+
+    Raises:
+        ConfigError: The file cannot be read or parsed, or the section is no mapping.
+    """
+    values, _ = _parsed(path)
+    section = values.get(RUN_SECTION) if isinstance(values, dict) else None
+    if section is not None and not isinstance(section, dict):
+        raise error_in_run(path, "it is no mapping", "Write options of run, such as agent: my_agent.py:agent.")
+    return section or {}
+
+
+def error_in_run(path: Path, what: str, hint: str, key: str | None = None) -> ConfigError:
+    """Return the error on the section ``run``, or on one of its keys, with the line."""
+    return _error_at([RUN_SECTION] if key is None else [RUN_SECTION, key], what, hint, _text_of(path))
+
+
+def locate(problem: ConfigError, source: str | PathLike[str]) -> None:
+    """Note the file and the line of a mistake that was found only after the configuration was loaded."""
+    if problem.path is None:
+        _place(problem, _text_of(source))
+
+
+def _text_of(source: str | PathLike[str]) -> TextFile:
+    return read_text(source, ConfigError, what="config")
+
+
+def _parsed(source: str | PathLike[str]) -> tuple[Any, TextFile]:
+    file = _text_of(source)
+    if file.format == "json":
+        return parse_json_at(file.text, ConfigError, what="config", path=file.path), file
+    values = parse_yaml(file, ConfigError, what="config")
+    _keep_plus_signs(values, file)
+    return values if values is not None else {}, file
+
+
+def _keep_plus_signs(values: Any, file: TextFile) -> None:
+    """Let an increase without quotes remain one: YAML reads ``over: +0.05`` as the bound 0.05."""
+    gates = values.get("gates") if isinstance(values, dict) else None
+    for index, gate in enumerate(gates if isinstance(gates, list) else ()):
+        if isinstance(gate, dict) and isinstance(gate.get("over"), int | float):
+            written = LineIndex(file).written(("gates", index, "over"))
+            if written is not None and written.startswith("+"):
+                gate["over"] = written
+
+
+def _load_plugins(names: Any, file: TextFile | None) -> None:
+    """Load the plugins that a configuration names; anything but a list of names is refused later."""
+    for index, name in enumerate(names if isinstance(names, list) else ()):
+        try:
+            load_plugins([name] if isinstance(name, str) else (), via="config")
+        except GraphRAGEvalError as problem:
+            raise _error_at(("plugins", index), problem.what, problem.hint, file) from problem
+
+
+def _validated(values: Any, file: TextFile | None) -> EvaluationConfig:
+    try:
+        return EvaluationConfig.model_validate(values)
+    except ValidationError as problem:
+        raise _config_error(problem, file) from None
+
+
+def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigError:
+    # A misspelt key is also a missing one; the former says more.
+    first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
+    location: _Location = tuple(part for part in first["loc"] if isinstance(part, str | int))
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(location[:-1])
+        what = f"there is no key {'.'.join(map(str, location))}"
+        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
+        elsewhere = _places_of(str(location[-1]), location[:-1])
+        meant = " or ".join(elsewhere or near)
+        hint = f"Did you mean {meant}?" if meant else f"Known keys here: {', '.join(known)}."
+    elif first["type"] in {"model_type", "model_attributes_type"}:
+        what = "a mapping of keys to values is needed here"
+        hint = f"Known keys: {', '.join(_known_keys(location))}."
+    elif first["type"] == "missing":
+        what = f"the key {location[-1]} is missing"
+        hint = f"Add it. Known keys here: {', '.join(_known_keys(location[:-1]))}."
+    elif first["type"] == MISTAKE:
+        location = (*location, *(int(part) if part.isdigit() else part for part in first["ctx"]["key"]))
+        what, hint = first["ctx"]["what"], first["ctx"]["hint"]
+    else:
+        shown = _shown(first["input"], location)
+        what = f"{shown} is not allowed here"
+        is_one_text = first["type"] == "list_type" and isinstance(first["input"], str)
+        hint = f"Write a list: [{shown}]." if is_one_text else f"{first['msg']}."
+    return _error_at(location, what, hint, file)
+
+
+def _error_at(location: _Location, what: str, hint: str | None, file: TextFile | None) -> ConfigError:
+    problem = ConfigError(what, key=".".join(map(str, location)) or None, hint=hint)
+    if file is not None:
+        problem.path, problem.line = file.path, line_of(file, location)
+    return problem
+
+
+def _place(problem: ConfigError, file: TextFile) -> None:
+    parts = str(problem.key).split(".")
+    problem.path = file.path
+    problem.line = line_of(file, [int(part) if part.isdigit() else part for part in parts])
+
+
+def _shown(value: Any, location: _Location) -> str:
+    """Return a value for a message, unless its key is a secret's."""
+    masked = masked_values({str(location[-1]) if location else "": value}).popitem()[1]
+    is_hidden = masked == MASK or any(masked_values({str(part): "-"})[str(part)] == MASK for part in location)
+    return "the value" if is_hidden else f"{masked!r:.200}"
+
+
+def _places_of(key: str, location: _Location) -> list[str]:
+    """Return the sections that have a key written one level too high: ``steps.grading`` for ``grading``."""
+    sections = [(*location, section) for section in _known_keys(location)]
+    return [".".join(map(str, (*place, key))) for place in sections if key in _known_keys(place)]
+
+
+def _known_keys(location: _Location) -> list[str]:
+    """Return the keys of the section at ``location``, if it is one."""
+    section: type[BaseModel] | None = EvaluationConfig
+    for part in location:
+        if section is None:
+            return []
+        field = section.model_fields.get(str(part))
+        # A place in a list or dict does not change the section.
+        if field is not None:
+            section = _section_in(field.annotation)
+    return list(section.model_fields) if section is not None else []
+
+
+def _section_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the section in a type such as ``LLMConfig | None`` or ``list[CustomEvaluationConfig] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((section for part in get_args(annotation) if (section := _section_in(part))), None)
