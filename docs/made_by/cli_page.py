@@ -9,7 +9,7 @@ from typing import Any, get_args
 import typer
 
 from graphrag_eval_lc.cli.main import app
-from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_NOTHING, EXITS_BY_SIGNAL
+from graphrag_eval_lc.cli.printing import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_NOTHING, EXITS_BY_SIGNAL
 
 BAR = "\\|"
 _KINDS: dict[Any, str] = {int: "N", float: "NUMBER", Path: "PATH"}
@@ -34,18 +34,24 @@ def _lines() -> Iterator[str]:
     yield "# Command line"
     yield ""
     yield "`graphrag-eval-lc COMMAND …`, or `python -m graphrag_eval_lc COMMAND …`. In the current folder it finds"
-    yield "`graphrag_eval.yaml` and takes it as `--config`; options override what stands there. `--debug` shows the"
+    yield "`graphrag_eval.yaml` and uses it as `--config`; options of the command line override it. `--debug` shows the"
     yield "traceback of an error."
     yield ""
     yield "| exit code | |"
     yield "|---:|---|"
     for code, meaning in sorted(_EXITS.items()):
         yield f"| {code} | {meaning} |"
-    for name, command in group.commands.items():
-        yield from _command_lines(name, command, typer.Context(command, info_name=name, parent=context))
+    for name in group.list_commands(context):
+        command = group.commands[name]
+        for inner_name, inner in getattr(command, "commands", {}).items():
+            yield from _command_lines(f"{name} {inner_name}", inner, context)
+        if not command.hidden and not hasattr(command, "commands"):
+            yield from _command_lines(name, command, context)
 
 
-def _command_lines(name: str, command: Any, context: Any) -> Iterator[str]:
+def _command_lines(name: str, command: Any, parent: Any) -> Iterator[str]:
+    context = typer.Context(command, info_name=name, parent=parent)
+    command.load()
     yield ""
     yield f"## {name}"
     yield ""

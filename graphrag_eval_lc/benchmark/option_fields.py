@@ -20,7 +20,8 @@ ENDING = "When the run ends early"
 GATES = "When the command fails"
 FOLDER = "The run's folder"
 DISPLAY = "What is shown"
-PANELS = (None, SELECTION, ASKING, ENGINE, CAPTURE, ENDING, GATES, FOLDER, DISPLAY)
+MORE = "More"
+PANELS = (None, SELECTION, ASKING, ENGINE, CAPTURE, ENDING, GATES, FOLDER, DISPLAY, MORE)
 
 
 class _OfField:
@@ -28,20 +29,6 @@ class _OfField:
 
 
 OF_FIELD: Any = _OfField()
-
-
-@dataclass(frozen=True, slots=True)
-class Common:
-    """Says that most users need an option: the short help of a command has it.
-
-    Attributes:
-        brief: What the short help says of it; by default the first sentence of its help.
-    """
-
-    brief: str | None = None
-
-
-COMMON: Final = Common()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +39,11 @@ class Cli:
         name: Such as ``--template``; by default made of the field's name.
         short: Such as ``-j``.
         help: By default the field's description.
-        panel: The panel of ``--help``; None for the first.
+        panel: The panel of ``--help-all``.
         metavar: What stands for the value.
         type: By default made of the field's type.
         default: Of the command line, if it has another one.
-        is_common: Whether most users need it, so that ``--help`` shows the first sentence of its help; ``--help-all``
-            shows all options in full.
+        is_common: Whether most users need it, so that it is in the first panel, which ``--help`` shows.
         converts: Makes the field's value of that of the command line.
     """
 
@@ -92,7 +78,6 @@ QUIET = Cli(
     panel=DISPLAY,
     type=bool,
     default=False,
-    is_common=True,
     converts=lambda is_quiet: "off" if is_quiet else "auto",
 )
 
@@ -168,6 +153,12 @@ NEEDING: Final = (
     Needs("baseline", ("fail_on_regression",), "a baseline is for that gate alone", "run"),
     Needs("fail_on_regression", ("baseline",), "the gate compares the run with it", "run"),
     Needs("confirm", ("baseline",), "only what changed since is asked again", waits=True),
+    *(
+        Needs(name, ("trend",), "only a trend has it", "runs")
+        for name in ("against", "templates", "tags", "html", "no_comparisons", "csv")
+    ),
+    Needs("mask", ("secrets",), "nothing else is masked", "doctor"),
+    Needs("show_all", ("shows_plugins",), "it is about that list", "doctor"),
     Needs("max_drop", ("baseline",), "a drop is one from another run", "run", waits=True),
     Needs(
         "confident",

@@ -103,7 +103,6 @@ class RunOptions(FolderOptions):
             help="Seconds for each question; 0 for no limit. A timeout is not retried.",
             panel=ASKING,
             metavar="SEC",
-            is_common=True,
             converts=lambda seconds: seconds or None,
         ),
         Recorded(LIMITS),
@@ -221,9 +220,9 @@ class RunOptions(FolderOptions):
         ),
         Cli(panel=ENDING),
     ] = 30.0
-    retry_errors: Annotated[
-        bool, Field(description="Retry the failed questions of the run."), Cli(panel=FOLDER, is_common=True)
-    ] = False
+    retry_errors: Annotated[bool, Field(description="Retry the failed questions of the run."), Cli(panel=FOLDER)] = (
+        False
+    )
     keep_answers: Annotated[
         bool,
         Field(

@@ -53,7 +53,6 @@ class ScoringOptions(Options):
             help="Only the question with this id; may be repeated.",
             panel=SELECTION,
             metavar="ID",
-            is_common=True,
         ),
     ] = ()
     llm: Annotated[Any, Field(description="A model that judges, instead of that of the config.")] = None
@@ -205,7 +204,7 @@ class FolderOptions(ScoringOptions):
     overwrite: Annotated[
         bool,
         Field(description="Replace an earlier run in the folder."),
-        Cli(panel=FOLDER, is_common=True),
+        Cli(panel=FOLDER),
     ] = False
     label: Annotated[
         str | None, Field(description="A name for the run, kept in run.json."), Cli(panel=FOLDER), Recorded()

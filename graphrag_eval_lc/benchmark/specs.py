@@ -7,8 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from graphrag_eval_lc.errors import AgentError, OptionError
-from graphrag_eval_lc.matching.matchers import custom_matchers
-from graphrag_eval_lc.registry.plugins import loaded_module, loaded_plugin
+from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.texts import listed
 
 _SPEC_HINT = "Write package.module:attribute or path/to/file.py:attribute."
@@ -40,25 +39,6 @@ def named_by(spec: str, what: str = "an agent") -> Any:
             raise AgentError(f"{place} has no attribute {attribute}", hint=f"It has: {names or 'nothing public'}.")
         found = getattr(found, part)
     return found
-
-
-def load_matchers(modules: Iterable[str]) -> None:
-    """Load modules that register matchers.
-
-    Args:
-        modules: ``package.module`` or ``path/to/file.py``, named by whoever starts the command.
-
-    Raises:
-        AgentError: One of them does not exist, or fails to load.
-        OptionError: One of them registers nothing.
-    """
-    for module in modules:
-        loaded_plugin(module, "--matchers")
-        if not custom_matchers():
-            raise OptionError(
-                f"--matchers {module} registers no matcher",
-                hint="Let it call register_matcher of graphrag_eval_lc.matching when it is loaded.",
-            )
 
 
 def evaluators_of(given: Any) -> tuple[Callable[..., Any], ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, output_console, say
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, say
 from graphrag_eval_lc.compare import (
     MetricComparison,
     PairComparison,

@@ -1,61 +1,69 @@
-"""The command ``doctor``: whether all is there that a run needs."""
+"""The command ``doctor``: what a run needs, which plugins there are, and secrets in the files of runs."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, say
+from graphrag_eval_lc.cli.options import JsonRows, Plugins, load_named_plugins, option
+from graphrag_eval_lc.cli.plugins import print_plugins
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say
 from graphrag_eval_lc.cli.project import Config
+from graphrag_eval_lc.cli.secret_files import find_secrets
+from graphrag_eval_lc.onboarding.doctor import Examined, examine
 from graphrag_eval_lc.texts import counted
 
 _WIDTH = 9
 
 
 def doctor(
-    agent: Annotated[str | None, typer.Option("--agent", "-a", help="The agent, as for run.", metavar="SPEC")] = None,
-    dataset: Annotated[
-        Path | None, typer.Option("--dataset", "-d", help="The reference dataset.", metavar="FILE")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The folder that runs are written to.", metavar="DIR")
-    ] = None,
+    agent: Annotated[str | None, option("--agent -a", "The agent, as for run.", "SPEC")] = None,
+    dataset: Annotated[Path | None, option("--dataset -d", "The reference dataset.", "FILE")] = None,
+    output: Annotated[Path | None, option("--output -o", "The folder that runs are written to.", "DIR")] = None,
     config: Config = None,
     agent_key_env: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-key-env", help="The environment variable with the key of the agent's server.", metavar="NAME"
-        ),
+        str | None, option("--agent-key-env", "The environment variable with the key of the agent's server.", "NAME")
     ] = None,
     input_fn: Annotated[
-        str | None,
-        typer.Option("--input-fn", help="A function that makes the agent's input from a question.", metavar="SPEC"),
+        str | None, option("--input-fn", "A function that makes the agent's input from a question.", "SPEC")
     ] = None,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="Ask the agent the first question of the dataset, which may cost.")
+    ask: Annotated[bool, option("--ask", "Ask the agent the first question of the dataset, which may cost.")] = False,
+    ask_models: Annotated[bool, option("--ask-models", "Send each model of the judges one tiny request.")] = False,
+    as_json: JsonRows = False,
+    shows_plugins: Annotated[
+        bool,
+        option(
+            "--plugins",
+            "Instead list the plugins and what they add: those of installed packages (entry points of the group "
+            "graphrag_eval_lc, unless GRAPHRAG_EVAL_LC_NO_PLUGINS is set), those of --plugin, and those of the config.",
+        ),
     ] = False,
-    ask_models: Annotated[
-        bool, typer.Option("--ask-models", help="Send each model of the judges one tiny request.")
+    show_all: Annotated[bool, option("--all", "With --plugins: also list what the package itself has.")] = False,
+    plugins: Plugins = None,
+    secrets: Annotated[
+        Path | None,
+        option("--secrets", "Instead find keys, tokens and passwords in this run, folder of runs or file.", "PATH"),
+    ] = None,
+    mask: Annotated[
+        bool, option("--mask", "With --secrets: replace the secrets in the files by ***, which cannot be undone.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document in place of the lines.")] = False,
 ) -> None:
-    """Check what a run needs: versions, extras, config, agent, dataset, gates, models, output folder.
+    """Check what a run needs: versions, config, agent, dataset, gates, models.
 
-    What is not given stands in `graphrag_eval.yaml`, which `init` writes. Nothing is asked that may cost, unless
-    `--ask` or `--ask-models` is given.
-
-    Exit code 0: all is good, or there are only notes and warnings; 1: there are errors.
+    Missing options are read from `graphrag_eval.yaml`, which `init` writes. Nothing that may cost is asked, unless
+    `--ask` or `--ask-models` is given. Exits with 1 if there are errors, or secrets, even if they are masked now.
 
     For example:
 
-    `graphrag-eval-lc doctor`
-
-    `graphrag-eval-lc doctor --agent my_agent.py:agent --dataset questions.yaml --ask`
+    `graphrag-eval-lc doctor --agent my_agent.py:agent --dataset questions.yaml`
     """
-    # Imported here so that --help does not wait for LangGraph.
-    from graphrag_eval_lc.cli.json_printing import print_json
-    from graphrag_eval_lc.onboarding.doctor import Examined, examine
-
+    if secrets is not None:
+        find_secrets(secrets, mask=mask, as_json=as_json)
+        return
+    load_named_plugins(plugins)
+    if shows_plugins:
+        print_plugins(config, show_all=show_all)
+        return
     examined = Examined(
         agent=agent,
         dataset=dataset,
@@ -81,6 +89,6 @@ def doctor(
         print_json({"checks": rows, "errors": errors, "warnings": warnings})
     else:
         found = [counted(number, word) for number, word in ((errors, "error"), (warnings, "warning")) if number]
-        say(f"\n{' and '.join(found) or 'Nothing to mend'}.")
+        say(f"\n{' and '.join(found) or 'No problems found'}.")
     if errors:
         raise typer.Exit(EXIT_FINDINGS)

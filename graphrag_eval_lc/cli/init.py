@@ -6,16 +6,15 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, say, tell
+from graphrag_eval_lc.cli.options import Overwrite, option
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, say, tell
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.onboarding.project import BegunProject, begin_project
 from graphrag_eval_lc.texts import counted, listed, visible
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.onboarding.project import BegunProject
 
 _LANGGRAPH_FILE = Path("langgraph.json")
 
@@ -30,60 +29,41 @@ class Service(StrEnum):
 def init(
     agent: Annotated[
         str | None,
-        typer.Option(
-            "--agent",
-            "-a",
-            help="The agent, as for run: path/to/file.py:attribute, package.module:attribute, langgraph.json:graph or "
-            "an address. By default the graph of langgraph.json, where this folder has one.",
-            metavar="SPEC",
+        option(
+            "--agent -a",
+            "The agent, as for run: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH or an address. Default: "
+            "the graph of langgraph.json in this folder.",
+            "SPEC",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the project.", metavar="DIR")] = Path(),
+    output: Annotated[Path, option("--output -o", "The folder of the project.", "DIR")] = Path(),
     ask: Annotated[
         list[str] | None,
-        typer.Option(
-            "--ask",
-            help="A question to ask the agent, to see what its tools give, which may cost; may be repeated.",
-            metavar="QUESTION",
-        ),
+        option("--ask", "Ask the agent this, to see what its tools return. May cost; may be repeated.", "TEXT"),
     ] = None,
     responses: Annotated[
         Path | None,
-        typer.Option(
-            "--responses",
-            help="Recorded responses, or the folder of a run, in place of asking.",
-            metavar="FILE|RUN_DIR",
-        ),
+        option("--responses", "Recorded responses or a run, instead of asking.", "FILE|RUN_DIR"),
     ] = None,
     ci: Annotated[
-        Service | None, typer.Option("--ci", help="Write a workflow too, which runs the evaluation and its gates.")
+        Service | None, option("--ci", "Also write a workflow, which runs the evaluation and its gates.")
     ] = None,
     agent_key_env: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-key-env",
-            help="The environment variable with the key of the agent's server.",
-            metavar="NAME",
-        ),
+        str | None, option("--agent-key-env", "The environment variable with the key of the agent's server.", "NAME")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask you nothing; what is not given is left out.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    yes: Annotated[bool, option("--yes -y", "Do not prompt; leave out what is not given.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Begin a project: propose how an agent is evaluated, and write it down.
+    """Begin a project: propose how your agent is evaluated, and write it down.
 
     Writes `graphrag_eval.yaml` (agent, dataset, how steps are compared, gates, output folder), which the other commands
-    find by themselves, and `questions.yaml`, a first dataset drafted from what the agent did. In a terminal it asks you
+    find automatically, and `questions.yaml`, a first dataset drafted from what the agent did. In a terminal it prompts
     for what is not given.
 
     For example:
 
     `graphrag-eval-lc init --agent my_agent.py:agent --ask "Which transformers are in OSLO?"`
-
-    `graphrag-eval-lc init -a langgraph.json:agent -o evaluation --responses responses.jsonl --ci github --yes`
     """
-    # Imported here so that --help does not wait for LangGraph.
-    from graphrag_eval_lc.onboarding.project import begin_project
-
     is_asked = not yes and sys.stdin is not None and sys.stdin.isatty()
     spec = agent or _agent_here(is_asked)
     questions = list(ask or ())
@@ -128,7 +108,7 @@ def _graphs_here() -> list[str]:
     return list(graphs) if isinstance(graphs, dict) else []
 
 
-def _told(begun: "BegunProject", *, asked: bool) -> Iterator[str]:
+def _told(begun: BegunProject, *, asked: bool) -> Iterator[str]:
     """Yield what was found and written, and what comes next."""
     if begun.findings:
         yield "The agent's tools:"

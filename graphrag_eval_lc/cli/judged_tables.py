@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, say, tell
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, say, tell
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_judged
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent

@@ -11,50 +11,85 @@ from types import TracebackType
 from typing import Any, Final, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.cli.commands import Command, ModelCommand
-from graphrag_eval_lc.cli.compare import compare
-from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
-from graphrag_eval_lc.cli.doctor import doctor
-from graphrag_eval_lc.cli.import_command import import_dataset
-from graphrag_eval_lc.cli.import_traces import import_traces
-from graphrag_eval_lc.cli.init import init
-from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
-from graphrag_eval_lc.cli.merge import merge
-from graphrag_eval_lc.cli.migrate import migrate
-from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, say, tell
-from graphrag_eval_lc.cli.own_output import fill_closed_output, own_output
-from graphrag_eval_lc.cli.plugins import plugins
-from graphrag_eval_lc.cli.report import report
-from graphrag_eval_lc.cli.run import demo, run
-from graphrag_eval_lc.cli.runs import runs
-from graphrag_eval_lc.cli.scan import scan
-from graphrag_eval_lc.cli.schema import schema
-from graphrag_eval_lc.cli.score import score
-from graphrag_eval_lc.cli.trend import trend
+from graphrag_eval_lc.cli.command import Command
+from graphrag_eval_lc.cli.printing import EXIT_ERROR, EXIT_NOTHING, say, tell
+from graphrag_eval_lc.console import fill_closed_output, kept_output
 from graphrag_eval_lc.errors import PROJECT_ADDRESS, GraphRAGEvalError, NothingToCompareError
 from graphrag_eval_lc.texts import visible
 
-# What other tools call these commands.
+# The panels of --help, in the order of work: of each command its module and function, and the first sentence of its
+# help, which stand here so that --help loads none of them.
+_COMMANDS: Final = {
+    "Start": {
+        "demo": ("run:demo", "Run the built-in agent over a Nordic power grid and show where it goes wrong."),
+        "init": ("init:init", "Begin a project: propose how your agent is evaluated, and write it down."),
+        "doctor": ("doctor:doctor", "Check what a run needs: versions, config, agent, dataset, gates, models."),
+    },
+    "Run": {
+        "run": ("run:run", "Ask an agent the questions of a dataset and score its responses."),
+        "score": ("score:score", "Score recorded responses without asking an agent."),
+        "merge": ("merge:merge", "Join the parts of one run: its shards, or runs of parts of its questions."),
+    },
+    "Look": {
+        "report": ("report:report", "Write the HTML report of a run: scores, failures, and each question's steps."),
+        "compare": ("compare:compare", "Compare runs question by question: is a difference more than chance?"),
+        "runs": ("runs:runs", "List the runs in a folder, or show the trend of their scores and costs."),
+    },
+    "Data": {
+        "validate": ("validate:validate", "Find everything that is wrong with a dataset, and how to fix it."),
+        "dataset draft": ("dataset:draft", "Draft a reference dataset from recorded responses."),
+        "dataset import": ("dataset:import_dataset", "Import a published dataset of questions and queries."),
+        "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, with which editors check a file."),
+        "import-traces": ("import_traces:import_traces", "Turn traces of other tools into responses to be scored."),
+        "migrate": (
+            "migrate:migrate",
+            "Move from graphrag-eval: convert its config, and check that its figures come out.",
+        ),
+    },
+    "Judge": {
+        "judge answers": ("judge:answers", "Compare the answers in a table with their reference answers, by claims."),
+        "judge agreement": ("judge:agreement", "Measure how far the judge agrees with people who labelled answers."),
+    },
+}
+_GROUPS: Final = {
+    "dataset": "Draft or import a reference dataset, or print the schema of a format.",
+    "judge": "Judge answers in a table, or compare the judge with people.",
+}
+# graphrag-eval's name of a command.
+_ALIASES: Final = {"answer-correctness": "judge:answers"}
+# What other tools call these commands, and former names.
 _OTHER_NAMES: Final = {
     **dict.fromkeys(("evaluate", "eval", "test", "bench", "benchmark", "run-benchmark", "start"), "run"),
     **dict.fromkeys(("new", "create", "setup"), "init"),
     **dict.fromkeys(("show", "view", "open", "html"), "report"),
     **dict.fromkeys(("list", "ls"), "runs"),
+    **dict.fromkeys(("history", "trend"), "runs --trend"),
     "check": "doctor",
     "lint": "validate",
     "diff": "compare",
-    "history": "trend",
+    "plugins": "doctor --plugins",
+    "scan": "doctor --secrets",
+    "draft-dataset": "dataset draft",
+    "import-dataset": "dataset import",
+    "schema": "dataset schema",
+    "import": "import-traces",
+    "judge-agreement": "judge agreement",
 }
 
 
 class Commands(TyperGroup):
-    """The commands; what is wrong with their arguments is told visibly, as it quotes them."""
+    """A group of commands; messages on wrong arguments make visible what they quote."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands in the order of the table above, which typer's groups do not keep."""
+        order = {names.partition(" ")[0]: None for found in _COMMANDS.values() for names in found}
+        return sorted(self.commands, key=[*order, *self.commands].index)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command; one that does not exist is refused with the one that was probably meant."""
+        """Return the command; an unknown one is refused with the one that was probably meant."""
         name = args[0] if args else ""
         if name and self.get_command(ctx, name) is None and not name.startswith("-"):
             found = get_close_matches(name.lower(), self.list_commands(ctx), n=1)
@@ -69,7 +104,7 @@ class Commands(TyperGroup):
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        """Read the command's own arguments, and run it."""
+        """Read the command's arguments, and run it."""
         with _visible_usage_errors():
             return super().invoke(ctx)
 
@@ -98,29 +133,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=ModelCommand)(demo)
-app.command()(init)
-app.command()(doctor)
-app.command()(migrate)
-app.command(cls=ModelCommand)(run)
-app.command(cls=ModelCommand)(score)
-app.command()(merge)
-app.command(cls=ModelCommand)(report)
-app.command()(compare)
-app.command()(runs)
-app.command()(trend)
-app.command(cls=ModelCommand)(validate)
-app.command(name="draft-dataset")(draft_dataset)
-app.command(name="import-dataset")(import_dataset)
-app.command(name="import")(import_traces)
-app.command()(scan)
-app.command()(schema)
-app.command()(plugins)
-app.command(name="answer-correctness")(answer_correctness)
-app.command(name="judge-agreement")(judge_agreement)
-for registered in app.registered_commands:
-    if not issubclass(registered.cls or TyperCommand, Command):
-        registered.cls = Command
+
+
+def _add(to: typer.Typer, name: str, place: str, sentence: str = "", panel: str | None = None) -> None:
+    def not_loaded() -> None: ...
+
+    vars(not_loaded)["place"] = place
+    to.command(name, cls=Command, help=sentence, rich_help_panel=panel, hidden=not sentence)(not_loaded)
+
+
+_groups = {name: typer.Typer(cls=Commands, help=text, no_args_is_help=True) for name, text in _GROUPS.items()}
+for _panel, _found in _COMMANDS.items():
+    for _names, (_place, _sentence) in _found.items():
+        _group, _, _name = _names.rpartition(" ")
+        if not _group:
+            _add(app, _name, _place, _sentence, _panel)
+            continue
+        if not _groups[_group].registered_commands:
+            app.add_typer(_groups[_group], name=_group, rich_help_panel=_panel)
+        _add(_groups[_group], _name, _place, _sentence)
+for _name, _place in _ALIASES.items():
+    _add(app, _name, _place)
 
 
 def _print_version(wanted: bool) -> None:
@@ -134,7 +167,7 @@ def options(
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Take the options that stand before the command; ``main`` reads ``--debug`` itself."""
+    """Accept the options before the command; ``main`` reads ``--debug`` itself."""
     del debug, version
 
 
@@ -142,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
     Args:
-        arguments: The arguments after the program's name; None takes those of the process.
+        arguments: The arguments after the program's name; None: those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
@@ -150,23 +183,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fill_closed_output()
     _escape_what_cannot_be_printed()
     try:
-        with own_output():
+        with kept_output():
             app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
-    except GraphRAGEvalError as problem:
-        if debug:
-            sys.excepthook = _show_traceback  # now, as typer puts one of its own there
-            raise
-        tell(f"Error: {problem}")
-        _exit(EXIT_NOTHING if isinstance(problem, NothingToCompareError) else EXIT_ERROR)
     except SystemExit as ending:
         _exit(ending.code)
     except Exception as problem:
         if debug:
-            sys.excepthook = _show_traceback  # now, as typer puts one of its own there
+            sys.excepthook = _show_traceback  # now, as typer puts its own there
             raise
+        if isinstance(problem, GraphRAGEvalError):
+            tell(f"Error: {problem}")
+            _exit(EXIT_NOTHING if isinstance(problem, NothingToCompareError) else EXIT_ERROR)
+        report = f" Report it: {PROJECT_ADDRESS}" if PROJECT_ADDRESS else ""
         tell(
             f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "
-            f"run again with --debug for the traceback.{f' Report it: {PROJECT_ADDRESS}' if PROJECT_ADDRESS else ''}"
+            f"run again with --debug for the traceback.{report}"
         )
         _exit(EXIT_ERROR)
 
@@ -179,13 +210,13 @@ def _escape_what_cannot_be_printed() -> None:
 
 
 def _show_traceback(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
-    """Show a traceback as Python does, but that no terminal obeys what stands in it."""
+    """Show a traceback as Python does, except that no terminal obeys its texts."""
     tell("".join(traceback.format_exception(kind, problem, frames)).rstrip())
 
 
 def _exit(code: object) -> NoReturn:
-    """Exit, also where an agent left a task behind that refuses to end."""
-    # Only what ran an agent has loaded it, and --help need not wait for asyncio.
+    """Exit, even if an agent left a task behind that refuses to end."""
+    # Only commands that ran an agent have loaded it, and --help need not wait for asyncio.
     loop = sys.modules.get("graphrag_eval_lc.event_loop.loop")
     if loop is not None and loop.has_stuck_tasks():
         sys.stdout.flush()

@@ -5,9 +5,21 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER
-from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, AsJson, FailOver, FailUnder, NoReport, Worst, say, tell
+from graphrag_eval_lc.benchmark.option_fields import FOLDER
+from graphrag_eval_lc.cli.options import (
+    AsJson,
+    FailOver,
+    FailUnder,
+    JUnit,
+    NoReport,
+    Overwrite,
+    Summary,
+    Worst,
+    option,
+)
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
+from graphrag_eval_lc.report.ci_files import CiFiles
+from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.texts import counted
 
 
@@ -18,70 +30,51 @@ def merge(
             help="The folders of the parts, in any order; a merged run may be among them.", metavar="RUN_DIR"
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder of the merged run.", metavar="DIR", show_default=False)
-    ],
+    output: Annotated[Path, option("--output -o", "The folder of the merged run.", "DIR", show_default=False)],
     dataset: Annotated[
-        Path | None, typer.Option("--dataset", help="The dataset, where run.json names no file of it.", metavar="FILE")
+        Path | None, option("--dataset", "The dataset, if run.json names no file of it.", "FILE")
     ] = None,
     fail_under: FailUnder = None,
     fail_over: FailOver = None,
+    overwrite: Overwrite = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be merged and what is missing.")] = False,
     label: Annotated[
-        str | None,
-        typer.Option("--label", help="A name for the run; by default that of the parts.", rich_help_panel=FOLDER),
+        str | None, option("--label", "A name for the run; by default that of the parts.", panel=FOLDER)
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier run in the folder.", rich_help_panel=FOLDER)
-    ] = False,
     force: Annotated[
         bool,
-        typer.Option(
+        option(
             "--force",
-            help="Merge parts of another agent, capture or other limits nevertheless; of two answers to one question "
-            "keep the one that succeeded, or the first.",
-            rich_help_panel=FOLDER,
+            "Merge parts of another agent, capture or other limits nevertheless; of two answers to one question keep "
+            "the one that succeeded, or the first.",
+            panel=FOLDER,
         ),
     ] = False,
     open_files: Annotated[
         bool,
-        typer.Option(
-            "--open-files",
-            help="Let the umask decide who may read the files that are made; otherwise they are for you alone.",
-            rich_help_panel=FOLDER,
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only show what would be merged and what is missing.", rich_help_panel=DISPLAY),
+        option("--open-files", "Let the umask decide who may read new files. Otherwise only you may.", panel=FOLDER),
     ] = False,
     no_report: NoReport = False,
     worst: Worst = 5,
     as_json: AsJson = False,
     summary: Summary = None,
-    no_summary: NoSummary = False,
     junit: JUnit = None,
 ) -> None:
-    """Put the parts of one run together: its shards, or runs of parts of its questions.
+    """Join the parts of one run: its shards, or runs of parts of its questions.
 
-    Dataset, agent, capture, config, repeats and limits have to be the same. What is written is a run like any other:
-    run goes on with it, and score, report and compare take it. The parts stay as they are. Results are taken over; what
-    a killed part has not scored is scored now, unless models or functions of yours judge: then score does it. Exits
-    with 1 where samples are missing, and says which.
+    Dataset, agent, capture, config, repeats and limits must be the same. The result is a run like any other: run
+    resumes it, and score, report and compare accept it. The parts stay unchanged. Results are copied; responses that
+    a killed part has not scored are scored now, unless your models or functions judge: then score does it. Exits with
+    1 if samples are missing, and lists them.
 
     For example:
 
     `graphrag-eval-lc merge runs/night-*-of-16 -o runs/night`
-
-    `graphrag-eval-lc merge runs/night-*-of-16 -o runs/night --dry-run`
-
-    `graphrag-eval-lc merge runs/night-*-of-16 -o runs/night --fail-under steps_score=0.9 --junit night.xml`
     """
-    # Imported here so that --help does not wait for what only a run needs.
+    # Imported here so that --help does not wait for LangChain.
     from graphrag_eval_lc.benchmark.merging.merge_runs import merge_runs, plan_merge
     from graphrag_eval_lc.benchmark.merging.missing import NOT_SCORED
-    from graphrag_eval_lc.cli.json_printing import print_document
-    from graphrag_eval_lc.cli.outcome import gates_of_a_run, show_run
-    from graphrag_eval_lc.report.json_documents import run_document
+    from graphrag_eval_lc.cli.outcome import Shown, gates_of_a_run, show_run
 
     if dry_run:
         plan = plan_merge(runs, output_dir=output, dataset=dataset, force=force)
@@ -112,12 +105,6 @@ def merge(
             tell(f"Warning: {warning}")
         tell(f"Merged into {output}, and not scored yet: {run.stopped['message']}.")
         raise typer.Exit(EXIT_FINDINGS)
-    show_run(
-        run,
-        worst=worst,
-        has_report=not no_report,
-        as_json=as_json,
-        files=ci_files(summary, junit, no_summary=no_summary),
-        is_quiet=True,  # nobody has told its warnings yet
-        is_scored_again=True,
-    )
+    files = CiFiles.of(summary, junit)
+    # Its warnings are not printed yet.
+    show_run(run, Shown(worst, (), not no_report, as_json, files, is_quiet=True, is_scored_again=True))

@@ -3,43 +3,32 @@
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, say, tell
+from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say, tell
 from graphrag_eval_lc.errors import GraphRAGEvalWarning
+from graphrag_eval_lc.migration import Migration
+from graphrag_eval_lc.migration import migrate as convert
 from graphrag_eval_lc.texts import counted
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.migration import Migration
 
 
 def migrate(
-    dataset: Annotated[
-        Path, typer.Option("--dataset", "-d", help="graphrag-eval's reference dataset.", metavar="FILE")
-    ],
-    responses: Annotated[Path, typer.Option("--responses", "-r", help="The responses that it scored.", metavar="FILE")],
+    dataset: Annotated[Path, option("--dataset -d", "graphrag-eval's reference dataset.", "FILE")],
+    responses: Annotated[Path, option("--responses -r", "The responses that it scored.", "FILE")],
     config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", help="Its config, whose models and evaluations are converted.", metavar="OLD"),
+        Path | None, option("--config -c", "Its config, whose models and evaluations are converted.", "OLD")
     ] = None,
     published: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--published",
-            "-p",
-            help="Its results or its aggregates; repeat the option for both.",
-            metavar="FILE",
-        ),
+        option("--published -p", "Its results or its aggregates; may be repeated to give both.", "FILE"),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The folder that gets graphrag_eval.yaml.", metavar="DIR"),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
-    worst: Annotated[int, typer.Option("--worst", min=0, help="How many differences to show.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document with everything.")] = False,
+    output: Annotated[Path | None, option("--output -o", "The folder that gets graphrag_eval.yaml.", "DIR")] = None,
+    overwrite: Overwrite = False,
+    worst: Annotated[int, option("--worst", "How many differences to show.", min=0)] = 20,
+    as_json: JsonRows = False,
 ) -> None:
     """Move from graphrag-eval: convert its config, and check that its figures come out.
 
@@ -51,14 +40,8 @@ def migrate(
 
     For example:
 
-    `graphrag-eval-lc migrate --dataset qa.yaml --responses responses.jsonl --published results.yaml -o evaluation`
-
-    `graphrag-eval-lc migrate -d qa.yaml -r responses.jsonl -c config.yaml -p results.yaml -p aggregates.yaml -o .`
+    `graphrag-eval-lc migrate -d qa.yaml -r responses.jsonl -c config.yaml -p results.yaml -o evaluation`
     """
-    # Imported here so that --help does not wait for what only scoring needs.
-    from graphrag_eval_lc.cli.json_printing import print_json
-    from graphrag_eval_lc.migration import migrate as convert
-
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", GraphRAGEvalWarning)
         found = convert(
@@ -80,7 +63,7 @@ def migrate(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _lines(found: "Migration", most: int) -> Iterator[str]:
+def _lines(found: Migration, most: int) -> Iterator[str]:
     """Yield the verdict, what differs, and what was converted and written."""
     yield found.verdict
     for each in found.differences[:most]:

@@ -1,154 +1,201 @@
-"""What the commands share: options, exit codes, and how they tell something to people."""
+"""Options that commands share, each declared once; those of runs and scoring are the fields of their models."""
 
-import shlex
-import shutil
-import sys
-from collections.abc import Iterable
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, QUIET, Common
-from graphrag_eval_lc.cli import completion
-from graphrag_eval_lc.cli.model_options import After, option
-from graphrag_eval_lc.console import DataConsole
+from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, MORE, OF_FIELD, PANELS, Cli, cli_options
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics.measures import MEASURES
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.texts import visible, without_commands
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, aggregated_metrics
+from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
 
-EXIT_FINDINGS = 1
-EXIT_ERROR = 2
-EXIT_NOTHING = 3
-EXIT_INTERRUPTED = 130
-# By the signal that ended the run; without one of these it was Ctrl-C.
-EXITS_BY_SIGNAL: Final = {"SIGHUP": 129, "SIGTERM": 143}
-
-_PROGRAM: Final = "graphrag-eval-lc"
-# Where the output is no terminal, rich would wrap tables at 80 columns.
-_PLAIN_WIDTH = 140
+F = TypeVar("F", bound=Callable[..., Any])
+_SCALARS = (bool, int, float, str)
+_NAME = re.compile(r"``([^`]+)``")
+NO_SUMMARY: Final = Path("none")
+SELECTING: Final = ("template_ids", "question_ids", "answered_only")
 
 
-def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
-    """Return the console of standard output; ``plain_width`` is its width where that is no terminal."""
-    return DataConsole() if sys.stdout.isatty() else DataConsole(width=plain_width)
-
-
-def command_line(*arguments: str) -> str:
-    """Return a command that people can give as it is: with the path of the program if no shell finds it by its name.
-
-    Example:
-        >>> command_line("report", "runs/my run", "--open")
-        "graphrag-eval-lc report 'runs/my run' --open"
-    """
-    called = Path(sys.argv[0])
-    program = [_PROGRAM]
-    if shutil.which(_PROGRAM) is None and called.name == _PROGRAM:
-        program = [str(called)]
-    elif shutil.which(_PROGRAM) is None and (called.parent.name, called.name) == ("graphrag_eval_lc", "__main__.py"):
-        program = [sys.executable, "-m", "graphrag_eval_lc"]
-    return shlex.join([*program, *arguments])
-
-
-def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
-    """Print a text in which no terminal finds a command to obey.
+def option(names: str, text: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
+    """Declare an option for typer.
 
     Args:
-        text: The text, also with data in it.
-        err: Whether it goes to standard error.
-        keeps_lines: Whether it may be of several lines.
+        names: Its names with spaces between them, such as ``--output -o``.
+        text: What it does. The short help shows the first sentence.
+        metavar: What stands for its value.
+        panel: Its panel. Options in a panel are rare: only ``--help-all`` shows them.
+        **more: Further arguments of ``typer.Option``.
     """
-    stream = sys.stderr if err else sys.stdout
-    if stream is not None:  # a program without a console has none
-        stream.write(f"{without_commands(visible(text, keeps_lines=keeps_lines))}\n")
-        stream.flush()
+    return typer.Option(*names.split(), help=text, metavar=metavar, rich_help_panel=panel, **more)
 
 
-def tell(text: str) -> None:
-    """Print a message to standard error, with secrets masked."""
-    say(masked_text(text), err=True)
+def complete_metric(incomplete: str) -> list[str]:
+    """Complete the name of a metric of questions; those of retrieval and of plugins are unknown before a run.
+
+    Example:
+        >>> complete_metric("answer_f")
+        ['answer_f1']
+    """
+    return [spec.key for spec in aggregated_metrics("questions") if spec.key.startswith(incomplete)]
 
 
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
-]
+def complete_measure(incomplete: str) -> list[str]:
+    """Complete the last of several measures of retrieved ids, separated by commas.
+
+    Example:
+        >>> complete_measure("P@5,nD")
+        ['P@5,nDCG']
+    """
+    closed, comma, last = incomplete.rpartition(",")
+    return [f"{closed}{comma}{name}" for name in MEASURES if name.startswith(last)]
+
+
+ConfigFile = Annotated[Path | None, option("--config -c", "A YAML or JSON file with the configuration.", "FILE")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--measures",
-        help=f"What is measured of retrieved ids, in place of the config's: {', '.join(MEASURES)}, most of them with a "
+        f"What is measured of retrieved ids, instead of the config's: {', '.join(MEASURES)}, most of them with a "
         "cut-off, such as P@5,nDCG@10; may be repeated.",
-        metavar="NAMES",
-        autocompletion=completion.measures,
+        "NAMES",
+        MORE,
+        autocompletion=complete_measure,
     ),
-]
-Matchers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--matchers",
-        help="A module that registers matchers of your own when it is loaded, as package.module or path/to/file.py; "
-        "may be repeated. The agent's own module is loaded by run anyway.",
-        metavar="MODULE",
-    ),
-    After("plugins"),
 ]
 Plugins = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--plugin",
-        help="A module that registers metrics, step kinds, matchers or evaluators of your own when it is loaded, as "
-        "package.module or path/to/file.py; may be repeated. Those of installed packages are loaded by themselves.",
-        metavar="MODULE",
+        "A module that registers your metrics, step kinds, matchers or evaluators when it is loaded, as package.module "
+        "or path/to/file.py; may be repeated. Plugins of installed packages are loaded automatically.",
+        "MODULE",
+        MORE,
     ),
-    After("evaluators"),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option(
+    option(
         "--json",
-        help="Print one JSON document in place of the tables. Warnings, progress and what the agent prints go to "
-        "standard error.",
-        rich_help_panel=DISPLAY,
+        "Print one JSON document instead of the tables. Messages, progress and what the agent prints go to standard "
+        "error.",
+        panel=DISPLAY,
     ),
-    After("worst"),
 ]
-Quiet = Annotated[bool, option(QUIET)]
-Worst = Annotated[
-    int,
-    typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),
-]
-NoReport = Annotated[
-    bool,
-    typer.Option("--no-report", help="Do not write report.html into the folder.", rich_help_panel=FOLDER),
-    After("judge_cache"),
-]
+Worst = Annotated[int, option("--worst", "How many of the worst questions to show.", panel=DISPLAY, min=0)]
+NoReport = Annotated[bool, option("--no-report", "Do not write report.html into the folder.", panel=FOLDER)]
+Overwrite = Annotated[bool, option("--overwrite", "Replace existing files.")]
+JsonRows = Annotated[bool, option("--json", "Print JSON instead of text.")]
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--fail-under",
-        help="Exit with 1 where the mean of a score is below this number, failed questions counted as 0, such as "
-        f"{MAIN_METRIC}=0.9; before a slash the template whose questions count; may be repeated.",
-        metavar="METRIC=MEAN",
-        rich_help_panel=GATES,
+        f"Exit with 1 if the mean of a score is lower, such as {MAIN_METRIC}=0.9. Failed questions count as 0. "
+        "TEMPLATE/METRIC=MEAN counts the questions of one template; may be repeated.",
+        "METRIC=MEAN",
     ),
 ]
-BRIEF_FAIL_UNDER: Final = Common(f"Exit with 1 where a mean score is lower, such as {MAIN_METRIC}=0.9.")
 FailOver = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--fail-over",
-        help="Exit with 1 where the mean of a metric of which less is better is above this number, such as "
-        "total_tokens=5000. METRIC.median, .p95, .min, .max and .sum are over samples, of which a question has one for "
-        "each repeat (.sum counts failed attempts too), such as elapsed_sec.p95=30. Failed questions count with what "
-        "they spent. May be repeated.",
-        metavar="[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
-        rich_help_panel=GATES,
+        "Exit with 1 if the mean of a metric of which less is better is above this number, such as total_tokens=5000. "
+        "METRIC.median, .p95, .min, .max and .sum are over samples, of which a question has one for each repeat (.sum "
+        "counts failed attempts too), such as elapsed_sec.p95=30. Failed questions count with what they spent. May be "
+        "repeated.",
+        "[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
+        GATES,
     ),
-    After("fail_under"),
 ]
+Summary = Annotated[
+    Path | None,
+    option(
+        "--summary",
+        "Write the verdict, the scores and the questions to look at as Markdown. In a job on GitHub they are also "
+        "added to the job's summary ($GITHUB_STEP_SUMMARY), unless this is none.",
+        "FILE|none",
+        DISPLAY,
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    option(
+        "--junit",
+        "Write a test case for each question as JUnit's XML: a failure if its score `repeats.metric` is below "
+        "`repeats.threshold` of the config (steps_score and 1) in any of its repeats; an error if the agent failed.",
+        "FILE",
+        DISPLAY,
+    ),
+]
+
+
+def with_fields_of(*models: Any, only: Collection[str] | None = None) -> Callable[[F], F]:
+    """Add the fields of models with a ``Cli`` to a command's parameters; their values come as ``**options``.
+
+    The panels come in their order, in each the command's parameters first. A parameter of a field's name replaces it.
+
+    Args:
+        models: The models.
+        only: The fields that the command accepts, which are then all common; None for all.
+    """
+
+    def declared(function: F) -> F:
+        own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+        fields = {name: each for model in models for name, each in cli_options(model).items()}
+        names = {name: option_name(name, cli) for name, (_, cli) in fields.items()}
+        left = fields.keys() - {each.name for each in own} if only is None else only
+        found = [*own, *(_parameter(name, *fields[name], names, only is not None) for name in fields if name in left)]
+        found.sort(key=lambda each: PANELS.index(each.annotation.__metadata__[0].rich_help_panel))
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        vars(function)["__signature__"] = inspect.Signature([each.replace(kind=keyword) for each in found])
+        return function
+
+    return declared
+
+
+def keywords(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a command's options as keywords of Python for a model, without those that were not given."""
+    return {
+        name: given[name] if cli.converts is None else cli.converts(given[name])
+        for name, (_, cli) in cli_options(model).items()
+        if given.get(name) is not None
+    }
+
+
+def option_name(name: str, cli: Cli) -> str:
+    """Return the name of a field on the command line."""
+    return cli.name or f"--{name.replace('_', '-')}"
+
+
+def _parameter(name: str, field: Any, cli: Cli, names: Mapping[str, str], is_common: bool) -> inspect.Parameter:
+    # The description calls other options by their names in Python.
+    text = cli.help or _NAME.sub(lambda found: names.get(found[1], found[1]), field.description)
+    kind, default = _type_of(field, cli), field.default if cli.default is OF_FIELD else cli.default
+    if default == ():
+        default = None
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)  # as --help shows it
+    least = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
+    panel = None if cli.is_common or is_common else cli.panel or MORE
+    info = option(f"{option_name(name, cli)} {cli.short or ''}", text, cli.metavar, panel, min=least)
+    annotation: Any = Annotated[kind if default is not None else kind | None, info]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _type_of(field: Any, cli: Cli) -> Any:
+    if cli.type is not OF_FIELD:
+        return cli.type
+    kinds = get_args(field.annotation) or (field.annotation,)
+    if get_origin(field.annotation) is Sequence:
+        return list[str]
+    if any(get_origin(kind) is PathLike for kind in kinds):
+        return Path
+    return next((kind for kind in kinds if kind in _SCALARS), str)  # a literal is a text
 
 
 def load_named_plugins(names: Iterable[str] | None) -> None:
@@ -157,15 +204,12 @@ def load_named_plugins(names: Iterable[str] | None) -> None:
     Raises:
         PluginError: One of them cannot be loaded, or registers nothing.
     """
-    # Imported here so that --help does not wait for what only plugins need.
-    from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
-
     load_installed_plugins()
     load_plugins(names or (), via="--plugin")
 
 
 def measure_names(given: Iterable[str] | None) -> list[str] | None:
-    """Return the names that ``--measures`` lists, with commas or repeated; None where it is not given.
+    """Return the names in ``--measures``, which may be repeated or separated by commas; None if it is not given.
 
     Raises:
         OptionError: It is given and names nothing.

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,8 @@ import typer
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.merging.missing import MISSING
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
-from graphrag_eval_lc.cli.ci_options import NO_FILES, CiFiles
 from graphrag_eval_lc.cli.comparison_tables import tell_gates
-from graphrag_eval_lc.cli.json_printing import print_document
-from graphrag_eval_lc.cli.options import (
+from graphrag_eval_lc.cli.printing import (
     EXIT_ERROR,
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -23,15 +22,16 @@ from graphrag_eval_lc.cli.options import (
     EXITS_BY_SIGNAL,
     command_line,
     output_console,
+    print_document,
     say,
     tell,
 )
-from graphrag_eval_lc.cli.own_output import own_output
 from graphrag_eval_lc.compare import Gate
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.compare.gates import fails
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
+from graphrag_eval_lc.console import kept_output
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.judges.request_plan import RequestPlan
@@ -39,6 +39,7 @@ from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
+from graphrag_eval_lc.report.ci_files import CiFiles
 from graphrag_eval_lc.report.json_documents import run_document
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
@@ -65,100 +66,80 @@ def gates_of_a_run(fail_under: Sequence[str] | None, fail_over: Sequence[str] | 
     return [*gates_under(fail_under or ()), *gates_over(fail_over or ())]
 
 
-def run_and_show(
-    agent: Any,
-    dataset: Path,
-    *,
-    worst: int,
-    measures: Sequence[str] = (),
-    has_report: bool = True,
-    as_json: bool = False,
-    files: CiFiles = NO_FILES,
-    **options: Any,
-) -> None:
-    """Run a benchmark and print its results; where it was interrupted, also the command that goes on.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown of a run.
+
+    Attributes:
+        worst: How many of the worst questions.
+        measures: The measures of retrieved ids.
+        has_report: Whether its report is written into its folder.
+        as_json: Whether a JSON document is printed instead of the tables.
+        files: The files for continuous integration.
+        is_quiet: Whether the warnings of the run are still to be printed.
+        is_scored_again: Whether the run was only scored now, so that this command cannot resume it.
+    """
+
+    worst: int
+    measures: Sequence[str] = ()
+    has_report: bool = True
+    as_json: bool = False
+    files: CiFiles = field(default_factory=CiFiles)
+    is_quiet: bool = False
+    is_scored_again: bool = False
+
+
+def run_and_show(agent: Any, dataset: Path, shown: Shown, **options: Any) -> None:
+    """Run a benchmark and print its results; if it was interrupted, also the command that resumes it.
 
     Args:
         agent: The agent.
         dataset: The dataset.
-        worst: How many of the worst questions are shown.
-        measures: The measures of retrieved ids that are shown.
-        has_report: Whether its report is written into its folder.
-        as_json: Whether a JSON document is printed in place of the tables.
-        files: The files for continuous integration.
+        shown: What is shown.
         **options: The options of ``run_benchmark``.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
-            where a gate is about a template of which the run has no question; 129, 130 or 143 where it was interrupted.
+        typer.Exit: With a code of ``show_run``; 129, 130 or 143 if the run was interrupted.
     """
     try:
         # Agents print what they like, and do with the streams what they like.
-        with own_output(), redirect_stdout(sys.stderr) if as_json else nullcontext():
+        with kept_output(), redirect_stdout(sys.stderr) if shown.as_json else nullcontext():
             run = run_benchmark(agent, dataset, report=False, **options)  # it is written below
-        show_run(
-            run,
-            worst=worst,
-            measures=measures,
-            has_report=has_report,
-            as_json=as_json,
-            files=files,
-            is_quiet=options.get("progress") == "off",
-        )
+        show_run(run, replace(shown, is_quiet=options.get("progress") == "off"))
     except KeyboardInterrupt as signal:
         folder = options["output_dir"]
-        tell(f"Stopped at once. What had ended is in {folder}. To go on:\n  {_command(folder)}")
+        tell(f"Stopped at once. Answers that had ended are in {folder}. To resume:\n  {_command(folder)}")
         raise typer.Exit(_exit_code_by(*signal.args)) from None
 
 
-def show_run(
-    run: BenchmarkRun,
-    *,
-    worst: int,
-    measures: Sequence[str] = (),
-    has_report: bool = True,
-    as_json: bool = False,
-    files: CiFiles = NO_FILES,
-    is_quiet: bool = False,
-    is_scored_again: bool = False,
-) -> None:
+def show_run(run: BenchmarkRun, shown: Shown) -> None:
     """Print the tables of a run and where its files are.
 
-    Args:
-        run: The run.
-        worst: How many of the worst questions are shown.
-        measures: The measures of retrieved ids that are shown.
-        has_report: Whether its report is written into its folder.
-        as_json: Whether a JSON document is printed in place of the tables.
-        files: The files for continuous integration.
-        is_quiet: Whether the warnings of the run are still to be printed.
-        is_scored_again: Whether the run was only scored now, so that this command does not go on with it.
-
     Raises:
-        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 2
-            where a file that an option names cannot be written; 3 where a gate is about a template of which the run has
-            no question; 130 or 143 where it was interrupted.
+        typer.Exit: With code 1, if not one question was answered, the run ended early or a gate is not passed; 2 if a
+            file that an option names cannot be written; 3 if a gate is about a template of which the run has no
+            question; 129, 130 or 143 if it was interrupted.
     """
     gates: list[Gate] = [*run.gate_results()]
     if run.regression is not None:
         gates.append(run.regression)
-    if as_json:
-        _print_json(run, gates, has_report=has_report)
+    if shown.as_json:
+        _print_json(run, gates, has_report=shown.has_report)
     else:
-        _print_run(run, worst=worst, measures=measures, has_report=has_report)
-    for warning in run.warnings if is_quiet else ():
+        _print_run(run, shown)
+    for warning in run.warnings if shown.is_quiet else ():
         tell(f"Warning: {warning}")
-    code = _exit_code_of(gates) if as_json else _tell_gates(run, gates)
-    if not _has_written(files, run, gates, worst=worst, is_told=not as_json):
+    code = _exit_code_of(gates) if shown.as_json else _tell_gates(run, gates)
+    if not _has_written(run, gates, shown):
         code = EXIT_ERROR
     if run.stopped is not None:
-        _tell_stopped(run, is_scored_again)
+        _tell_stopped(run, shown.is_scored_again)
     micro = run.aggregates["micro"]
     is_empty = not micro[NUMBER_OF_SUCCESS_SAMPLES] and not micro[NUMBER_OF_ERROR_SAMPLES]
     if is_empty and run.stopped is None and _is_shard(run):
-        say("No question belongs to this shard.", err=as_json)
+        say("No question belongs to this shard.", err=shown.as_json)
     elif not micro[NUMBER_OF_SUCCESS_SAMPLES]:
-        why = "the errors stand in the table above" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
+        why = "the table above shows the errors" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
         tell(f"Not one question was answered; {why}.")
         code = EXIT_FINDINGS
     if code:
@@ -169,25 +150,27 @@ def _is_shard(run: BenchmarkRun) -> bool:
     return run.output_dir is not None and "shard" in (read_run(run.output_dir) or {})
 
 
-def _print_run(run: BenchmarkRun, *, worst: int, measures: Sequence[str], has_report: bool) -> None:
+def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     console = output_console()
-    shown = [parse_measure(name) for name in measures]
+    measures = [parse_measure(name) for name in shown.measures]
     for note in run.notes:
         say(f"{note}.\n")
     config = run_results(run).config()
-    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
+    tables = summary_tables(run.iter_results(), run.aggregates, worst=shown.worst, measures=measures, config=config)
+    console.print(tables)
     if run.output_dir:
-        _show_files(run.output_dir, has_report=has_report)
+        _show_files(run.output_dir, has_report=shown.has_report)
 
 
-def _has_written(files: CiFiles, run: BenchmarkRun, gates: Sequence[Gate], *, worst: int, is_told: bool) -> bool:
+def _has_written(run: BenchmarkRun, gates: Sequence[Gate], shown: Shown) -> bool:
     """Write the files for continuous integration; the run is paid for, so that a problem ends nothing."""
     try:
-        files.write_run(run, gates, most_questions=worst)
+        for warning in shown.files.write(run, gates, most_questions=shown.worst):
+            tell(f"Warning: {warning}")
     except GraphRAGEvalError as problem:
         tell(f"Error: {problem}")
         return False
-    for path in files.given if is_told else ():
+    for path in () if shown.as_json else shown.files.given:
         say(f"Written to {path}.")
     return True
 
@@ -233,15 +216,15 @@ def _tell_stopped(run: BenchmarkRun, is_scored_again: bool) -> None:
     text = f"The {what} was stopped: {stopped['message']}{asked}."
     if stopped["reason"] == MISSING:
         text = (
-            f"The run is not complete: {stopped['message']}. Merge again with --overwrite once all is there; or ask "
-            "the rest with the command of the parts, without --shard and with this --output."
+            f"The run is not complete: {stopped['message']}. Merge again with --overwrite once nothing is missing; "
+            "or ask the rest with the command of the parts, without --shard and with this --output."
         )
     if is_scored_again:
         tell(text)
         raise typer.Exit(EXIT_FINDINGS)
     is_budget = stopped["reason"] in ("max_tokens", "max_cost")
     budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
-    tell(f"{text} To go on{budget}:\n  {_command(run.output_dir)}")
+    tell(f"{text} To resume{budget}:\n  {_command(run.output_dir)}")
     is_signal = stopped["reason"] == "interrupted"
     raise typer.Exit(_exit_code_by(stopped["message"]) if is_signal else EXIT_FINDINGS)
 
@@ -268,8 +251,8 @@ def show_plan(plan: RunPlan) -> None:
     if names:
         say(f"First: {listed(names, _MOST_NAMED)}.")
     if plan.agent_cost is not None:
-        answers = counted(len(plan.done), "answer that is", "answers that are")
-        say(f"The agent would cost about {dollars(plan.agent_cost)}, by the {answers} there.")
+        answers = counted(len(plan.done), "answer that exists", "answers that exist")
+        say(f"The agent would cost about {dollars(plan.agent_cost)}, by the {answers}.")
     if plan.judging is not None:
         show_judging_plan(plan.judging)
     for warning in plan.warnings:
@@ -283,7 +266,7 @@ def show_judging_plan(plan: RequestPlan | None) -> None:
 
 
 def _command(folder: Path | None) -> str:
-    """Return the command that goes on with this run: the same without ``--overwrite``, and with the run's folder."""
+    """Return the command that resumes this run: the same without ``--overwrite``, and with the run's folder."""
     given = [each for each in sys.argv[1:] if each != "--overwrite"]
     names_folder = any(each.startswith(("-o", "--output")) for each in given)
     output = [] if names_folder or folder is None else ["--output", str(folder)]

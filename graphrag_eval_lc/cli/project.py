@@ -1,16 +1,17 @@
-"""The option ``--config``, which takes the project file where it is not given, and what that file says of ``run``."""
+"""The project file: ``--config`` finds it, and its section ``run`` has the defaults of a command's options."""
 
-import difflib
-import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.printing import tell
+from graphrag_eval_lc.config.loading import error_in_run, project_file, run_section
 from graphrag_eval_lc.errors import ConfigError, OptionError
 
 _OF_DOCTOR = ("agent", "dataset", "output", "agent_key_env", "input_fn")
@@ -19,13 +20,10 @@ _LOOKED_UP: Mapping[str, Collection[str] | None] = {"run": None, "validate": ("d
 _OUTPUT = "output"
 _ONLY_ON_THE_COMMAND_LINE = ("config", "help", "help_all", "dry_run", "overwrite", "force")
 _FOLDER_NAME = "%Y-%m-%dT%H-%M-%S"
-_HELP = "A YAML or JSON file with the configuration; by default graphrag_eval.yaml, where the current folder has it."
+_HELP = "A YAML or JSON file with the configuration; by default graphrag_eval.yaml in the current folder."
 
 
 def _config_or_project_file(ctx: typer.Context, value: Path | None) -> Path | None:
-    # Imported here so that --help does not wait for PyYAML.
-    from graphrag_eval_lc.config.loading import project_file, run_section
-
     if ctx.resilient_parsing:  # a shell completes a line
         return value
     path = value or project_file()
@@ -104,8 +102,6 @@ def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
     Raises:
         OptionError: There is no config, or it does not say.
     """
-    from graphrag_eval_lc.config.loading import run_section
-
     parent = None if config is None else run_section(config).get(_OUTPUT)
     if parent is None:
         raise OptionError(
@@ -113,7 +109,7 @@ def new_run_folder(config: Path | None, shard: str | None = None) -> Path:
         )
     of_shard = "" if shard is None else f"-{shard.replace('/', '-of-')}"
     folder = Path(str(parent)) / f"{datetime.now().strftime(_FOLDER_NAME)}{of_shard}"
-    taken = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    taken = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
     return folder if not folder.exists() else next(each for each in taken if not each.exists())
 
 
@@ -121,8 +117,6 @@ def _defaults(
     ctx: typer.Context, path: Path, section: Mapping[str, Any], only: Collection[str] | None
 ) -> Iterator[tuple[str, Any]]:
     """Yield the defaults of the command's options, by their names in Python, that the section ``run`` has."""
-    from graphrag_eval_lc.config.loading import error_in_run
-
     options: dict[str, Any] = {
         name: option
         for option in ctx.command.get_params(ctx)
@@ -134,7 +128,7 @@ def _defaults(
             continue
         option = options.get(str(key).replace("-", "_"))
         if option is None:
-            near = difflib.get_close_matches(str(key), options, n=1, cutoff=0.5)
+            near = get_close_matches(str(key), options, n=1, cutoff=0.5)
             hint = f"Did you mean {near[0]}?" if near else f"Its keys are options of run: {', '.join(options)}."
             raise error_in_run(path, f"there is no option {key!r:.80} of run", hint, str(key))
         if value is None:
@@ -151,8 +145,6 @@ def _defaults(
 
 
 def _not_allowed(path: Path, key: str, value: Any, text: str) -> ConfigError:
-    from graphrag_eval_lc.config.loading import error_in_run
-
     return error_in_run(path, f"{value!r:.80} is not allowed here", text[:1].upper() + text[1:], key)
 
 

@@ -9,40 +9,34 @@ from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.benchmark.option_fields import COMMON
-from graphrag_eval_lc.cli.model_options import SELECTING, keywords, scoring_model, with_fields_of
-from graphrag_eval_lc.cli.options import say
+from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
+from graphrag_eval_lc.cli.options import SELECTING, keywords, option, with_fields_of
+from graphrag_eval_lc.cli.printing import say
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.report.run_report import write_report
 
 
-@with_fields_of(scoring_model, only=SELECTING)
+@with_fields_of(ScoreRunOptions, only=SELECTING)
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The file; report.html in the run's folder by default.", metavar="FILE"),
-        COMMON,
+        Path | None, option("--output -o", "The file; report.html in the run's folder by default.", "FILE")
     ] = None,
-    opens: Annotated[bool, typer.Option("--open", help="Open it in the browser."), COMMON] = False,
+    opens: Annotated[bool, option("--open", "Open it in the browser.")] = False,
     **options: Any,
 ) -> None:
-    """Write the report of a run: scores, failures, and every question with its steps.
+    """Write the HTML report of a run: scores, failures, and each question's steps.
 
-    It is one HTML file that needs nothing else, so that it can be sent to others. `run`, `score` and `demo` write it
-    too. Needs the extra `graphrag-eval-lc[report]`. A report of only some questions says so, and needs --output, so
-    that it does not take the place of that of the whole run.
+    It is one file without dependencies, so that you can send it to others. `run`, `score` and `demo` write it too.
+    Needs the extra `graphrag-eval-lc[report]`. A report of only some questions says so, and needs --output, so that it
+    does not replace that of the whole run.
 
     For example:
 
     `graphrag-eval-lc report runs/monday --open`
-
-    `graphrag-eval-lc report runs/monday --template longest_lines --output lines.html`
     """
     recovered(run)
-    if selected := {name: value for name, value in keywords(scoring_model()[0], options).items() if value}:
-        # Imported here so that --help does not wait for it.
-        from graphrag_eval_lc.report.run_report import write_report
-
+    if selected := {name: value for name, value in keywords(ScoreRunOptions, options).items() if value}:
         path = write_report(run, output, **selected)
     else:
         path = exporter(REPORT).export(run, output)
@@ -56,7 +50,7 @@ def report(
 
 
 def recovered(folder: Path, *, is_quiet: bool = False) -> None:
-    """Make runs of what a session of pytest that was killed left in a folder, and say where they are."""
+    """Recover the runs of a killed pytest session in a folder, and say where they are."""
     if (folder / ".pytest-parts").is_dir():
         # Imported here so that other commands do not wait for it.
         from graphrag_eval_lc.benchmark.pytest_runs import recover_killed_session

@@ -3,191 +3,153 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-
-from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, COMMON, DISPLAY, GATES, Common
-from graphrag_eval_lc.cli.ci_options import JUnit, NoSummary, Summary, ci_files
-from graphrag_eval_lc.cli.compare import last_baseline
-from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
+from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, GATES
+from graphrag_eval_lc.benchmark.run_options import RunOptions
 from graphrag_eval_lc.cli.options import (
-    BRIEF_FAIL_UNDER,
     AsJson,
     ConfigFile,
     FailOver,
     FailUnder,
-    Matchers,
+    JUnit,
     Measures,
     NoReport,
     Plugins,
+    Summary,
     Worst,
     comma_separated,
+    keywords,
     load_named_plugins,
     measure_names,
+    option,
+    with_fields_of,
 )
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_run_folder
+from graphrag_eval_lc.config import PriceConfig, load_config
+from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.errors import OptionError
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.run_options import RunOptions
+from graphrag_eval_lc.report.ci_files import CiFiles
 
 _ALL = "all"
 _CONFIG_HINT = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
-def _models() -> "tuple[type[RunOptions]]":
-    # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.benchmark.run_options import RunOptions
-
-    return (RunOptions,)
-
-
-@with_fields_of(_models)
+@with_fields_of(RunOptions)
 def run(
     dataset: Dataset = None,
     agent: Annotated[
         str | None,
-        typer.Option(
-            "--agent",
-            "-a",
-            help="package.module:attribute or path/to/file.py:attribute: a compiled graph or another Runnable, a "
-            "function of a question, or a function that returns one of these; langgraph.json:graph, or graph where a "
-            "langgraph.json is here; or http://127.0.0.1:2024/assistant on a LangGraph server.",
-            metavar="SPEC",
-        ),
-        Common(
-            "The agent: FILE.py:NAME, package.module:NAME, a graph of langgraph.json, or its address; by "
-            "default that of graphrag_eval.yaml."
+        option(
+            "--agent -a",
+            "The agent: FILE.py:NAME, package.module:NAME, langgraph.json:GRAPH, or an address. NAME is a compiled "
+            "graph or another Runnable, a function of a question, or a function that returns one of these. An address "
+            "is that of an assistant on a LangGraph server, such as http://127.0.0.1:2024/assistant. Default: that of "
+            "graphrag_eval.yaml.",
+            "SPEC",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The folder to write to. A run that it holds goes on where it ended. By default a new one, in the "
-            "folder that run.output of the config names.",
-            metavar="DIR",
+        option(
+            "--output -o",
+            "The folder to write to. A run in it is resumed. Default: a new folder in run.output of the config.",
+            "DIR",
         ),
-        COMMON,
     ] = None,
-    config: Annotated[Config, COMMON] = None,
+    config: Config = None,
+    fail_under: FailUnder = None,
+    dry_run: Annotated[bool, option("--dry-run", "Show what would be asked, and ask nothing.")] = False,
     measures: Measures = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be asked, and ask nothing.", rich_help_panel=DISPLAY),
-        COMMON,
-    ] = False,
-    *,
     plugins: Plugins = None,
-    matchers: Matchers = None,
     recursion_limit: Annotated[
-        int | None,
-        typer.Option("--recursion-limit", min=1, help="LangGraph's recursion limit.", rich_help_panel=ASKING),
-        After("repeats"),
+        int | None, option("--recursion-limit", "LangGraph's recursion limit.", panel=ASKING, min=1)
     ] = None,
     retrieval_documents: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--retrieval-documents",
-            help="Keep the documents of this retriever tool as its output, as JSON with ids, in place of the text that "
-            "the model reads; all: of every tool; may be repeated. Needed where retrieval is scored.",
-            metavar="TOOL|all",
-            rich_help_panel=CAPTURE,
+            "Keep the documents of this retriever tool as its output, as JSON with ids, instead of the text that the "
+            "model reads; all: of every tool; may be repeated. Needed to score retrieval.",
+            "TOOL|all",
+            CAPTURE,
         ),
     ] = None,
     max_output_chars: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--max-output-chars",
-            min=0,
-            help="Cut longer outputs and errors of steps and longer messages, with a warning; JSON that is cut can no "
+            "Cut longer outputs and errors of steps and longer messages, with a warning. JSON that is cut can no "
             "longer be compared.",
-            metavar="N",
-            rich_help_panel=CAPTURE,
+            "N",
+            CAPTURE,
+            min=0,
         ),
     ] = None,
     no_artifacts: Annotated[
-        bool,
-        typer.Option("--no-artifacts", help="Do not keep what tools give beside their text.", rich_help_panel=CAPTURE),
+        bool, option("--no-artifacts", "Do not keep what tools return in addition to their text.", panel=CAPTURE)
     ] = False,
     keep_messages: Annotated[
         bool,
-        typer.Option(
+        option(
             "--keep-messages",
-            help="Keep what each model call was given and gave, each message once; the report shows it.",
-            rich_help_panel=CAPTURE,
+            "Keep the messages to and from each model call, each message once; the report shows them.",
+            panel=CAPTURE,
         ),
     ] = False,
     redact: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--redact",
-            help="secrets: mask keys, tokens and passwords in what tools took and gave, in messages and answers; or a "
-            "function that gives what is kept in place of a value, as package.module:function. Errors are always "
+            "secrets: mask keys, tokens and passwords in arguments and outputs of tools, messages and answers; or a "
+            "function that returns what is kept instead of a value, as package.module:function. Errors are always "
             "masked.",
-            metavar="secrets|FUNCTION",
+            "secrets|FUNCTION",
+            CAPTURE,
             autocompletion=lambda: ["secrets"],
-            rich_help_panel=CAPTURE,
         ),
     ] = None,
     no_report: NoReport = False,
-    fail_under: Annotated[FailUnder, BRIEF_FAIL_UNDER] = None,
     fail_over: FailOver = None,
     fail_on_regression: Annotated[
         bool,
-        typer.Option(
+        option(
             "--fail-on-regression",
-            help="Exit with 1 if the run is worse than --baseline in the main metric, by the rule of compare.",
-            rich_help_panel=GATES,
+            "Exit with 1 if the run is worse than --baseline in the main metric, by the rule of compare.",
+            panel=GATES,
         ),
     ] = False,
     worst: Worst = 5,
     as_json: AsJson = False,
     summary: Summary = None,
-    no_summary: NoSummary = False,
     junit: JUnit = None,
     **options: Any,
 ) -> None:
-    """Put the questions of a dataset through an agent and score the responses.
+    """Ask an agent the questions of a dataset and score its responses.
 
     Writes responses.jsonl (a line as each response ends), run.json, results.jsonl, aggregates.yaml and report.html,
-    and prints the scores by template. A question that fails becomes an error sample and does not end the run. The
-    same command goes on with a run that was interrupted; what is answered is not asked again.
+    and prints the scores by template. A question that fails becomes an error sample. The same command resumes a run
+    that was interrupted: answered questions are not asked again.
 
     For example:
 
-    `graphrag-eval-lc run qa.yaml --agent my_package.agent:graph --output runs/first`
-
-    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 32 --repeats 3`
-
-    `graphrag-eval-lc run qa.yaml -a langgraph.json:agent -o runs/third --plugin my_package.metrics`
-
-    `graphrag-eval-lc run qa.yaml -a https://graphs.example/agent -o runs/deployed --agent-key-env MY_KEY`
-
-    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
-
-    `graphrag-eval-lc run qa.yaml -a a.py:agent --baseline runs/main --fail-on-regression --confirm 1`
-
-    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/night-3-of-16 --shard 3/16`
+    `graphrag-eval-lc run qa.yaml --agent my_agent.py:graph --output runs/first`
     """
-    # Imported here so that --help does not wait for langchain-core and langgraph.
+    # Imported here so that --help does not wait for LangGraph.
     from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
-    from graphrag_eval_lc.benchmark.specs import load_matchers
-    from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, run_and_show, show_plan
+    from graphrag_eval_lc.cli.compare import last_baseline
+    from graphrag_eval_lc.cli.outcome import Shown, gates_of_a_run, measuring_config, run_and_show, show_plan
 
     agent, dataset = needed_for_run(config, agent=agent, dataset=dataset)
-    files = ci_files(summary, junit, no_summary=no_summary)
     names = measure_names(measures)
+    shown = Shown(worst, names or (), not no_report, as_json, CiFiles.of(summary, junit))
     load_named_plugins(plugins)
-    load_matchers(matchers or ())
     folder = output if output is not None else new_run_folder(config, options["shard"])
     if options["baseline"] is not None:
         options["baseline"] = last_baseline(options["baseline"], [folder], is_told=not as_json)
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
-        **keywords(*_models(), options),
+        **keywords(RunOptions, options),
         "output_dir": folder,
         "config": measuring_config(config, names),
         "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages, redact),
@@ -196,16 +158,7 @@ def run(
     if dry_run:
         show_plan(plan_benchmark(agent, dataset, **given))
     else:
-        run_and_show(
-            agent,
-            dataset,
-            worst=worst,
-            measures=names or (),
-            has_report=not no_report,
-            as_json=as_json,
-            files=files,
-            **given,
-        )
+        run_and_show(agent, dataset, shown, **given)
 
 
 def _capture(
@@ -215,87 +168,69 @@ def _capture(
     keep_messages: bool,
     redact: str | None,
 ) -> dict[str, Any]:
-    """Return the handler's options that are given here; for all others the config's section counts."""
-    options: dict[str, Any] = {}
-    if retrieval_documents is not None:
-        tools = comma_separated(retrieval_documents)
-        if not tools:
-            raise OptionError(
-                "--retrieval-documents names no tool", hint="Write --retrieval-documents search_docs, or all."
-            )
-        options["retrieval_documents"] = True if _ALL in tools else tools
-    if max_output_chars is not None:
-        options["max_output_chars"] = max_output_chars
-    if no_artifacts:
-        options["keep_artifacts"] = False
-    if keep_messages:
-        options["keep_messages"] = True
-    if redact is not None:
-        options["redact"] = redact
-    return options
+    """Return the handler's options that are given; the config's section has the others."""
+    tools = None if retrieval_documents is None else comma_separated(retrieval_documents)
+    if tools == []:
+        raise OptionError("--retrieval-documents names no tool", hint="Write --retrieval-documents docs, or all.")
+    options = {
+        "retrieval_documents": True if tools is not None and _ALL in tools else tools,
+        "max_output_chars": max_output_chars,
+        "keep_artifacts": False if no_artifacts else None,
+        "keep_messages": keep_messages or None,
+        "redact": redact,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, Any]:
     try:
         config = {} if text is None else json.loads(text)
     except ValueError as problem:
-        raise OptionError(f"--agent-config is no JSON ({problem})", hint=_CONFIG_HINT) from None
+        raise OptionError(f"--agent-config is not JSON ({problem})", hint=_CONFIG_HINT) from None
     if not isinstance(config, dict):
-        raise OptionError("--agent-config is no JSON object", hint=_CONFIG_HINT)
+        raise OptionError("--agent-config is not a JSON object", hint=_CONFIG_HINT)
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 
 @with_fields_of(
-    _models, only=("max_concurrency", "repeats", "overwrite", "keep_answers", "force", "open_files", "progress")
+    RunOptions, only=("max_concurrency", "repeats", "overwrite", "keep_answers", "force", "open_files", "progress")
 )
 def demo(
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="The folder to write to. Answers that it holds are not asked again.", metavar="DIR"
-        ),
-        COMMON,
+        Path, option("--output -o", "The folder to write to. Its answers are not asked again.", "DIR")
     ] = Path("runs/demo"),
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="A chat model as provider:name, such as openai:gpt-4o-mini, in place of the rule-based planner.",
-            metavar="PROVIDER:NAME",
+        option(
+            "--model -m",
+            "A chat model such as openai:gpt-4o-mini, instead of the rule-based planner.",
+            "PROVIDER:NAME",
         ),
-        COMMON,
     ] = None,
-    config: Annotated[ConfigFile, COMMON] = None,
+    config: ConfigFile = None,
     measures: Measures = None,
-    *,
     no_report: NoReport = False,
     worst: Worst = 5,
     summary: Summary = None,
-    no_summary: NoSummary = False,
     junit: JUnit = None,
     **options: Any,
 ) -> None:
-    """Run the built-in agent over a Nordic power grid, score it, and show where it went wrong.
+    """Run the built-in agent over a Nordic power grid and show where it goes wrong.
 
-    The agent is a real LangGraph agent with a SPARQL store and a document search. By default its chat model is a
-    rule-based planner, which needs no key and no network and errs on purpose on some questions. Needs the extra
+    The agent is a real LangGraph agent with a SPARQL store and a document search. Its chat model is a rule-based
+    planner, which needs no key and no network and errs on purpose on some questions. Needs the extra
     `graphrag-eval-lc[demo]`.
 
     For example:
 
-    `graphrag-eval-lc demo`
-
-    `graphrag-eval-lc demo --model openai:gpt-4o-mini --output runs/gpt-4o-mini`
+    `graphrag-eval-lc demo --output runs/demo`
     """
-    # Imported here so that --help does not wait for langchain-core and langgraph.
-    from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show
-    from graphrag_eval_lc.config import PriceConfig, load_config
-    from graphrag_eval_lc.demo import DATASET_PATH
+    # Imported here so that --help does not wait for LangGraph, nor for the extra [demo].
+    from graphrag_eval_lc.cli.outcome import Shown, measuring_config, run_and_show
     from graphrag_eval_lc.demo.agent import create_demo_agent
 
-    files = ci_files(summary, junit, no_summary=no_summary)
     names = measure_names(measures)
+    shown = Shown(worst, names or (), not no_report, files=CiFiles.of(summary, junit))
     settings = load_config(measuring_config(config, names))
     if model is None:  # the planner costs nothing
         prices = {"rule-based-planner": PriceConfig(input=0, output=0), **settings.prices}
@@ -303,12 +238,9 @@ def demo(
     run_and_show(
         partial(create_demo_agent, model),
         DATASET_PATH,
-        worst=worst,
-        has_report=not no_report,
-        measures=names or (),
+        shown,
         output_dir=output,
         config=settings,
         label=f"demo, {model or 'rule-based planner'}",
-        files=files,
-        **keywords(*_models(), options),
+        **keywords(RunOptions, options),
     )

@@ -228,7 +228,7 @@ def register_matcher(
     If several matchers fit, the one for name and media type takes precedence over the one for the name, and that
     over the one for the media type. A second registration of the same kind replaces the first.
 
-    What ``validate`` checks of such reference steps and ``draft-dataset`` writes stays as without the matcher;
+    What ``validate`` checks of such reference steps and ``dataset draft`` writes stays as without the matcher;
     ``register_step_kind`` declares more.
 
     Args:

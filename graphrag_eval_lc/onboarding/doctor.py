@@ -230,7 +230,7 @@ def _dataset(examined: Examined, loaded: dict[str, Any]) -> Iterator[Check]:
         yield Check("", "note", what, "Check each, then remove draft: true.")
     if without := sum(not question.get("reference_steps") for question in questions):
         what = f"{counted(without, 'question has', 'questions have')} no reference steps, so that no steps are scored"
-        yield Check("", "note", what, "graphrag-eval-lc draft-dataset drafts them from a run.")
+        yield Check("", "note", what, "graphrag-eval-lc dataset draft drafts them from a run.")
 
 
 def _steps(loaded: Mapping[str, Any]) -> Iterator[Check]:

@@ -106,7 +106,7 @@ def _new_since(before: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, function) for name, function in registered_now().items() if before.get(name) is not function]
 
 
-Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
+Via = Literal["entry point", "--plugin", "config", "Python"]
 
 GROUP: Final = "graphrag_eval_lc"
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
@@ -118,7 +118,7 @@ class Plugin:
 
     Attributes:
         name: What loads it again: ``package.module``, or the path of a file as it was given.
-        via: What loaded it: the ``entry point`` of an installed package, ``--plugin``, ``--matchers``, the ``config``,
+        via: What loaded it: the ``entry point`` of an installed package, ``--plugin``, the ``config``,
             or an import in ``Python``.
         module: Its name in ``sys.modules``.
         entry_point: Its entry point in an installed package, if any.

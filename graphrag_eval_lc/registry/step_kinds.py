@@ -87,7 +87,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StepKind:
-    """The declaration of a kind of steps; matching, ``validate``, ``draft-dataset`` and reports derive from it.
+    """The declaration of a kind of steps; matching, ``validate``, ``dataset draft`` and reports derive from it.
 
     Its functions take steps as read-only mappings; those of ``matcher`` and ``check`` also have ``step.parsed(parse)``,
     which parses an output at most once. All but the first three attributes have a default.
@@ -105,11 +105,11 @@ class StepKind:
         fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
         reads: What its matcher compares: the ``output`` of the steps, or their ``args``.
         parse: A function that parses an output, and raises UnreadableOutput where it is of another kind. With it
-            ``validate`` finds unreadable references, and ``draft-dataset`` finds the kind of an output.
+            ``validate`` finds unreadable references, and ``dataset draft`` finds the kind of an output.
         check: A function of a reference step that returns Findings for ``validate``, with locations that begin in the
             step; UnreadableOutput becomes a Finding. None: check for ``args``, or for an output that ``parse`` takes.
         draft: A function of an actual step (under the name of its reference steps) and the successful steps after it
-            that returns a reference step for ``draft-dataset``, or None for no step. None: draft the step's name and
+            that returns a reference step for ``dataset draft``, or None for no step. None: draft the step's name and
             ``args``, and where the output is compared, the output with the media type that this kind serves; without
             ``parse`` the form of the output decides whether another kind drafts it.
         drafted_from: The names of the actual steps from which it is drafted; empty: the names that it serves.

@@ -69,7 +69,7 @@ def mistakes(
 ) -> list[Any]:
     """Return what differs from what is expected of a file."""
     source, output, answers = conformance_dir / "cases" / "imports" / name, folder / f"{name}.yaml", folder / f"{name}l"
-    code = command("import-dataset", str(source), "-o", str(output), "--responses", str(answers))
+    code = command("dataset", "import", str(source), "-o", str(output), "--responses", str(answers))
     printed = "".join(capsys.readouterr())
     if "hint" in case:
         command("validate", str(source))
@@ -113,5 +113,5 @@ def test_parquet_without_its_extra_names_it(
     for name, case in cases.items():
         if "extra" in case:
             source = conformance_dir / "cases" / "imports" / name
-            assert command("import-dataset", str(source), "-o", str(tmp_path / "qa.yaml")) == 2
+            assert command("dataset", "import", str(source), "-o", str(tmp_path / "qa.yaml")) == 2
             assert f"graphrag-eval-lc[{case['extra']}]" in capsys.readouterr().err

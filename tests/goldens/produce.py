@@ -29,6 +29,8 @@ HERE = Path(__file__).resolve().parent
 MAIN = "import sys; sys.argv[0] = 'graphrag-eval-lc'; from graphrag_eval_lc.cli import main; main()"
 CONFORMANCE = "GRAPHRAG_EVAL_LC_CONFORMANCE_DIR"
 _LONGEST_SEC = 300
+# Names of commands and options until they were grouped, for a base that still has them.
+_FORMER = {("dataset", "draft"): "draft-dataset", ("judge", "agreement"): "judge-agreement"}
 
 
 class Side:
@@ -62,6 +64,8 @@ class Side:
         environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
         if stub is not None:
             environment["HTTP_PROXY"] = environment["http_proxy"] = stub.base_url.removesuffix("/v1")
+        if not (self.tree / "graphrag_eval_lc/cli/command.py").exists() and arguments[:2] in _FORMER:
+            arguments = (_FORMER[arguments[:2]], *arguments[2:])
         found = subprocess.run(
             [sys.executable, "-c", MAIN, *arguments],
             cwd=self.work,
@@ -130,7 +134,7 @@ def demo(side: Side) -> None:
 
 def judged(side: Side) -> None:
     """Runs over the stub with repeats, errors, custom evaluations, evaluators and a matcher of one's own."""
-    scorers = ["--matchers", "scorers.py"]
+    scorers = ["--plugin", "scorers.py"]
     for function in ("answer_words", "saved_sec", "is_short", "broken"):
         scorers += ["--evaluator", f"scorers.py:{function}"]
     for name, agent in (("judged", "make_agent"), ("judged_b", "make_better_agent")):
@@ -175,10 +179,12 @@ def tables(side: Side) -> None:
     """The two commands on tables of answers."""
     with _stub(side, "tables/requests.json") as stub:
         given = ("--config", "config.yaml", "--quiet")
-        side.command("tables/agreement.txt", "judge-agreement", "labelled.tsv", *given, "-o", "agreed.tsv", stub=stub)
+        side.command(
+            "tables/agreement.txt", "judge", "agreement", "labelled.tsv", *given, "-o", "agreed.tsv", stub=stub
+        )
         for metric in ("answer_recall", "answer_precision", "answer_relevance"):
             side.command(
-                f"tables/{metric}.txt", "judge-agreement", "labelled.tsv", *given, "--metric", metric, stub=stub
+                f"tables/{metric}.txt", "judge", "agreement", "labelled.tsv", *given, "--metric", metric, stub=stub
             )
         judge = ("answer-correctness", "-i", "labelled.tsv", "-o", "judged.tsv")
         side.command("tables/judged.txt", *judge, *given, stub=stub)
@@ -216,7 +222,7 @@ def evaluated(side: Side) -> None:
 
 
 def validated(side: Side) -> None:
-    """What validate and draft-dataset say and write."""
+    """What validate and dataset draft say and write."""
     good, bad = "dataset.yaml", "bad_dataset.yaml"
     recorded = ("--responses", "judged/responses.jsonl")
     for name, arguments in {
@@ -238,7 +244,7 @@ def validated(side: Side) -> None:
         "responses": ("judged/responses.jsonl",),
         "config": ("judged/responses.jsonl", "--dataset", "dataset.yaml", "--config", "config.yaml"),
     }.items():
-        side.command(f"draft/{name}.txt", "draft-dataset", *arguments, "-o", f"draft_{name}.yaml")
+        side.command(f"draft/{name}.txt", "dataset", "draft", *arguments, "-o", f"draft_{name}.yaml")
         path = side.work / f"draft_{name}.yaml"
         side.artefacts.text(f"draft/{name}.yaml", path.read_text(encoding="utf-8") if path.exists() else "none\n")
 
@@ -261,7 +267,7 @@ def real_runs(side: Side) -> None:
                 side.command(None, "report", name)
                 side.artefacts.page(f"{name}/report", side.work / name / "report.html")
                 _frames(side, name, ("steps_score",))
-                side.command(f"{name}/draft.txt", "draft-dataset", name, "-o", f"{name}_draft.yaml")
+                side.command(f"{name}/draft.txt", "dataset", "draft", name, "-o", f"{name}_draft.yaml")
                 side.artefacts.text(
                     f"{name}/draft.yaml", (side.work / f"{name}_draft.yaml").read_text(encoding="utf-8")
                 )

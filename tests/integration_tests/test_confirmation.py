@@ -122,7 +122,7 @@ def test_killed_while_it_asks_again_the_run_goes_on_where_it_was(project: Projec
         assert process.returncode == 143, said
         assert "questions were asked again. The run was stopped" in " ".join(said.split())
         assert "; not confirmed, as the run ended while " in said
-        assert "To go on" in said
+        assert "To resume" in said
     code, said = project.run("branch", 2, *CONFIRM, BROKEN="t1 t5")
     assert code == 1, said
     assert "asked 2 more times" in said

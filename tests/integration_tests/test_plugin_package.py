@@ -112,11 +112,11 @@ def check_run(folder: str) -> None:
 
 @pytest.mark.full
 def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
-    shown = done("plugins", path=site)
+    shown = done("doctor", "--plugins", path=site)
     assert "entry point acme" in shown
     assert "acme-agent-checks 1.2.0" in shown
     assert "seconds longer than the old form" in shown
-    without = command("plugins", path=site, GRAPHRAG_EVAL_LC_NO_PLUGINS="1")
+    without = command("doctor", "--plugins", path=site, GRAPHRAG_EVAL_LC_NO_PLUGINS="1")
     assert without.stdout.startswith("There are no plugins.")
 
 
@@ -181,7 +181,7 @@ def test_plugin_that_is_named_does_the_same_without_being_installed(is_config: b
     assert wrong.returncode == 1
     assert "'seven' begins with no number" in wrong.stdout
     done("validate", "wrong.yaml", path=SOURCE)
-    done("draft-dataset", "runs/a", "-o", "draft.yaml", *given, path=SOURCE)
+    done("dataset", "draft", "runs/a", "-o", "draft.yaml", *given, path=SOURCE)
     (drafted,) = yaml.safe_load(Path("draft.yaml").read_text())[0]["questions"]
     assert drafted["reference_steps"][0][0]["output"] == "7 rows"
     before = results_in("runs/a")

@@ -183,7 +183,7 @@ def test_validate_names_broken_questions_as_text(folder: Path) -> None:
         ("compare", "runs/a", "runs/b", "--json"),
         ("validate", "qa.json", "--responses", "responses.json", "--json"),
         ("runs", "runs", "--json"),
-        ("trend", "runs", "--json"),
+        ("runs", "--trend", "runs", "--json"),
     ],
     ids=lambda arguments: arguments[0],
 )
@@ -224,11 +224,11 @@ def test_wrong_arguments_are_no_commands_of_the_terminal(folder: Path, arguments
 
 
 def test_drafts_imports_and_plugins_are_told_as_text(folder: Path) -> None:
-    code, _ = command(folder, "draft-dataset", "responses.json", "-o", "draft.json", "--dataset", "qa.json")
+    code, _ = command(folder, "dataset", "draft", "responses.json", "-o", "draft.json", "--dataset", "qa.json")
     assert code == 0
     with (folder / "questions.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("id", "question", "query"), *((text, text, text) for text in _TEXTS)])
-    code, _ = command(folder, "import-dataset", "questions.csv", "-o", "imported.json", "--overwrite")
+    code, _ = command(folder, "dataset", "import", "questions.csv", "-o", "imported.json", "--overwrite")
     assert code in (0, 1)
 
 

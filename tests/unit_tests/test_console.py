@@ -17,7 +17,7 @@ from rich.text import Text
 from terminals import PAYLOADS, commands_in, marked, open_terminal, plain, read_all, shown
 
 from graphrag_eval_lc.benchmark.progress import PlainLines, UnfailingStream
-from graphrag_eval_lc.cli.options import say
+from graphrag_eval_lc.cli.printing import say
 from graphrag_eval_lc.console import DataConsole, data_text
 from graphrag_eval_lc.report.markdown import md_code, md_text
 
@@ -115,7 +115,7 @@ _ONLY_IN = (
     (re.compile(r"(?<![\w.])print\("), None),
     (re.compile(r"\b(?:typer|click)\.s?echo\(|\btyper\.secho\("), None),
     (re.compile(r"\brich\.markup\b|\bfrom rich import\b|\bfrom_markup\b"), None),
-    (re.compile(r"sys\.(?:__)?std(?:out|err)(?:__)?\.(?:buffer\.)?write|(?<!\w)stream\.write\(f"), "cli/options.py"),
+    (re.compile(r"sys\.(?:__)?std(?:out|err)(?:__)?\.(?:buffer\.)?write|(?<!\w)stream\.write\(f"), "cli/printing.py"),
     (re.compile(r"\bwarnings\.warn\("), "errors.py"),
     (
         re.compile(r"\b_?log(?:ger)?\.(?:debug|info|warning|error|critical|exception|log)\((?![^)]*visible\()"),

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
-from graphrag_eval_lc.benchmark.specs import evaluators_of, load_matchers
+from graphrag_eval_lc.benchmark.specs import evaluators_of
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.matching import register_matcher
-from graphrag_eval_lc.matching.matchers import custom_matchers
+from graphrag_eval_lc.registry.plugins import load_plugins
 
 pytestmark = pytest.mark.usefixtures("forget_matchers")
 
@@ -52,7 +52,7 @@ def test_matchers_are_recorded_with_the_plugins_that_gave_them() -> None:
 
 def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> None:
     Path("checks.py").write_text(MATCHERS)
-    load_matchers(["checks.py"])
+    load_plugins(["checks.py"], via="--plugin")
     record = scored_with(evaluators_of(["checks.py:is_short"]))
     assert record == {
         "matchers": [{"name": "count_rows", "function": "checks.py:match_counts"}],
@@ -60,7 +60,7 @@ def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> Non
         "plugins": [
             {
                 "name": "checks.py",
-                "via": "--matchers",
+                "via": "--plugin",
                 "sha256": hashlib.sha256(MATCHERS.encode()).hexdigest(),
                 "gives": ["step kind count_rows"],
             }
@@ -73,25 +73,6 @@ def test_no_plugins_are_recorded_where_nothing_is_registered() -> None:
         "matchers": [],
         "evaluators": [],
     }
-
-
-def test_modules_of_matchers_may_be_packages() -> None:
-    Path("matchers_of_the_test.py").write_text(MATCHERS)
-    load_matchers(["matchers_of_the_test"])
-    assert list(custom_matchers()) == [("count_rows", None)]
-
-
-@pytest.mark.parametrize(
-    ("module", "error", "complaint"),
-    [
-        ("json", OptionError, r"--matchers json registers no matcher\. Let it call register_matcher"),
-        ("absent.py", AgentError, r"there is no file absent\.py\. Write package\.module or path/to/file\.py\."),
-        ("absent_module_of_the_test", AgentError, r"there is no module absent_module_of_the_test\. Write package"),
-    ],
-)
-def test_module_that_registers_nothing_is_told(module: str, error: type[Exception], complaint: str) -> None:
-    with pytest.raises(error, match=complaint):
-        load_matchers([module])
 
 
 def test_evaluators_may_be_functions_and_specs() -> None:

@@ -61,7 +61,7 @@ def test_secrets_in_errors_of_an_agent_reach_no_file_and_no_console(
         assert leaks(planted, recorded) == [], planted.name
         assert leaks(planted, printed.out + printed.err) == [], planted.name
     with pytest.raises(SystemExit) as scanned:
-        main(["scan", str(run)])
+        main(["doctor", "--secrets", str(run)])
     assert not scanned.value.code, capsys.readouterr().out
 
 

@@ -75,12 +75,10 @@ def test_summary_of_the_job_is_added_to_by_itself(files: Path, exit_code: Comman
     assert text.count("\n\n## ✅ Passed, the gate: ") == 1
 
 
-def test_no_summary_switches_that_off_and_leaves_the_file_that_is_given(
-    files: Path, exit_code: Command, step_summary: Path
-) -> None:
-    assert exit_code(*RUN, "--no-summary", "--summary", "summary.md") == 0
+def test_summary_none_switches_that_off(files: Path, exit_code: Command, step_summary: Path) -> None:
+    assert exit_code(*RUN, "--summary", "none") == 0
     assert step_summary.read_text() == ""
-    assert Path("summary.md").exists()
+    assert not Path("none").exists()
 
 
 def test_summary_of_the_job_that_is_given_as_the_file_is_added_to_once(

@@ -29,11 +29,11 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("dra",), ["draft-dataset"]),
+        (("dra",), ["dataset", "draft"]),
         (("run", "--max-c"), ["--max-concurrency", "--max-cost"]),
         (("run", "--sam"), ["--sample"]),  # also where the short help leaves it out
         (("run", "--help-a"), ["--help-all"]),
-        (("judge-agreement", "--metric", ""), ["answer_f1", "answer_recall"]),
+        (("judge", "agreement", "--metric", ""), ["answer_f1", "answer_recall"]),
         (("compare", "--metric", "answer_f"), ["answer_f1"]),
         (("score", "--measures", "P@5,nD"), ["P@5,nDCG"]),
     ],

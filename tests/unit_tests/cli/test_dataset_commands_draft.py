@@ -1,4 +1,4 @@
-"""The command `draft-dataset`."""
+"""The command `dataset draft`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from graphrag_eval_lc import load_dataset
 
 Command = Callable[..., int]
-DRAFT = ("draft-dataset", "run/responses.jsonl", "--output", "draft.yaml")
+DRAFT = ("dataset", "draft", "run/responses.jsonl", "--output", "draft.yaml")
 
 
 def test_responses_of_a_run_become_a_draft(files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +29,7 @@ def test_folder_of_a_run_is_drafted_with_its_dataset(
 ) -> None:
     assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "-q") == 0
     capsys.readouterr()
-    assert exit_code("draft-dataset", "run", "-o", "draft.yaml") == 0
+    assert exit_code("dataset", "draft", "run", "-o", "draft.yaml") == 0
     output = capsys.readouterr()
     assert output.out == "Wrote 2 questions to draft.yaml. Check each before you use it.\n"
     assert output.err == "Note: Failed, and left out (1 question): q3.\n"
@@ -39,11 +39,11 @@ def test_folder_of_a_run_is_drafted_with_its_dataset(
 def test_responses_are_drafted_with_a_dataset_and_a_config(files: Path, exit_code: Command) -> None:
     Path("config.yaml").write_text("steps: {names: {lookup: find}}")
     options = ("--dataset", "qa.yaml", "--config", "config.yaml", "--keep-references")
-    assert exit_code("draft-dataset", "responses.jsonl", "-o", "draft.yaml", *options) == 0
+    assert exit_code("dataset", "draft", "responses.jsonl", "-o", "draft.yaml", *options) == 0
     templates = load_dataset("draft.yaml")
     assert [template["template_id"] for template in templates] == ["where", "who"]
     assert templates[0]["questions"][0]["reference_steps"][0][0]["name"] == "lookup"  # as the dataset has it
-    assert exit_code("draft-dataset", "responses.jsonl", "-o", "other.yaml", "-c", "config.yaml") == 0
+    assert exit_code("dataset", "draft", "responses.jsonl", "-o", "other.yaml", "-c", "config.yaml") == 0
     assert load_dataset("other.yaml")[0]["questions"][0]["reference_steps"][0][0]["name"] == "find"
 
 
@@ -61,6 +61,6 @@ def test_what_cannot_be_drafted_is_wrong_input(
     Path("responses.jsonl").unlink()
     Path("run.json").write_text('{"format_version": 2}')
     Path("failed.jsonl").write_text('{"question_id": "q1", "error": "away"}')
-    assert exit_code("draft-dataset", source, "-o", "draft.yaml") == 2
+    assert exit_code("dataset", "draft", source, "-o", "draft.yaml") == 2
     assert text in capsys.readouterr().err
     assert not Path("draft.yaml").exists()

@@ -165,7 +165,7 @@ def test_run_score_plan_and_draft_name_the_ids_that_yaml_changes(
     assert CHANGED in capsys.readouterr().err
     assert exit_code("score", "scored") == 0
     assert CHANGED in capsys.readouterr().err
-    assert exit_code("draft-dataset", "responses.jsonl", "--dataset", "qa.yaml", "-o", "draft.yaml") == 0
+    assert exit_code("dataset", "draft", "responses.jsonl", "--dataset", "qa.yaml", "-o", "draft.yaml") == 0
     assert CHANGED.replace("Warning", "Note") in capsys.readouterr().err
 
 

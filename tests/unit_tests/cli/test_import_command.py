@@ -1,4 +1,4 @@
-"""The command `import-dataset`."""
+"""The command `dataset import`."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from sparql_stub import answering
 from graphrag_eval_lc import load_dataset
 
 Command = Callable[..., int]
-IMPORT = ("import-dataset", "qald.json", "-o", "new.yaml")
+IMPORT = ("dataset", "import", "qald.json", "-o", "new.yaml")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_dataset_of_qald_becomes_a_reference_dataset(
     assert output.err == ""
     assert exit_code("validate", "new.yaml") == 0
     assert capsys.readouterr().out == "No problems found.\n"
-    assert exit_code("import-dataset", "qald.json", "-o", "new.json", "--language", "de,zh") == 0
+    assert exit_code("dataset", "import", "qald.json", "-o", "new.json", "--language", "de,zh") == 0
     assert load_dataset("new.json")[0]["questions"][0]["question_text"] == "哪个 0"
 
 
@@ -37,7 +37,7 @@ def test_a_file_that_exists_is_replaced_only_if_asked_for_and_before_anything_is
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("new.yaml").write_text("mine")
-    assert exit_code("import-dataset", "absent.json", "-o", "new.yaml") == 2
+    assert exit_code("dataset", "import", "absent.json", "-o", "new.yaml") == 2
     error = capsys.readouterr().err
     assert error == "Error: new.yaml: the file exists already. Give another one, or pass --overwrite.\n"
     assert Path("new.yaml").read_text() == "mine"
@@ -90,7 +90,7 @@ def test_answers_of_a_model_are_responses_that_score_reads(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO5.", "ground_truth": "NO1."}]))
-    arguments = ("import-dataset", "ragas.json", "-o", "new.yaml", "--responses")
+    arguments = ("dataset", "import", "ragas.json", "-o", "new.yaml", "--responses")
     assert exit_code(*arguments, "new.yaml") == 2
     assert "would be one file" in capsys.readouterr().err
     assert exit_code(*arguments, "new.jsonl") == 0
@@ -113,7 +113,7 @@ def test_a_table_is_asked_for_at_an_endpoint(
     with answering(
         lambda query: (200, '{"head": {}, "boolean": true}', {}) if query == "ASK {}" else (400, "no", {})
     ) as url:
-        assert exit_code("import-dataset", "table.csv", "-o", "new.yaml", "--endpoint", url, *names) == 1
+        assert exit_code("dataset", "import", "table.csv", "-o", "new.yaml", "--endpoint", url, *names) == 1
     output = capsys.readouterr()
     assert output.out == "Wrote 2 questions to new.yaml, 1 of them with reference steps. The queries are SPARQL.\n"
     assert f"table.csv, question q2: {url} gives no results: status 400: no." in output.err
@@ -126,7 +126,7 @@ def test_an_endpoint_may_redirect_and_send_as_much_as_the_options_say(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("table.csv").write_text("question,sparql\nIs it?,ASK {}\n")
-    command = ("import-dataset", "table.csv", "-o", "new.yaml", "--endpoint")
+    command = ("dataset", "import", "table.csv", "-o", "new.yaml", "--endpoint")
     with answering(lambda _: (200, '{"head": {}, "boolean": true}', {})) as there:
         with answering(lambda _: (302, "", {"Location": there})) as url:
             assert exit_code(*command, url) == 2

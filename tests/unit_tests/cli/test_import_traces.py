@@ -43,7 +43,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_traces_become_responses_that_can_be_scored(exit_code: Command, capsys: Output) -> None:
-    assert exit_code("import", "runs.json", "--dataset", "qa.json", "-o", "responses.jsonl") == 0
+    assert exit_code("import-traces", "runs.json", "--dataset", "qa.json", "-o", "responses.jsonl") == 0
     output = capsys.readouterr()
     assert output.out == (
         "Wrote 1 response with 1 tool call to responses.jsonl, of 2 traces.\n"
@@ -57,11 +57,11 @@ def test_traces_become_responses_that_can_be_scored(exit_code: Command, capsys: 
 
 def test_file_that_is_there_stays_unless_it_is_to_be_replaced(exit_code: Command, capsys: Output) -> None:
     Path("out.jsonl").write_text("mine")
-    assert exit_code("import", "runs.json", "--dataset", "qa.json", "-o", "out.jsonl") == 2
+    assert exit_code("import-traces", "runs.json", "--dataset", "qa.json", "-o", "out.jsonl") == 2
     assert "--overwrite" in capsys.readouterr().err
-    assert exit_code("import", "qa.json", "-o", "out.jsonl", "--overwrite") == 2
+    assert exit_code("import-traces", "qa.json", "-o", "out.jsonl", "--overwrite") == 2
     assert Path("out.jsonl").read_text() == "mine"
-    assert exit_code("import", "runs.json", "--dataset", "qa.json", "-o", "out.jsonl", "--overwrite") == 0
+    assert exit_code("import-traces", "runs.json", "--dataset", "qa.json", "-o", "out.jsonl", "--overwrite") == 0
     assert Path("out.jsonl").read_text() != "mine"
 
 
@@ -75,7 +75,7 @@ def test_file_that_is_there_stays_unless_it_is_to_be_replaced(exit_code: Command
     ],
 )
 def test_wrong_input_is_told(exit_code: Command, capsys: Output, arguments: list[str], told: str) -> None:
-    assert exit_code("import", *arguments) == 2
+    assert exit_code("import-traces", *arguments) == 2
     output = capsys.readouterr()
     assert told in output.err
     assert output.out == ""

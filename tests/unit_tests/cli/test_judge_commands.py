@@ -97,7 +97,7 @@ def test_run_ends_at_its_budget_of_money_and_says_how_to_go_on(
     assert exit_code(*RUN, *with_correctness, "--max-cost", "0.003") == 1
     error = capsys.readouterr().err
     assert "The run was stopped: the budget of $0.0030 is spent" in error
-    assert "To go on, with a larger --max-cost:\n  graphrag-eval-lc run" in error
+    assert "To resume, with a larger --max-cost:\n  graphrag-eval-lc run" in error
     assert 0 < sum("answer_f1" in result for result in results()) < 3
     assert exit_code(*RUN, *with_correctness, "--max-cost", "1") == 0
     assert all("answer_f1" in result for result in results())

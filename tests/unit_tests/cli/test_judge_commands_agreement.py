@@ -1,4 +1,4 @@
-"""The command `judge-agreement`, over HTTP."""
+"""The command `judge agreement`, over HTTP."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from openai_stub import OpenAIStub, StubRequest, refusal
 from graphrag_eval_lc.evaluation.answer_tables import read_table, table_lines
 
 Command = Callable[..., int]
-COMMAND = ("judge-agreement", "labelled.tsv", "-c", "config.yaml", "-q")
+COMMAND = ("judge", "agreement", "labelled.tsv", "-c", "config.yaml", "-q")
 HEADER = ["Question", "Reference answer", "Actual answer", "Label"]
 
 
@@ -52,7 +52,7 @@ def test_figures_and_disagreements_are_shown(
     assert exit_code(*COMMAND) == 0
     text = capsys.readouterr().out
     lines = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
-    assert "Judge: openai:gpt-4o-mini; an answer is correct where answer_f1 ≥ 0.5." in lines
+    assert "Judge: openai:gpt-4o-mini; an answer is correct if answer_f1 ≥ 0.5." in lines
     assert "Agreement 0.700 0.562 to 0.809 35 of 50" in lines
     assert "Cohen's kappa 0.400 0.130 to 0.634" in lines
     assert "False positive rate (of incorrect answers) 0.400 0.234 to 0.593 10 of 25" in lines
@@ -140,22 +140,3 @@ def test_wrong_labels_are_told_before_anything_is_asked(
     assert exit_code(*COMMAND) == 2
     assert complaint in capsys.readouterr().err
     assert not stub.requests
-
-
-def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("judge-agreement", "--help") == 0
-    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
-    assert "graphrag-eval-lc judge-agreement labelled.tsv" in " ".join(capsys.readouterr().out.split())
-
-
-def test_questions_and_reasons_are_shown_as_text(
-    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stub.answer = lambda request: {**claims_of(request), "reason": "of \x1b[2J [red] :smile: \u202e"}
-    cells = [["urn:a:x \x1b]0;t\x07", "right, missing", GOOD, "0"] for place in range(2)]
-    Path("labelled.tsv").write_bytes(b"".join(table_lines([HEADER, *cells])))
-    assert exit_code(*COMMAND) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "urn:a:x ␛]0;t␇" in text
-    assert "of ␛[2J [red] :smile: ⟨U+202E⟩" in text
-    assert "\x1b" not in text

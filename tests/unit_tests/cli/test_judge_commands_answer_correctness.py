@@ -200,9 +200,3 @@ def test_wrong_input_is_one_sentence(
     assert error.startswith(complaint)
     assert error.count("\n") == 1
     assert not Path("out").exists()
-
-
-def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("answer-correctness", "--help") == 0
-    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
-    assert "graphrag-eval-lc answer-correctness -i" in " ".join(capsys.readouterr().out.split())

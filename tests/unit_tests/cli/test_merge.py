@@ -95,10 +95,10 @@ def test_shards_are_listed_as_such_and_are_no_baseline(exit_code: Command, capsy
     assert exit_code("runs", ".", "--json") == 0
     assert sorted(row["shard"] for row in json.loads(capsys.readouterr().out)) == ["1/2", "2/2"]
     assert exit_code("compare", "--baseline", ".", SHARDS[0]) == 2
-    assert exit_code("trend", ".") == 2
+    assert exit_code("runs", "--trend", ".") == 2
     exit_code("merge", *SHARDS, "-o", "night", "--no-report")
     capsys.readouterr()
-    assert exit_code("trend", ".") == 0
+    assert exit_code("runs", "--trend", ".") == 0
     assert "2 shards left out, as merge has to put them together first" in capsys.readouterr().err
     assert exit_code("compare", "--baseline", ".", SHARDS[0]) == 0
     assert "The baseline is night" in capsys.readouterr().out

@@ -1,49 +1,119 @@
-import sys
-from pathlib import Path
+"""Options that commands share; a new option of a run is one field, from which the command line and Python derive."""
+
+import inspect
+from typing import Annotated, Any
 
 import pytest
+import typer
+from pydantic import Field
 
-from graphrag_eval_lc.cli.options import Measures, command_line, say, tell
+from graphrag_eval_lc.benchmark.option_fields import ASKING, ENDING, MORE, Cli, Recorded, recorded
+from graphrag_eval_lc.benchmark.options import of_agent
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
+from graphrag_eval_lc.cli.options import Measures, keywords, option, with_fields_of
+from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.metrics.measures import MEASURES, parse_measure
 
 
-def test_help_of_measures_names_all_that_there_are() -> None:
-    (option,) = Measures.__metadata__
-    named = option.help.partition(": ")[2].partition(", most of them")[0].split(", ")
+class WithOneMore(CheckedOptions):
+    think_time: Annotated[
+        int, Field(ge=1, description="Seconds to think."), Cli(short="-t", panel=ASKING), Recorded("limits")
+    ] = 5
+
+
+def called(command: Any, *arguments: str) -> None:
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    with pytest.raises(SystemExit):
+        app(arguments)
+
+
+def test_new_field_is_an_option_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    given: dict[str, Any] = {}
+
+    @with_fields_of(WithOneMore)
+    def ask(**options: Any) -> None:
+        given.update(keywords(WithOneMore, options))
+
+    called(ask, "--help")
+    text = capsys.readouterr().out
+    (line,) = (words for words in (line.split() for line in text.splitlines()) if "--think-time" in words)
+    assert {"-t", "[x>=1]"} < set(line)
+    assert "Seconds to think." in " ".join(text.replace("│", " ").split())
+    called(ask)
+    assert given["think_time"] == 5
+    called(ask, "-t", "7")
+    assert given["think_time"] == 7
+    called(ask, "--think-time", "0")
+    assert "--think-time" in capsys.readouterr().err
+
+
+def test_new_field_is_a_keyword_in_python_and_in_the_docstring() -> None:
+    @of_agent(WithOneMore)
+    def ask(agent: Any, dataset: Any, **options: Any) -> None:
+        """Ask.
+
+        Args:
+            agent: An agent.
+            dataset: A dataset.
+            **options: All have a default.
+
+        Returns:
+            Nothing.
+        """
+
+    parameters = inspect.signature(ask).parameters
+    assert parameters.keys() - {"agent", "dataset"} == WithOneMore.model_fields.keys()
+    assert (parameters["think_time"].default, parameters["think_time"].annotation) == (5, int)
+    doc = inspect.getdoc(ask) or ""
+    assert "        - ``think_time`` (5): Seconds to think.\n" in doc
+    assert doc.index("All have a default.") < doc.index("think_time") < doc.index("Returns:")
+
+
+def test_new_field_is_in_the_runs_record_and_is_checked() -> None:
+    assert recorded(WithOneMore(think_time=7))["limits"]["think_time"] == 7
+    with pytest.raises(OptionError, match=r"think_time cannot be 0\. It must be greater than or equal to 1\."):
+        WithOneMore(think_time=0)
+    with pytest.raises(OptionError, match=r"no option think_times\. The options are .*think_time"):
+        WithOneMore(think_times=7)
+
+
+def test_every_option_of_the_command_line_says_what_it_is() -> None:
+    for name, field in RunOptions.model_fields.items():
+        assert field.description, name
+        assert field.description.endswith("."), name
+
+
+def test_options_are_in_the_order_of_panels_a_commands_own_before_the_fields() -> None:
+    @with_fields_of(WithOneMore, only=())
+    def none(own: Annotated[bool, option("--own", "Own.", panel=MORE)] = False, **options: Any) -> None: ...
+
+    @with_fields_of(WithOneMore)
+    def ask(
+        ending: Annotated[bool, option("--ending", "Ending.", panel=ENDING)] = False,
+        first: Annotated[bool, option("--first", "First.")] = False,
+        max_tokens: Annotated[str, option("--max-tokens", "Replaces the field.", panel=ASKING)] = "",
+        **options: Any,
+    ) -> None: ...
+
+    names = list(inspect.signature(ask).parameters)
+    assert list(inspect.signature(none).parameters) == ["own"]
+    assert names[0] == "first"
+    assert names.count("max_tokens") == 1
+    in_order = ["max_tokens", "timeout", "think_time", "ending", "grace"]
+    assert [name for name in names if name in in_order] == in_order
+
+
+def test_options_that_were_not_given_are_left_to_python() -> None:
+    assert keywords(RunOptions, {"limit": None, "tags": None, "repeats": 1, "judge_cache": True, "timeout": 0}) == {
+        "repeats": 1,
+        "judge_cache": False,
+        "timeout": None,
+    }
+
+
+def test_help_of_measures_names_all_that_exist() -> None:
+    (declared,) = Measures.__metadata__
+    named = declared.help.partition(": ")[2].partition(", most of them")[0].split(", ")
     assert named == list(MEASURES)
     assert [parse_measure(name).name for name in named] == named
-
-
-def test_what_is_said_is_text_on_either_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    say("urn:a:x [red] :smile: \x1b[2J\x9b")
-    say("one\nline", keeps_lines=False)
-    tell("Error: \x1b]0;t\x07 password=hunter22")
-    output = capsys.readouterr()
-    assert output.out == "urn:a:x [red] :smile: ␛[2J⟨U+009B⟩\none␊line\n"
-    assert output.err == "Error: ␛]0;t␇ password=***\n"
-
-
-@pytest.mark.parametrize(
-    ("called", "expected"),
-    [
-        (".venv/bin/graphrag-eval-lc", ".venv/bin/graphrag-eval-lc report 'a b'"),
-        ("/x/graphrag_eval_lc/__main__.py", f"{sys.executable} -m graphrag_eval_lc report 'a b'"),
-        ("/x/pytest/__main__.py", "graphrag-eval-lc report 'a b'"),
-    ],
-)
-def test_command_is_shown_so_that_the_users_shell_finds_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, called: str, expected: str
-) -> None:
-    monkeypatch.setattr("sys.argv", [called, "run"])
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert command_line("report", "a b") == expected
-    (tmp_path / "graphrag-eval-lc").write_text("#!/bin/sh\n")
-    (tmp_path / "graphrag-eval-lc").chmod(0o755)
-    assert command_line("report", "a b") == "graphrag-eval-lc report 'a b'"
-
-
-def test_a_program_without_streams_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", None)
-    monkeypatch.setattr("sys.stderr", None)
-    say("nobody hears it")
-    tell("nor this")

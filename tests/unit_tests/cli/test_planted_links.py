@@ -44,10 +44,10 @@ READING = {
     "page": (("compare", "other", "run", "--html", "run/comparison.html"), ("comparison.html", "comparison.html.new")),
     "junit": ((*RUN, "--junit", "run/junit.xml"), ("junit.xml", "junit.xml.new")),
     "runs": (("runs", "run"), ("run.json", "aggregates.yaml")),
-    "trend": (("trend", "."), ("run.json", "results.jsonl", "aggregates.yaml")),
+    "trend": (("runs", "--trend", "."), ("run.json", "results.jsonl", "aggregates.yaml")),
     "validate": (("validate", "qa.yaml", "--responses", "run"), ("run.json", "responses.jsonl")),
     "score its responses": (("score", "qa.yaml", "run", "--output", "new"), ("responses.jsonl",)),
-    "draft": (("draft-dataset", "run", "--output", "draft.yaml"), ("run.json", "responses.jsonl")),
+    "draft": (("dataset", "draft", "run", "--output", "draft.yaml"), ("run.json", "responses.jsonl")),
 }
 CASES = [
     *(pytest.param(command, file, id=f"{name}-{file}") for name, command in WRITING.items() for file in WRITTEN),

@@ -41,7 +41,7 @@ def test_run_in_which_no_question_is_answered_is_a_finding(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*RUN, "agent.py:make_failing") == 1
-    assert "Not one question was answered; the errors stand in the table above." in capsys.readouterr().err
+    assert "Not one question was answered; the table above shows the errors." in capsys.readouterr().err
     results = [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()]
     assert [result["error"] for result in results] == ["RuntimeError: away"] * 3
 
@@ -217,7 +217,7 @@ def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command
             "--retrieval-documents names no tool. Write --retrieval-documents search_docs",
         ),
         (["--evaluator", "agent.py:absent"], "agent.py has no attribute absent"),
-        (["--matchers", "absent.py"], "there is no file absent.py"),
+        (["--plugin", "absent.py"], "there is no file absent.py"),
         (["--max-time", "0"], "max_time cannot be 0.0"),
         (["--max-cost", "0"], "max_cost cannot be 0.0"),
         (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
@@ -412,7 +412,7 @@ def test_run_that_ended_on_purpose_is_a_finding_and_says_how_to_go_on(
     assert exit_code(*arguments) == 1
     error = capsys.readouterr().err
     assert "The run was stopped: 1 question failed in this session, and no more than 0 may; 2 were not asked." in error
-    assert "To go on:\n" in error
+    assert "To resume:\n" in error
     assert error.endswith(
         "  graphrag-eval-lc run qa.yaml --output run --agent agent.py:make_failing --max-failures 0 -j 1 "
         "--label 'a b'\n"
@@ -431,7 +431,7 @@ def test_interrupted_run_writes_what_is_known_and_says_how_to_go_on(
     arguments = (*RUN, "agent.py:interrupted", "-j", "1", "--question", question, "--repeats", "3")
     assert exit_code(*arguments) == code
     output = capsys.readouterr()
-    assert f"The run was stopped: {name}; 2 were not asked. To go on:\n  graphrag-eval-lc run" in output.err
+    assert f"The run was stopped: {name}; 2 were not asked. To resume:\n  graphrag-eval-lc run" in output.err
     assert "Written to run" in output.out
     assert record()["stopped"] == {"reason": "interrupted", "message": name, "left_out": 2}
     assert answers() == {question: "yes"}
@@ -445,7 +445,7 @@ def test_command_that_goes_on_is_printed_without_secrets(
     monkeypatch.setattr("sys.argv", ["graphrag-eval-lc", *arguments])
     assert exit_code(*arguments) == 130
     error = capsys.readouterr().err
-    assert "To go on:\n  graphrag-eval-lc run" in error
+    assert "To resume:\n  graphrag-eval-lc run" in error
     assert "--agent-config" in error
     assert "qwertz" not in error
 

@@ -118,7 +118,7 @@ def test_baseline_without_a_run_is_refused(exit_code: Command, capsys: Output, t
     assert "With --baseline RUN_A or --against first one is enough" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["runs", "trend"])
+@pytest.mark.parametrize("name", ["runs", "runs --trend"])
 def test_labels_and_times_of_any_kind_are_shown_and_nothing_in_them_reaches_the_terminal(
     name: str, tmp_path: Path, exit_code: Command, capsys: Output
 ) -> None:
@@ -130,7 +130,7 @@ def test_labels_and_times_of_any_kind_are_shown_and_nothing_in_them_reaches_the_
         record["times"]["started"] = started
         (folder / "run.json").write_text(json.dumps(record))
 
-    assert exit_code(name, str(tmp_path)) == 0
+    assert exit_code(*name.split(), str(tmp_path)) == 0
 
     shown = capsys.readouterr().out
     assert "a⟨U+D800⟩␛]0;t␇1" in shown

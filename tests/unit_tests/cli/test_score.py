@@ -104,8 +104,8 @@ def test_what_is_to_be_known_is_told(files: Path, exit_code: Command, capsys: py
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["score", "qa.yaml"], "qa.yaml is no folder of a run. Write: score DATASET RESPONSES --output DIR"),
-        (["score", "absent"], "absent is no folder of a run"),
+        (["score", "qa.yaml"], "qa.yaml is not the folder of a run. Write: score DATASET RESPONSES --output DIR"),
+        (["score", "absent"], "absent is not the folder of a run"),
         (["score", "."], "the folder holds no run"),
         (["score", "qa.yaml", "-o", "run"], "the responses are missing"),
         (["score", "qa.yaml", "responses.jsonl"], "there is no folder to write to. Add --output DIR."),
@@ -170,7 +170,7 @@ def match_ends(reference, actual):
 def steps_taken(question, response):
     return len(response["actual_steps"])
 """
-GIVEN = ("--matchers", "checks.py", "--evaluator", "checks.py:steps_taken")
+GIVEN = ("--plugin", "checks.py", "--evaluator", "checks.py:steps_taken")
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_matcher_that_the_agents_module_registered_is_given_by_that_module(
     forget_matchers()
     assert exit_code("score", "run") == 2
     assert "is missing now: the matcher for lookup (agent.py:match_ends); without it" in capsys.readouterr().err
-    assert exit_code("score", "run", "--matchers", "agent.py") == 0
+    assert exit_code("score", "run", "--plugin", "agent.py") == 0
 
 
 def test_dropping_is_for_the_folder_of_a_run(

@@ -10,7 +10,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 def ending_of(*arguments: object) -> int:
     with pytest.raises(SystemExit) as ending:
-        main(["scan", *map(str, arguments)])
+        main(["doctor", "--secrets", *map(str, arguments)])
     return int(ending.value.code or 0)
 
 

@@ -1,4 +1,4 @@
-"""The command `trend`."""
+"""`runs --trend`."""
 
 import json
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_has_a_row_for_each_run_and_tells_what_changed(exit_code: Command, capsys: Output) -> None:
-    assert exit_code("trend", "--html", "trend.html", "--csv", "trend.csv") == 0
+    assert exit_code("runs", "--trend", "--html", "trend.html", "--csv", "trend.csv") == 0
     output = capsys.readouterr().out
     first, second = (line for line in output.splitlines() if line.lstrip().startswith(("1 ", "2 ")))
     assert "[a]" in first
@@ -50,19 +50,19 @@ def test_table_has_a_row_for_each_run_and_tells_what_changed(exit_code: Command,
 
 def test_runs_are_compared_with_the_one_that_against_names(exit_code: Command, capsys: Output) -> None:
     run_benchmark(two, DATASET, output_dir="runs/c", progress="off")
-    assert exit_code("trend", "--against", "first", "--html", "trend.html") == 0
+    assert exit_code("runs", "--trend", "--against", "first", "--html", "trend.html") == 0
     assert "Against first" in capsys.readouterr().out
     assert "each run compared with the first run, by the questions" in Path("trend.html").read_text()
     names = [path.name.partition("-")[0] for path in sorted(Path("trend_comparisons").iterdir())]
     assert names == ["_a___b", "_a___c"]
-    assert exit_code("trend", "--against", "best", "--json") == 0
+    assert exit_code("runs", "--trend", "--against", "best", "--json") == 0
     assert [row.get("against") for row in json.loads(capsys.readouterr().out)] == [None, "runs/[a]", "runs/[a]"]
-    assert exit_code("trend", "--against", "frist") == 2
+    assert exit_code("runs", "--trend", "--against", "frist") == 2
     assert "there is no run frist. There are [a], b, c; or give first or best." in capsys.readouterr().err
 
 
 def test_rows_are_printed_as_json(exit_code: Command, capsys: Output) -> None:
-    assert exit_code("trend", "runs", "--json", "--html", "trend.html", "--no-comparisons") == 0
+    assert exit_code("runs", "--trend", "runs", "--json", "--html", "trend.html", "--no-comparisons") == 0
     output = capsys.readouterr()
     assert [row["label"] for row in json.loads(output.out)] == ["[a]", "b"]
     assert output.err == "Written to trend.html.\n"
@@ -74,10 +74,10 @@ def test_rows_are_printed_as_json(exit_code: Command, capsys: Output) -> None:
     [
         (["absent"], "absent: there is no such folder"),
         (["--metric", "step_score"], "none of the runs has the score step_score. Did you mean steps_score?"),
-        (["--html", "no/folder/x.html"], "there is no folder no/folder"),
+        (["--html", "runs"], "runs: this is a folder, not a file."),
         (["--tag", "x"], "none of the runs has these tags"),
     ],
 )
 def test_wrong_usage_is_told(exit_code: Command, capsys: Output, arguments: list[str], told: str) -> None:
-    assert exit_code("trend", *arguments) == 2
+    assert exit_code("runs", "--trend", *arguments) == 2
     assert told in capsys.readouterr().err

@@ -1,42 +1,22 @@
-"""The command ``scan``: secrets in the files of runs that are there already."""
+"""What ``doctor --secrets`` prints: secrets in the files of runs, and which were masked."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, output_console, say
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, output_console, print_json, say
+from graphrag_eval_lc.console import data_text
+from graphrag_eval_lc.run_store.secret_scan import Scan, scan_secrets
 from graphrag_eval_lc.texts import counted
 
-if TYPE_CHECKING:
-    from graphrag_eval_lc.run_store.secret_scan import Scan
 
+def find_secrets(path: Path, *, mask: bool, as_json: bool) -> None:
+    """Print the secrets in a file, the folder of a run or a folder of runs.
 
-def scan(
-    path: Annotated[Path, typer.Argument(help="The folder of a run, a folder of runs, or a file.", metavar="PATH")],
-    mask: Annotated[
-        bool, typer.Option("--mask", help="Write the files anew with *** in place of the secrets; this stays so.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document in place of the table.")] = False,
-) -> None:
-    """Find secrets in the files of runs: keys, tokens, passwords, private keys, cookies.
-
-    Errors are masked as they are recorded; what tools took and gave is kept as it is, unless the run was made with
-    --redact secrets. So is all that older versions and other tools wrote. Of a secret only its shape is shown.
-
-    With --mask the run can be resumed, scored and reported as before. A run that another process works in is refused.
-
-    Exit code 0: no secret was found; 1: some were, also where they are masked now; 2: a file cannot be read or written.
-
-    For example:
-
-    `graphrag-eval-lc scan runs/first`
-
-    `graphrag-eval-lc scan runs/ --mask`
+    Raises:
+        typer.Exit: With code 1, if there are some, even if they are masked now.
     """
-    # Imported here so that --help does not wait for what only the scan needs.
-    from graphrag_eval_lc.run_store.secret_scan import scan_secrets
-
     found = scan_secrets(path, mask=mask)
     if as_json:
         _print_json(found)
@@ -46,11 +26,7 @@ def scan(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _print(found: "Scan") -> None:
-    from rich.table import Table
-
-    from graphrag_eval_lc.console import data_text
-
+def _print(found: Scan) -> None:
     if found.secrets:
         table = Table(show_edge=False)
         for heading in ("File", "Line", "Question", "Kind", "Shape"):
@@ -77,9 +53,7 @@ def _print(found: "Scan") -> None:
         say(f"Found: {secrets} in {files}. Mask them with --mask, and revoke them.")
 
 
-def _print_json(found: "Scan") -> None:
-    from graphrag_eval_lc.cli.json_printing import print_json
-
+def _print_json(found: Scan) -> None:
     print_json(
         {
             "files": found.files,
@@ -99,5 +73,5 @@ def _print_json(found: "Scan") -> None:
     )
 
 
-def _shown(path: Path, found: "Scan") -> str:
+def _shown(path: Path, found: Scan) -> str:
     return str(path.relative_to(found.path)) if path != found.path else str(path)

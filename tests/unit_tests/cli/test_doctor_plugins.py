@@ -1,4 +1,4 @@
-"""The command `plugins`, and `--plugin` of the commands that load them."""
+"""`doctor --plugins`, and `--plugin` of the commands that load them."""
 
 import json
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_what_plugins_give_is_shown_with_where_it_is_from(
     exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("config.yaml").write_text("plugins: [checks.py]")
-    assert exit_code("plugins", "-c", "config.yaml") == 0
+    assert exit_code("doctor", "--plugins", "-c", "config.yaml") == 0
     shown = capsys.readouterr().out
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown.splitlines() if "│" in line]
     (plugin, *others) = rows
@@ -60,12 +60,12 @@ def test_what_plugins_give_is_shown_with_where_it_is_from(
 
 
 def test_where_there_are_none_it_says_so(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("plugins") == 0
-    assert capsys.readouterr().out == "There are no plugins. What the package itself has: --all.\n"
+    assert exit_code("doctor", "--plugins") == 0
+    assert capsys.readouterr().out == "There are no plugins. --all shows what the package itself has.\n"
 
 
 def test_all_shows_what_the_package_has(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("plugins", "--all", "--plugin", "checks.py") == 0
+    assert exit_code("doctor", "--plugins", "--all", "--plugin", "checks.py") == 0
     shown = capsys.readouterr().out
     for name in ("saved_sec", "steps_score", "retrieval_ids_…", "answer_relevance", "report.html", "sparql_query with"):
         assert name in shown
@@ -74,11 +74,11 @@ def test_all_shows_what_the_package_has(exit_code: Command, capsys: pytest.Captu
 @pytest.mark.parametrize(
     "command",
     [
-        "plugins",
+        "doctor --plugins",
         "score qa.yaml responses.jsonl -o run",
         "run qa.yaml -a agent.py:graph -o run",
         "validate qa.yaml",
-        "draft-dataset responses.jsonl -o draft.yaml",
+        "dataset draft responses.jsonl -o draft.yaml",
     ],
 )
 def test_a_plugin_that_is_not_there_is_one_sentence_and_code_2(
@@ -111,11 +111,11 @@ def test_a_draft_tells_which_plugins_of_step_kinds_the_run_had(
     with registered_only_here():
         exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run", "--plugin", "checks.py", "-q")
     capsys.readouterr()
-    assert exit_code("draft-dataset", "run", "-o", "without.yaml") == 0
+    assert exit_code("dataset", "draft", "run", "-o", "without.yaml") == 0
     assert "Note: The run had the step kind lookup of the plugin checks.py, which is not given now: " in (
         capsys.readouterr().err
     )
-    assert exit_code("draft-dataset", "run", "-o", "with.yaml", "--plugin", "checks.py") == 0
+    assert exit_code("dataset", "draft", "run", "-o", "with.yaml", "--plugin", "checks.py") == 0
     assert "step kind" not in capsys.readouterr().err
 
 

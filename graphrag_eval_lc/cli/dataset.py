@@ -1,0 +1,248 @@
+"""The commands of ``dataset``: drafting and importing reference datasets, and the JSON Schemas of the formats."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from graphrag_eval_lc.benchmark.option_fields import MORE
+from graphrag_eval_lc.cli.options import Overwrite, Plugins, comma_separated, load_named_plugins, option
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, say, tell
+from graphrag_eval_lc.cli.project import Config
+from graphrag_eval_lc.config.loading import CONFIG_SCHEMA_PATH
+from graphrag_eval_lc.console import DataConsole
+from graphrag_eval_lc.dataset.drafting import draft as drafted_from
+from graphrag_eval_lc.dataset.importing import ImportOptions, imported, write_responses
+from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS
+from graphrag_eval_lc.dataset.query_language import STEP_NAMES
+from graphrag_eval_lc.dataset.source_fields import Columns
+from graphrag_eval_lc.errors import DatasetError, OptionError, ResponsesError
+from graphrag_eval_lc.files.writing import refuse_existing, replace_file
+from graphrag_eval_lc.report.json_documents import DOCUMENT_SCHEMA_PATHS
+from graphrag_eval_lc.run_folder import write_data
+from graphrag_eval_lc.texts import counted, listed
+
+_TABLE = "Columns of CSV and JSON records"
+_ENDPOINT = "SPARQL endpoint"
+
+DatasetFile = Annotated[
+    Path, option("--output -o", "The file to write: JSON if its name ends in .json, else YAML.", "FILE")
+]
+
+
+def draft(
+    responses: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder of a run, or a file of responses (JSON Lines, JSON or YAML).", metavar="RUN_DIR|RESPONSES"
+        ),
+    ],
+    output: DatasetFile,
+    dataset: Annotated[
+        Path | None,
+        option(
+            "--dataset",
+            "The dataset that was asked, whose templates and order are kept. Default: that of the run's folder.",
+            "FILE",
+        ),
+    ] = None,
+    config: Config = None,
+    plugins: Plugins = None,
+    keep_references: Annotated[
+        bool, option("--keep-references", "Keep the dataset's references, and draft only those that are missing.")
+    ] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Draft a reference dataset from recorded responses.
+
+    The last successful steps become reference steps and the answers reference answers, all marked `draft: true`. Steps
+    get the names that the config gives their tools (`steps: {names: …}`; with a run's folder its own config, unless
+    another is given). If there are several repeats, the first one without an error is used. Do not trust the draft: it
+    records what the agent did, right or wrong. Check each question, and remove the marks.
+
+    For example:
+
+    `graphrag-eval-lc dataset draft runs/first --output reference.yaml`
+    """
+    load_named_plugins(plugins)
+    drafted = drafted_from(responses, dataset, config, keep_references=keep_references)
+    for note in drafted.notes:
+        say(f"Note: {note}", err=True)
+    count = drafted.number_of_questions
+    if not count:
+        raise ResponsesError(
+            "there is nothing to draft: no question has a response without an error",
+            path=responses,
+            hint="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
+        )
+    write_data(output, drafted.templates, overwrite=overwrite)
+    say(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")
+
+
+def schema(
+    name: Annotated[str, typer.Argument(help="config, dataset, responses, or a document of --json.", metavar="NAME")],
+    output: Annotated[Path | None, option("--output -o", "The file to write, instead of printing.", "FILE")] = None,
+) -> None:
+    """Print the JSON Schema of a format, with which editors check a file.
+
+    Editors with YAML's language server, such as VS Code with the YAML extension, complete and check a YAML file that
+    begins with `# yaml-language-server: $schema=FILE`.
+
+    For example:
+
+    `graphrag-eval-lc dataset schema config --output config.schema.json`
+    """
+    paths = {"config": CONFIG_SCHEMA_PATH, **SCHEMA_PATHS, **DOCUMENT_SCHEMA_PATHS}
+    if name not in paths:
+        raise OptionError(f"there is no schema {name!r:.80}", hint=f"There are {listed(list(paths), len(paths))}.")
+    text = paths[name].read_text(encoding="utf-8")
+    if output is None:
+        say(text.rstrip("\n"))
+    else:
+        replace_file(output, [text.encode()])
+        say(f"Written to {output}.")
+
+
+def _column(name: str, text: str) -> Any:
+    return option(name, text, "NAME", _TABLE)
+
+
+def import_dataset(
+    source: Annotated[
+        Path,
+        typer.Argument(help="JSON, JSON Lines, CSV, tab-separated values, QALD's XML or Parquet.", metavar="FILE"),
+    ],
+    output: DatasetFile,
+    language: Annotated[
+        list[str] | None,
+        option(
+            "--language",
+            "The language of the questions, or several such as de,en, of which the first that a question has is used. "
+            "May be repeated. Default: English, else the first one.",
+            "CODE",
+        ),
+    ] = None,
+    step_name: Annotated[
+        str | None,
+        option(
+            "--step-name",
+            "The name of the steps that run the queries, which is that of your tool. Default: "
+            f"{listed(list(STEP_NAMES.values()))}, by the query's text.",
+            "NAME",
+        ),
+    ] = None,
+    responses: Annotated[
+        Path | None,
+        option("--responses", "Write a model's answers in the file here, for `score`. They are never gold.", "FILE"),
+    ] = None,
+    endpoint: Annotated[
+        str | None,
+        option("--endpoint", "Ask this SPARQL endpoint for results that the dataset lacks or has without rows.", "URL"),
+    ] = None,
+    overwrite: Overwrite = False,
+    template_id: Annotated[
+        str | None,
+        option(
+            "--template-id",
+            "The template of all questions. Default: one for each answer type of QALD, the template column of a table, "
+            "or the file's name.",
+            "ID",
+            MORE,
+        ),
+    ] = None,
+    keep_empty: Annotated[
+        bool,
+        option(
+            "--keep-empty", "Keep gold without rows as a reference, which any query without rows matches.", panel=MORE
+        ),
+    ] = False,
+    retrieval_step: Annotated[
+        str | None,
+        option(
+            "--retrieval-step",
+            "Make the ids of relevant documents (AutoRAG's retrieval_gt) a reference step of this name, such as "
+            "retrieval.",
+            "NAME",
+            MORE,
+        ),
+    ] = None,
+    question_column: Annotated[str | None, _column("--question-column", "The questions.")] = None,
+    query_column: Annotated[str | None, _column("--query-column", "The queries.")] = None,
+    id_column: Annotated[str | None, _column("--id-column", "The ids; without them questions are numbered.")] = None,
+    template_column: Annotated[str | None, _column("--template-column", "The template ids.")] = None,
+    results_column: Annotated[str | None, _column("--results-column", "The results of the queries.")] = None,
+    answer_column: Annotated[str | None, _column("--answer-column", "The reference answers.")] = None,
+    refresh: Annotated[bool, option("--refresh", "Ask it for all results.", panel=_ENDPOINT)] = False,
+    timeout: Annotated[float, option("--timeout", "The longest time for a query, in seconds.", "SEC", _ENDPOINT)] = 60,
+    max_bytes: Annotated[
+        int,
+        option("--max-bytes", "The size of the largest results of a query, after decompression.", "N", _ENDPOINT),
+    ] = 100_000_000,
+    follow_redirects: Annotated[
+        bool,
+        option("--follow-redirects", "Follow redirects to another host; they are refused otherwise.", panel=_ENDPOINT),
+    ] = False,
+) -> None:
+    """Import a published dataset of questions and queries.
+
+    The format is recognised by its columns: QALD, ragas, deepeval, LangSmith, Hugging Face rows, AutoRAG, Spider, BIRD,
+    LC-QuAD and the like. Each question with gold results gets a reference step: the query, its results and their
+    columns. A question without them gets its query as `reference_query`, and no reference steps. `answer` next to gold
+    such as `ground_truth` is the answer of a model, not a reference. Broken questions are reported with their ids, and
+    the others are imported.
+
+    Exit code 0: all that can be imported is, with notes on missing gold; 1: broken questions, or queries that the
+    endpoint did not answer; 2: the file cannot be read.
+
+    For example:
+
+    `graphrag-eval-lc dataset import qald_10.json -o qa.yaml`
+    """
+    if responses == output:
+        raise OptionError("the responses and the dataset would be one file", hint="Give two names.")
+    for path in (output, *([responses] if responses is not None else ())):
+        refuse_existing(path, overwrite=overwrite)
+    columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
+    languages = comma_separated(language or ())
+    asking = (endpoint, refresh, timeout, max_bytes, follow_redirects)
+    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking, retrieval_step)
+    with _progress() as show:
+        found = imported(source, options, show)
+    for problem in found.problems:
+        tell(str(problem))
+    for note in found.notes:
+        tell(f"Note: {note}")
+    count = found.number_of_questions
+    if not count:
+        raise DatasetError(
+            "there is nothing to import: no question is left", path=source, hint="The messages above say why."
+        )
+    write_data(output, found.templates, overwrite=overwrite)
+    steps = f"{found.number_with_steps:,} of them with reference steps"
+    queries = f" The queries are {listed(found.languages)}." if found.languages else ""
+    say(f"Wrote {counted(count, 'question')} to {output}, {steps}.{queries}")
+    if responses is not None and found.responses:
+        write_responses(responses, found, overwrite=overwrite)
+        say(f"Wrote {counted(len(found.responses), 'response')} to {responses}.")
+    elif responses is not None:
+        tell(f"Note: The file has no answers of a model, so {responses} is not written.")
+    elif found.responses:
+        tell(f"Note: --responses FILE writes the {counted(len(found.responses), 'answer')} of a model.")
+    if found.problems:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows on standard error how many queries were asked, of how many."""
+    console = DataConsole(stderr=True)
+    if not console.is_terminal:  # where older versions of rich end a bar that shows nothing with an empty line
+        yield lambda done, total: None
+        return
+    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task("Queries asked", total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

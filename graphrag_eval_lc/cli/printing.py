@@ -1,0 +1,79 @@
+"""How commands print: texts that no terminal obeys, messages with secrets masked, JSON documents; and exit codes."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from graphrag_eval_lc.console import DataConsole
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.texts import visible, visible_json, without_commands
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+EXIT_FINDINGS = 1
+EXIT_ERROR = 2
+EXIT_NOTHING = 3
+EXIT_INTERRUPTED = 130
+# By the signal that ended the run; without one of these it was Ctrl-C.
+EXITS_BY_SIGNAL: Final = {"SIGHUP": 129, "SIGTERM": 143}
+
+_PROGRAM: Final = "graphrag-eval-lc"
+# If the output is not a terminal, rich would wrap tables at 80 columns.
+_PLAIN_WIDTH = 140
+
+
+def output_console(plain_width: int = _PLAIN_WIDTH) -> DataConsole:
+    """Return the console of standard output; ``plain_width`` is its width if that is not a terminal."""
+    return DataConsole() if sys.stdout.isatty() else DataConsole(width=plain_width)
+
+
+def say(text: str, *, err: bool = False, keeps_lines: bool = True) -> None:
+    """Print a text in which no terminal finds a command to obey.
+
+    Args:
+        text: The text, also with data in it.
+        err: Whether it goes to standard error.
+        keeps_lines: Whether it may have several lines.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None:  # a program without a console has none
+        stream.write(f"{without_commands(visible(text, keeps_lines=keeps_lines))}\n")
+        stream.flush()
+
+
+def tell(text: str) -> None:
+    """Print a message to standard error, with secrets masked."""
+    say(masked_text(text), err=True)
+
+
+def print_document(document: "BaseModel") -> None:
+    """Print a document as JSON."""
+    print_json(document.model_dump(mode="json"))
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; what a terminal would obey, hide or not be able to encode is escaped."""
+    text = json_text(value, indent=2)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    can_print = text.encode(encoding, "replace").decode(encoding) == text
+    say(visible_json(text, only_ascii=not can_print))
+
+
+def command_line(*arguments: str) -> str:
+    """Return a command that users can copy: with the path of the program if no shell finds it by its name.
+
+    Example:
+        >>> command_line("report", "runs/my run", "--open")
+        "graphrag-eval-lc report 'runs/my run' --open"
+    """
+    called = Path(sys.argv[0])
+    program = [_PROGRAM]
+    if shutil.which(_PROGRAM) is None and called.name == _PROGRAM:
+        program = [str(called)]
+    elif shutil.which(_PROGRAM) is None and (called.parent.name, called.name) == ("graphrag_eval_lc", "__main__.py"):
+        program = [sys.executable, "-m", "graphrag_eval_lc"]
+    return shlex.join([*program, *arguments])

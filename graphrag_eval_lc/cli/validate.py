@@ -1,0 +1,87 @@
+"""The command ``validate``: everything that is wrong with a dataset."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphrag_eval_lc.benchmark.score_options import ScoreRunOptions
+from graphrag_eval_lc.cli.options import (
+    SELECTING,
+    JsonRows,
+    Plugins,
+    keywords,
+    load_named_plugins,
+    option,
+    with_fields_of,
+)
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say
+from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
+from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.dataset.validation import UNANSWERED, Problem, validated
+from graphrag_eval_lc.report.json_documents import validation_document
+from graphrag_eval_lc.texts import counted
+
+# If more questions have no response, only the first are shown.
+_MOST_UNANSWERED = 10
+_FIRST_UNANSWERED = 3
+
+
+@with_fields_of(ScoreRunOptions, only=SELECTING)
+def validate(
+    dataset: Dataset = None,
+    responses: Annotated[
+        Path | None,
+        option("--responses -r", "Responses to check against it: a file, or the folder of a run.", "FILE|RUN_DIR"),
+    ] = None,
+    config: Config = None,
+    plugins: Plugins = None,
+    as_json: JsonRows = False,
+    **options: Any,
+) -> None:
+    """Find everything that is wrong with a dataset, and how to fix it.
+
+    Responses are checked too: their keys, and tools whose names no reference step has although reference steps are not
+    matched. `steps: {names: …}` in the config maps these names; with a run's folder its own config is used, unless
+    another is given.
+
+    A problem is what cannot be evaluated as intended: misspelt keys, values of a wrong type, repeated ids, outputs that
+    cannot be read or are cut, responses to no question. A warning is what can, but may surprise: ids that YAML changed
+    (0123 is 83 without quotes), references without rows, or whose order another store may change.
+
+    Exit code 0: nothing, or only warnings; 1: problems; 2: a file cannot be read.
+
+    For example:
+
+    `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
+    """
+    dataset = needed_dataset(config, dataset)
+    load_named_plugins(plugins)
+    problems, note = validated(dataset, responses, config, Selection(**keywords(ScoreRunOptions, options)))
+    if as_json:
+        print_document(validation_document(problems, note))
+    else:
+        _print_problems(problems, note)
+    if any(problem.severity == "error" for problem in problems):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _print_problems(problems: Sequence[Problem], note: str | None) -> None:
+    unanswered = [problem for problem in problems if problem.what == UNANSWERED]
+    left_out = unanswered[_FIRST_UNANSWERED:] if len(unanswered) > _MOST_UNANSWERED else []
+    hidden = set(map(id, left_out))
+    for problem in problems:
+        if id(problem) not in hidden:
+            say(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+    if left_out:
+        say(f"{counted(len(left_out), 'more question has', 'more questions have')} no response.")
+    if note is not None:
+        say(f"{chr(10) if problems else ''}{note}.")
+    warnings = sum(problem.severity == "warning" for problem in problems)
+    errors = len(problems) - warnings
+    found = [counted(number, word) for number, word in ((errors, "problem"), (warnings, "warning")) if number]
+    gap = "\n" if problems and note is None else ""
+    say(f"{gap}{' and '.join(found) or 'No problems'} found.")
+    if left_out:
+        say(f"{counted(len(unanswered), 'question')} without a response; --answered-only checks only the others.")

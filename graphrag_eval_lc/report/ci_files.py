@@ -1,0 +1,115 @@
+"""The files that continuous integration reads: a summary in Markdown, JUnit's XML, and GitHub's summary of a job."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.compare import RunComparison
+from graphrag_eval_lc.compare.gates import Gate
+from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, cannot_write
+from graphrag_eval_lc.files.opening import absolute_path
+from graphrag_eval_lc.report.junit import write_junit
+from graphrag_eval_lc.report.markdown_summary import MOST_BYTES, summary_text, write_summary
+
+STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+_NONE: Final = Path("none")
+
+
+@dataclass(frozen=True, slots=True)
+class CiFiles:
+    """The files that a command writes for continuous integration.
+
+    Attributes:
+        summary: The file of ``--summary``; None: none.
+        junit: The file of ``--junit``; None: none.
+        step_summary: GitHub's summary of the job, to which the summary is added; None outside of GitHub's jobs.
+        given: The files as options name them; the paths above are absolute.
+    """
+
+    summary: Path | None = None
+    junit: Path | None = None
+    step_summary: Path | None = None
+    given: Sequence[Path] = ()
+
+    @classmethod
+    def of(cls, summary: Path | None, junit: Path | None = None) -> "CiFiles":
+        """Return the files of a command's options, and GitHub's summary of the job unless ``summary`` is ``none``.
+
+        Raises:
+            OptionError: A file cannot be written.
+        """
+        name = os.environ.get(STEP_SUMMARY)
+        step_summary = Path(name).absolute() if name and summary != _NONE else None
+        given = [path for path in (summary, junit) if path is not None and path != _NONE]
+        for path in given:
+            check_writable(path)
+        # From the root, as an agent may change the current folder before they are written.
+        files = [None if path is None or path == _NONE else absolute_path(path) for path in (summary, junit)]
+        if files[0] is not None and step_summary is not None and files[0].resolve() == step_summary.resolve():
+            files[0] = None  # it is added to, so that what other commands wrote stays
+        return cls(files[0], files[1], step_summary, given)
+
+    def write(self, run: BenchmarkRun | RunComparison, gates: Sequence[Gate], *, most_questions: int) -> list[str]:
+        """Write the files of a run or a comparison, and return warnings about the summary of the job.
+
+        Raises:
+            RunFolderError: A file that an option names cannot be written.
+        """
+        warnings = self._add_to_job(run, gates, most_questions)
+        for path in (self.summary, self.junit):
+            if path is not None:
+                make_folder_of(path)
+        if self.summary is not None:
+            write_summary(run, self.summary, gates=gates, most_questions=most_questions)
+        if self.junit is not None and isinstance(run, BenchmarkRun):
+            write_junit(run, self.junit, gates=gates)
+        return warnings
+
+    def _add_to_job(self, run: BenchmarkRun | RunComparison, gates: Sequence[Gate], most_questions: int) -> list[str]:
+        """Add the summary to that of the job; a problem is only a warning, as the user did not request it."""
+        if self.step_summary is None:
+            return []
+        try:
+            taken = self.step_summary.stat().st_size if self.step_summary.exists() else 0
+            if taken > MOST_BYTES // 2:
+                return [f"the summary of the job is full, nothing was added to {self.step_summary}."]
+            text = summary_text(run, gates, most_questions=most_questions, most_bytes=MOST_BYTES - taken)
+            with self.step_summary.open("a", encoding="utf-8") as file:
+                file.write(f"\n{text}\n" if taken else f"{text}\n")
+        except OSError as problem:
+            return [f"the summary of the job could not be written: {cannot_write(self.step_summary, problem)}"]
+        except GraphRAGEvalError as problem:
+            return [f"the summary of the job could not be written: {problem}"]
+        return []
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before there is anything to write; its folder may be missing.
+
+    Raises:
+        OptionError: It cannot be written.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise OptionError("this is a folder, not a file", path=path, hint="Give the name of a file in it.")
+    existing = next(folder for folder in (path, *absolute_path(path).parents) if folder.exists())
+    if existing != path and not existing.is_dir():
+        raise OptionError(f"{existing} is a file, not a folder", path=path, hint="Give another file.")
+    if not os.access(existing, os.W_OK):
+        raise OptionError(f"{existing} may not be written", path=path, hint="Give a file where you may write.")
+
+
+def make_folder_of(path: Path) -> None:
+    """Make the folder of a file that is to be written.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise cannot_write(path, problem) from problem

@@ -1,0 +1,157 @@
+"""What all commands share: where they are listed, a short and a full help, and options that exclude each other."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from graphrag_eval_lc.cli.main import _COMMANDS, Commands, _add
+
+Output = pytest.CaptureFixture[str]
+LISTED = {names: sentence for found in _COMMANDS.values() for names, (_, sentence) in found.items()}
+
+
+@pytest.fixture
+def shown(exit_code: Callable[..., int], capsys: Output, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Return what a command prints that ends well, at 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+
+    def command(*arguments: str) -> str:
+        assert exit_code(*arguments) == 0
+        return capsys.readouterr().out
+
+    return command
+
+
+def options_in(text: str) -> set[str]:
+    """Return the options that a help lists."""
+    return set(re.findall(r"^│ [* ]{0,3}(--[a-z-]+)", text, re.MULTILINE))
+
+
+def test_help_lists_the_commands_in_panels_in_the_order_of_work(shown: Callable[..., str]) -> None:
+    text = shown("--help")
+    panels = {lines[0].strip("─╮ "): lines[1:] for lines in (each.splitlines() for each in text.split("╭─ ")[2:])}
+    listed = {name: re.findall(r"^│ ([a-z][a-z-]+) ", "\n".join(lines), re.MULTILINE) for name, lines in panels.items()}
+    assert listed == {
+        "Start": ["demo", "init", "doctor"],
+        "Run": ["run", "score", "merge"],
+        "Look": ["report", "compare", "runs"],
+        "Data": ["validate", "dataset", "import-traces", "migrate"],
+        "Judge": ["judge"],
+    }
+    assert "Exit codes: 0 good" in text
+    assert "143 by SIGTERM" in text.replace("\n ", "")
+
+
+@pytest.mark.parametrize("names", LISTED)
+def test_help_of_a_command_is_its_listed_sentence_and_one_example(names: str, shown: Callable[..., str]) -> None:
+    text = shown(*names.split(), "--help")
+    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
+    words = " ".join(text.split())
+    assert re.search(rf"\[?OPTIONS\]?.*? {re.escape(LISTED[names])} ", words)
+    assert words.count(f"graphrag-eval-lc {names} ") == 2  # its usage and its example
+    assert max(map(len, text.splitlines())) <= 80
+    full = shown(*names.split(), "--help-all") if "--help-all" in text else text
+    assert options_in(text) <= options_in(full)
+    assert shown(*names.split(), "--help") == text  # the full help leaves nothing behind
+
+
+def test_help_of_run_has_the_ten_most_used_options_and_says_how_many_more_there_are(shown: Callable[..., str]) -> None:
+    short, full = shown("run", "--help"), shown("run", "--help-all")
+    most_used = [
+        "agent",
+        "output",
+        "config",
+        "fail-under",
+        "dry-run",
+        "template",
+        "limit",
+        "max-concurrency",
+        "repeats",
+        "max-cost",
+    ]
+    assert options_in(short) == {f"--{name}" for name in (*most_used, "help", "help-all")}
+    assert f"Show all options in full, {len(options_in(full) - options_in(short))} more." in " ".join(short.split())
+    assert "Which questions" in full
+    assert "Which questions" not in short
+    assert options_in(full.partition("─ Which questions")[0]) == options_in(short)
+
+
+@pytest.mark.parametrize("command", [(), ("compare",), ("score",), ("dataset", "import"), ("judge", "agreement")])
+def test_help_fits_a_screen(command: tuple[str, ...], shown: Callable[..., str]) -> None:
+    assert len(shown(*command, "--help").splitlines()) <= 75
+
+
+def test_alias_of_graphrag_eval_is_the_same_command(shown: Callable[..., str]) -> None:
+    assert options_in(shown("answer-correctness", "--help")) == options_in(shown("judge", "answers", "--help"))
+
+
+def test_command_loads_its_function_when_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = typer.Typer(cls=Commands, add_completion=False)
+    _add(app, "absent", "absent_module:absent", "Nothing.")
+    _add(app, "runs", "runs:runs", "List.")
+    group: Any = typer.main.get_command(app)
+    assert group.commands["runs"].params == []
+    group.commands["runs"].load()
+    assert "folder" in [each.name for each in group.commands["runs"].params]
+    with pytest.raises(ModuleNotFoundError):
+        group.commands["absent"].load()
+
+
+# --- options that exclude each other ----------------------------------------------------------------------------------
+
+RUN = ("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (
+            (*RUN, "--overwrite", "--retry-errors"),
+            "--overwrite and --retry-errors exclude each other: --overwrite repl",
+        ),
+        ((*RUN, "--force", "--overwrite"), "--overwrite and --force exclude each other"),
+        ((*RUN, "--sample", "1", "--limit", "1"), "--limit and --sample exclude each other"),
+        ((*RUN, "--seed", "0"), "--seed needs --sample: a seed selects nothing by itself."),
+        ((*RUN, "--junit", "x", "--log-file", "./x"), "--junit and --log-file are the same file."),
+        ((*RUN, "--summary", "x", "--junit", "./x"), "--summary and --junit are the same file."),
+        (("score", "qa.yaml", "responses.jsonl", "-o", "run", "--json", "--dry-run"), "--json and --dry-run exclude"),
+        (("compare", "a", "b", "--html", "x", "--csv", "x"), "--html and --csv are the same file."),
+        (("runs", "--html", "x"), "--html needs --trend: "),
+        (("runs", "--against", "first"), "--against needs --trend: "),
+        (("doctor", "--mask"), "--mask needs --secrets: "),
+        (("doctor", "--all"), "--all needs --plugins: "),
+    ],
+)
+def test_options_that_exclude_each_other_are_one_sentence_and_code_2(
+    files: Path, exit_code: Callable[..., int], capsys: Output, arguments: tuple[str, ...], complaint: str
+) -> None:
+    assert exit_code(*arguments) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.count("\n") == 1
+    assert not (files / "run").exists()
+
+
+def test_an_option_overrides_what_the_project_file_says_of_those_that_it_excludes(
+    files: Path, exit_code: Callable[..., int]
+) -> None:
+    options = "agent: agent.py:sometimes, dataset: qa.yaml, sample: 1, seed: 3"
+    (files / "graphrag_eval.yaml").write_text(f"run: {{{options}}}")
+    assert exit_code("run", "--limit", "2", "-o", "first", "--no-report") == 0
+    assert json.loads((files / "first/run.json").read_text())["selection"] == {"limit": 2}
+    assert exit_code("run", "-o", "second", "--no-report") == 0
+    assert json.loads((files / "second/run.json").read_text())["selection"] == {"sample": 1, "seed": 3}
+
+
+def test_what_the_project_file_itself_excludes_is_refused(
+    files: Path, exit_code: Callable[..., int], capsys: Output
+) -> None:
+    (files / "graphrag_eval.yaml").write_text("run: {agent: agent.py:sometimes, dataset: qa.yaml, sample: 1, limit: 1}")
+    assert exit_code("run", "-o", "first") == 2
+    assert "--limit and --sample exclude each other" in capsys.readouterr().err
