@@ -147,12 +147,12 @@ def checked(given: ClaimLists, texts: ClaimTexts) -> tuple[ClaimLists, list[str]
     right, wrong = _checked_of_answer(given, texts, problems)
     covered, missing = _checked_of_reference(given, texts, problems)
     if not missing:
-        for sentence, lacks in texts.left_out().items():
-            problems.append(f"the actual answer does not have {', '.join(lacks)}, as the reference does: {sentence!r}")
+        for sentence, problem in texts.left_out().items():
+            problems.append(f"{problem}; it is in the reference answer: {sentence!r}")
             missing.append(sentence)
     if not wrong:
-        for sentence, more in texts.added().items():
-            problems.append(f"the reference answer does not have {', '.join(more)}, as the answer does: {sentence!r}")
+        for sentence, problem in texts.added().items():
+            problems.append(f"{problem}; it is in the actual answer: {sentence!r}")
             wrong.append(sentence)
     if not (covered or missing) and (_has_covered(given) or not right):
         problems.append("covered_claims and false_negatives do not list the claims of the reference answer")
@@ -169,7 +169,7 @@ def _checked_of_answer(given: ClaimLists, texts: ClaimTexts, problems: list[str]
     right, wrong = list[str](), list[str]()
     covered = {*map(_same, given.covered_claims)}
     for claim in _claims(given.false_positives):
-        if texts.reference_states(claim) and _problem_of_supported(claim, texts) is None:
+        if texts.reference_states(claim) and not _problem_of_supported(claim, texts):
             problems.append(f"{claim!r} is no false positive: the reference answer says so in these words")
             right.append(claim)
         else:
@@ -193,37 +193,30 @@ def _checked_of_reference(given: ClaimLists, texts: ClaimTexts, problems: list[s
     """Return the covered claims and the false negatives, and add what is wrong with them to the problems."""
     covered, missing = list[str](), list[str]()
     for claim in _claims(given.false_negatives):
-        if lacks := texts.not_of_reference(claim):
-            problems.append(f"{claim!r} is no false negative: the reference answer does not have {', '.join(lacks)}")
-            if texts.not_of_answer(claim):
+        if problem := texts.not_in_reference(claim):
+            problems.append(f"{claim!r} is no false negative: {problem}")
+            if texts.not_in_answer(claim):
                 missing.append(claim)
         else:
             missing.append(claim)
     for claim in _claims(given.covered_claims):
         if _same(claim) in map(_same, missing):
             problems.append(f"{claim!r} is in covered_claims and in false_negatives")
-        elif problem := _problem_of_covered(claim, texts):
+        elif problem := texts.not_in_reference(claim):
             problems.append(f"{claim!r} is not covered: {problem}")
-        elif lacks := texts.not_of_answer(claim):
-            problems.append(f"{claim!r} is not covered: the actual answer does not have {', '.join(lacks)}")
+        elif not texts.has_words_of_reference(claim):
+            problems.append(f"{claim!r} is not covered: it is not made of the words of the reference answer")
+        elif problem := texts.not_in_answer(claim):
+            problems.append(f"{claim!r} is not covered: {problem}")
             missing.append(claim)
         else:
             covered.append(claim)
     return covered, missing
 
 
-def _problem_of_supported(claim: str, texts: ClaimTexts) -> str | None:
-    if lacks := texts.not_of_reference(claim):
-        return f"the reference answer does not have {', '.join(lacks)}"
-    if lacks := texts.not_of_answer(claim):
-        return f"the actual answer does not have {', '.join(lacks)}"
-    return None if texts.has_words_of_answer(claim) else "it is not made of the words of the actual answer"
-
-
-def _problem_of_covered(claim: str, texts: ClaimTexts) -> str | None:
-    if lacks := texts.not_of_reference(claim):
-        return f"the reference answer does not have {', '.join(lacks)}"
-    return None if texts.has_words_of_reference(claim) else "it is not made of the words of the reference answer"
+def _problem_of_supported(claim: str, texts: ClaimTexts) -> str:
+    problem = texts.not_in_reference(claim) or texts.not_in_answer(claim)
+    return problem or ("" if texts.has_words_of_answer(claim) else "it is not made of the words of the actual answer")
 
 
 _NO_CLAIMS = frozenset({*ClaimLists.model_fields, "none", "n/a", "null", "-", "[]", "no claims", "claim", "claims"})

@@ -1,0 +1,395 @@
+"""The words of a text as claims are compared by them: numbers with their units, codes, names and clauses."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import isclose
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text that has nothing but words."""
+    return frozenset(words.split())
+
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
+_GERMAN_NUMBERS = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
+_NUMBER_WORDS = {word: value for words in (_SMALL, _GERMAN_NUMBERS) for value, word in enumerate(words.split())}
+_NUMBER_WORDS |= {word: 10 * value for value, word in enumerate(_TENS.split(), 1)}
+_MONTHS = "january february march april may june july august september october november december"
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"
+# What a text may say in place of a number. In a claim these words mean too much else to be numbers.
+_WEAK = {"one": 1.0, "both": 2.0, "couple": 2.0, "pair": 2.0, "half": 0.5, "no": 0.0, "none": 0.0}
+WEAK_NUMBERS = _WEAK | {
+    word: float(value)
+    for words in (_MONTHS.split(), _ORDINALS.split(), [month[:3] for month in _MONTHS.split()])
+    for value, word in enumerate(words, 1)
+}
+# What units measure and how much of it: names of up to two letters are compared with their case.
+_SYMBOL_PREFIXES = {"": 1.0, "m": 1e-3, "c": 1e-2, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_WORD_PREFIXES = {"": 1.0, "milli": 1e-3, "centi": 1e-2, "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12}
+_SI = {"V": "volt", "W": "watt", "A": "ampere", "Hz": "hertz", "m": "metre meter", "g": "gram", "VA": "", "Wh": ""}
+_UNITS = {prefix + unit: (unit, scale) for unit in _SI for prefix, scale in _SYMBOL_PREFIXES.items()} | {
+    prefix + word + plural: (unit, scale)
+    for unit, words in _SI.items()
+    for word in words.split()
+    for prefix, scale in _WORD_PREFIXES.items()
+    for plural in ("", "s")
+}
+for _measured, _scale, _names in (
+    ("s", 1.0, "s sec secs second seconds sekunde sekunden"),
+    ("s", 60.0, "min mins minute minutes minuten"),
+    ("s", 3600.0, "h hr hrs hour hours stunde stunden"),
+    ("s", 86_400.0, "d day days tag tage"),
+    ("s", 604_800.0, "week weeks woche wochen"),
+    ("months", 1.0, "month months monat monate"),
+    ("months", 12.0, "year years yr yrs jahr jahre"),
+    ("m", 1609.344, "mi mile miles"),
+    ("m", 0.3048, "ft foot feet"),
+    ("m", 0.0254, "inch inches"),
+    ("g", 1e6, "t tonne tonnes"),
+    ("count", 1e3, "thousand tausend"),
+    ("count", 1e6, "mn mio million millions millionen"),
+    ("count", 1e9, "bn mrd billion billions milliarde milliarden"),
+):
+    _UNITS |= dict.fromkeys(_names.split(), (_measured, _scale))
+
+_ANY_NUMBER_WORD = "|".join(_NUMBER_WORDS)
+_NUMBER_WORD = re.compile(rf"\b({_ANY_NUMBER_WORD})(?:[- ]({'|'.join(_SMALL.split()[1:10])}))?\b", re.IGNORECASE)
+_COUNTED = "|".join(["hundred", "dozen", *(name for name in _UNITS if len(name) > 2)])
+_ARTICLE = re.compile(rf"\b(half )?(?:an?|one) (?=(?:{_COUNTED})\b)", re.IGNORECASE)
+_MULTIPLIED = re.compile(r"\b(\d+) (hundred|dozen)\b(?:(?: and)? (\d{1,2})\b)?", re.IGNORECASE)
+_AND_A_HALF = re.compile(r"\b(\d+)( \w+)? and a half\b")
+_INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}")
+
+
+def _with_digits(text: str) -> str:
+    """Return a text with its number words as digits, and abbreviations such as ``U.S.`` without points."""
+
+    def number(match: re.Match[str]) -> str:
+        word, ones = match[1].casefold(), (match[2] or "").casefold()
+        value = _NUMBER_WORDS[word]
+        if word == "one" and not ones:
+            return match[0]  # "one of them" is no number
+        if ones and value < 20:
+            return f"{value} {_NUMBER_WORDS[ones]}"
+        return str(value + (_NUMBER_WORDS[ones] if ones else 0))
+
+    text = _INITIALS.sub(lambda match: match[0].replace(".", ""), text)
+    text = _ARTICLE.sub(lambda match: "0.5 " if match[1] else "1 ", text)
+    text = _AND_A_HALF.sub(r"\1.5\2", _NUMBER_WORD.sub(number, text))
+    return _MULTIPLIED.sub(
+        lambda match: str(int(match[1]) * (12 if match[2][0] in "dD" else 100) + int(match[3] or 0)), text
+    )
+
+
+_LEAST_WORD = 5  # letters; shorter words carry little meaning, and so do these
+_COMMON = word_set("there their these those which where about between located called after before since under other")
+_STEM = 5
+
+
+@dataclass(frozen=True)
+class Number:
+    """What a number may mean, as 1,500 may be 1500 or 1.5.
+
+    Attributes:
+        readings: The values.
+        measures: What its unit measures; empty if that is not known.
+        scale: How much of that.
+        noun: The beginning of the word that it counts.
+    """
+
+    readings: frozenset[float]
+    measures: str = ""
+    scale: float = 1.0
+    noun: str = ""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it says that there are none of something."""
+        return bool(self.noun) and self.readings == {0.0}
+
+    def is_same(self, other: "Number") -> bool:
+        """Return whether both may be one quantity, in another unit or rounded too."""
+        if self.measures and other.measures:
+            factor = self.scale / other.scale
+            return self.measures == other.measures and any(
+                _is_rounded(one * factor, two) or _is_rounded(two / factor, one)
+                for one in self.readings
+                for two in other.readings
+            )
+        return any(_may_be_same(one, two) for one in self.readings for two in other.readings)
+
+
+_SCALES = tuple(10.0**power for power in (-9, -6, -3, 3, 6, 9))
+_PER_CENT = (0.01, 100.0)
+_MOST_ROUNDED = 0.2
+
+
+def _may_be_same(one: float, two: float) -> bool:
+    scales = (1.0, *_SCALES, *(_PER_CENT if min(one, two) < 1 else ()))
+    return any(
+        _is_rounded(one, two * scale) or _is_rounded(two * scale, one) or _is_rounded(one * scale, two)
+        for scale in scales
+    )
+
+
+def _is_rounded(precise: float, rounded: float) -> bool:
+    if abs(precise - rounded) > _MOST_ROUNDED * precise:
+        return False
+    decimals = len(f"{rounded:.6f}".rstrip("0").partition(".")[2])
+    return isclose(precise, rounded) or (precise % 1 > 0 and round(precise, decimals) == rounded)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A number, a code such as ``NO5``, a name, or another word; ``first``: a capital begins a sentence."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    number: Number | None = None
+
+    @property
+    def folded(self) -> str:
+        """The text without its case."""
+        return self.text.casefold()
+
+
+@dataclass(frozen=True)
+class Item:
+    """A word, or a thing: a name, a code, or a number with what it measures or counts."""
+
+    kind: str
+    key: str
+    of: str = ""
+
+    @property
+    def is_entity(self) -> bool:
+        """Whether it is a thing."""
+        return self.kind != "word"
+
+    def is_like(self, other: "Item") -> bool:
+        """Return whether two things are of one kind."""
+        return self.kind == other.kind and (self.of == other.of or not self.of or not other.of)
+
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_TOKEN = re.compile(
+    r"(?P<number>\d{1,3}(?:[ ,.'\u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?)|(?P<word>[^\W_]+)"
+)
+_UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]+)")
+_GROUPED_BY_DOTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+_LONGEST_UNIT = 3  # letters of one that is not known, right after a number
+# Words that begin a sentence with a capital and name nothing; "yes" and "no" are answers.
+_OPENERS = word_set(
+    "the a an it its this that these those there they he she we not both all each some any in on at of for from with "
+    "by as to according based here also only and or but if when while"
+)
+_PRONOUNS = word_set("it they this these that he she")
+EMPTY = _PRONOUNS | word_set(
+    "0 a an the is are was were be been being has have had do does did can could will would should may might not no "
+    "never neither nor none cannot there any some its their those of to in on at for from with by as and or also both "
+    "either yes t s don doesn didn isn aren wasn weren hasn haven hadn kein keine keinen nicht nie nein ja"
+)
+"""Words that a statement has or lacks without saying anything else."""
+_NEGATION = re.compile(
+    r"\b(?:[nN](?:ot|ever|either|or|one|icht|ie)|[cC]annot|[kK]ein\w*|\w+n['’]t|no(?!\.? \d)|No(?= [a-z]))\b"
+    r"(?! (?:only|just|more|less|fewer|later|earlier|doubt)\b)"
+)
+_OPPOSITE = re.compile(r"(?:un|dis|non|in|im)(\w{4,})")
+
+
+def _tokens_of(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    position = 0
+    while match := _TOKEN.search(text, position):
+        position = match.end()
+        if match["word"]:
+            tokens.append(_word_token(match, text))
+            continue
+        unit = _UNIT.match(text, match.end())
+        word = unit[1] if unit is not None and not text[unit.end() : unit.end() + 1].isdigit() else ""
+        known = _UNITS.get(word) or (_UNITS.get(word.casefold()) if len(word) > 2 else None)
+        if unit is not None and word and (known or (len(word) <= _LONGEST_UNIT and word[:3].casefold() not in _MONTH)):
+            position = unit.end()
+        noun = "" if known or len(word) < _LEAST_WORD or word in _COMMON else word[:_STEM]
+        number = Number(frozenset(_readings(match[0])), *(known or ("", 1.0)), noun)
+        token = Token("number", match[0], match.start(), position, number)
+        if tokens and text[tokens[-1].end : match.start()].strip() in {"", "and"}:
+            token = _joined(tokens, token, text)
+        tokens.append(token)
+    return tokens
+
+
+_MONTH = frozenset(month[:3] for month in _MONTHS.split())
+
+
+def _joined(tokens: list[Token], token: Token, text: str) -> Token:
+    """Return one number for a time such as 1 h 30 min, whose beginning is taken from the tokens."""
+    before, after = tokens[-1].number, token.number
+    if before is None or after is None or not before.measures == after.measures == "s":
+        return token
+    if after.scale >= before.scale or max(after.readings) * after.scale >= before.scale:
+        return token
+    total = max(before.readings) * before.scale / after.scale + max(after.readings)
+    start = tokens.pop().start
+    return Token("number", text[start : token.end], start, token.end, Number(frozenset({total}), "s", after.scale))
+
+
+def _word_token(match: re.Match[str], text: str) -> Token:
+    word = match[0]
+    kind = "word"
+    if any(map(str.isdigit, word)) or (word.isupper() and len(word) > 1):
+        kind = "code"
+    elif word[0].isupper() and word != "I" and word.casefold() not in _OPENERS:
+        before = text[: match.start()].rstrip(" \t\"'*_`(“«")
+        kind = "first" if not before or before[-1] in ".!?:\n" else "name"
+    return Token(kind, word, match.start(), match.end())
+
+
+def _readings(number: str) -> Iterator[float]:
+    plain = re.sub(r"[ '\u00a0\u202f]", "", number)
+    readings = {plain.replace(",", ""), plain.replace(",", ".")}
+    if _GROUPED_BY_DOTS.fullmatch(plain):
+        readings.add(plain.replace(".", "").replace(",", "."))
+    parts = set(number.split()) if " " in number else set()  # or two numbers
+    return (float(reading) for reading in readings | parts if re.fullmatch(r"\d+(?:\.\d+)?", reading))
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_CLAUSE_END = re.compile(
+    r"[,;]\s|\s[-–—]\s|\b(?:and|but|while|whereas|although|because|if|when|which|who|that|without|except|unlike|rather|"
+    r"with no|und|aber|während)\b",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^\s*(?:[-*•>#|]+\s*|\d{1,3}[.)]\s+)+", re.MULTILINE)
+_IDENTIFIER = re.compile(
+    r"<?(?:https?://|urn:)[^\s<>()\[\],;]+>?|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,27}\b", re.IGNORECASE
+)
+_ITEM_END = re.compile(r"[,;|&]|\b(?:and|und|og|et|y)\b")
+_LAST_SCRIPT_WITH_SPACES = "\u058f"
+# German capitalises all nouns, so that capitals are no sign of names there.
+_GERMAN = word_set("der die das den ist sind und von mit ein eine einer hat haben wird nicht auf für bei")
+
+
+class Words:
+    """The words of one text: a claim, a question or an answer."""
+
+    def __init__(self, text: str) -> None:
+        self.text = _BULLET.sub(lambda bullet: " " * len(bullet[0]), _with_digits(text))
+        self.tokens = _tokens_of(self.text)
+        self.all = {token.folded for token in self.tokens}
+        self.numbers = {token.text: token.number for token in self.tokens if token.number is not None}
+        self.codes, self.names, self.first = (
+            {token.text for token in self.tokens if token.kind == kind} for kind in ("code", "name", "first")
+        )
+
+    @cached_property
+    def values(self) -> set[Number]:
+        """All numbers, and how many items its lists have, as a count may follow from a list."""
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        items = [len(_ITEM_END.split(part)) for part in _SENTENCE_END.split(self.text)]
+        counts = (*items, len(lines), len(lines) - 1, len(self.names | self.codes))
+        weak = [WEAK_NUMBERS[word] for word in self.all & WEAK_NUMBERS.keys()]
+        others = {*weak, *(float(count) for count in counts if count > 1)}
+        return {*self.numbers.values(), *(Number(frozenset({value})) for value in others)}
+
+    @cached_property
+    def stems(self) -> set[str]:
+        """The beginnings of the longer words, which carry the meaning."""
+        long = (token.folded for token in self.tokens if token.number is None and len(token.text) >= _LEAST_WORD)
+        return {word[:_STEM] for word in long if word not in _COMMON and word[-1] <= _LAST_SCRIPT_WITH_SPACES}
+
+    @cached_property
+    def items(self) -> list["Item"]:
+        """The words without articles, each name of several words as one."""
+        items: list[Item] = []
+        end = 0
+        for token in self.tokens:
+            is_name = token.kind in {"name", "first"}
+            if is_name and items and items[-1].kind == "name" and not self.text[end : token.start].strip():
+                items[-1] = Item("name", f"{items[-1].key} {token.folded}")
+            elif token.number is not None:
+                items.append(Item("number", token.folded, token.number.measures or token.number.noun))
+            elif is_name or token.folded not in _ARTICLES:
+                items.append(Item("name" if is_name else token.kind, token.folded))
+            end = token.end
+        return items
+
+    @cached_property
+    def clauses(self) -> list["Words"]:
+        """The parts of its sentences that may each state something."""
+        parts = (part for sentence in _SENTENCE_END.split(self.text) for part in _CLAUSE_END.split(sentence))
+        return [Words(part) for part in parts if _WORD_CHARACTER.search(part)]
+
+    @cached_property
+    def sentences(self) -> list["Words"]:
+        """Its sentences and lines."""
+        return [Words(part) for part in _SENTENCE_END.split(self.text) if _WORD_CHARACTER.search(part)]
+
+    @property
+    def entities(self) -> list["Item"]:
+        """Its names, codes and numbers."""
+        return [item for item in self.items if item.is_entity]
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """The beginnings of the words that say something."""
+        return frozenset(word[:_STEM] for word in self.all - EMPTY)
+
+    @cached_property
+    def is_denial(self) -> bool:
+        """Whether something is denied."""
+        has_none = any(token.number is not None and token.number.is_none for token in self.tokens)
+        return has_none or _NEGATION.search(self.text) is not None
+
+    @property
+    def has_pronoun(self) -> bool:
+        """Whether it may speak of what the question names."""
+        return not self.all.isdisjoint(_PRONOUNS)
+
+    def content_for(self, other: "Words") -> tuple[frozenset[str], bool]:
+        """Return the content and whether it is denied, as ``disconnected`` denies another text's ``connected``."""
+        content, is_denied = set(self.content), self.is_denial
+        for word in self._with_prefix:
+            stem = word[1][:_STEM]
+            if stem in other.content and word[0][:_STEM] not in other.content:
+                content = content - {word[0][:_STEM]} | {stem}
+                is_denied = not is_denied
+        return frozenset(content), is_denied
+
+    @cached_property
+    def _with_prefix(self) -> list[re.Match[str]]:
+        return [found for word in sorted(self.all) if (found := _OPPOSITE.fullmatch(word)) is not None]
+
+    @property
+    def is_german(self) -> bool:
+        """Whether it is in German."""
+        return len(self.all & _GERMAN) > 1
+
+    @property
+    def is_list_of_names(self) -> bool:
+        """Whether things that each have a name are joined: three by commas, or two by a word."""
+        items = [Words(item) for item in _ITEM_END.split(self.text.strip(" ."))]
+        has_names = all(item.names or item.first or item.codes for item in items)
+        return has_names and len(items) > (1 if re.search(r"\b(?:and|und|og|et|y)\b|&", self.text) else 2)
+
+
+_WORD_CHARACTER = re.compile(r"\w")
+
+
+def sentences_in(text: str) -> list[str]:
+    """Return the sentences and lines of a text, without bullets and identifiers."""
+    parts = (part.strip() for part in _SENTENCE_END.split(_BULLET.sub("", without_identifiers(text))))
+    return [part for part in parts if part]
+
+
+def without_identifiers(text: str) -> str:
+    """Return a text without IRIs and UUIDs."""
+    return _IDENTIFIER.sub(" ", text)
