@@ -19,8 +19,8 @@ from graphrag_eval_lc.compare.gates import (
 )
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
+from graphrag_eval_lc.dataset.ids import nearest_id
 from graphrag_eval_lc.dataset.loading import response_key
-from graphrag_eval_lc.dataset.unknown_questions import nearest_id
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
 from graphrag_eval_lc.records import Response, Result

@@ -18,8 +18,9 @@ from graphrag_eval_lc.cli.options import (
 )
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_dataset
+from graphrag_eval_lc.dataset.rules import UNANSWERED
 from graphrag_eval_lc.dataset.selection import Selection
-from graphrag_eval_lc.dataset.validation import UNANSWERED, Problem, validated
+from graphrag_eval_lc.dataset.validation import Problem, validated
 from graphrag_eval_lc.report.json_documents import validation_document
 from graphrag_eval_lc.texts import counted
 

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.dataset.findings import dataset_findings
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     LoadedDataset,
@@ -13,7 +14,6 @@ from graphrag_eval_lc.dataset.loading import (
     loaded_dataset,
     read_dataset_records,
 )
-from graphrag_eval_lc.dataset.validation import usage_findings
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.record_file import Finding, RecordFile
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -79,7 +79,7 @@ def check_dataset(dataset: DatasetSource, config: EvaluationConfig, config_sourc
     views = StepViews(config.steps, config.sparql, config.retrieval)
     errors: list[Finding] = []
     warnings = 0
-    for finding in usage_findings(records, views):
+    for finding in dataset_findings(records, views):
         if finding.severity == "error":
             errors.append(finding)
         else:

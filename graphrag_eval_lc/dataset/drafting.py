@@ -1,6 +1,6 @@
 """Drafting a reference dataset from what an agent did: questions, reference answers and reference steps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, cast
@@ -106,24 +106,15 @@ def draft(
             hint="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
         )
     drafting = _Drafting(source, keep_references)
-    if source.templates is None:
-        own = {"template_id": DRAFT_TEMPLATE_ID, "draft": True, "questions": drafting.rest()}
-        return Draft([cast("Template", own)], (*source.notes, *drafting.notes()))
-    templates = [template for each in source.templates if (template := drafting.template(each)) is not None]
+    known = source.templates or ()
+    templates = [template for each in known if (template := drafting.template(each)) is not None]
     rest = drafting.rest()
-    if rest:
-        _add_rest(templates, rest)
-    return Draft([cast("Template", template) for template in templates], (*source.notes, *drafting.notes()))
-
-
-def _add_rest(templates: list[dict[str, Any]], questions: list[dict[str, Any]]) -> None:
-    """Add the questions that the dataset does not have to the template of drafts."""
-    own = next((each for each in templates if each["template_id"] == DRAFT_TEMPLATE_ID), None)
-    if own is None:
-        own = {"template_id": DRAFT_TEMPLATE_ID, "questions": []}
-        templates.append(own)
-    own["draft"] = True
-    own["questions"] = [*own["questions"], *questions]
+    if rest or source.templates is None:
+        own = next((each for each in templates if each["template_id"] == DRAFT_TEMPLATE_ID), None)
+        if own is None:
+            templates.append(own := {"template_id": DRAFT_TEMPLATE_ID, "draft": True, "questions": []})
+        own |= {"draft": True, "questions": [*own["questions"], *rest]}
+    return Draft(cast("list[Template]", templates), (*source.notes, *drafting.notes()))
 
 
 class _Drafting:
@@ -133,13 +124,10 @@ class _Drafting:
         self._source = source
         self._keep_references = keep_references
         self._left = dict(source.responses)
-        self._failed: list[str] = []
-        self._unasked: list[str] = []
-        self._changed: list[str] = []
-        self._unknown: list[str] = []
+        self._noted: dict[str, list[str]] = {}
 
     def template(self, template: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return a template with its drafted questions; None where there is none."""
+        """Return a template with its drafted questions; None if there is none."""
         questions = [
             drafted
             for question in template.get("questions") or ()
@@ -153,35 +141,36 @@ class _Drafting:
     def rest(self) -> list[dict[str, Any]]:
         """Return drafts of the questions that no template has."""
         left, self._left = self._left, {}
-        if self._source.templates is not None:
-            self._unknown = list(left)
         questions = []
         for identifier, response in left.items():
+            if self._source.templates is not None:
+                self._note(f"Not in the dataset, and now in the template {DRAFT_TEMPLATE_ID}", identifier)
             text = _asked_text(response) or f"(write the question of {response.get('question_id')})"
             questions.append(self._question({"id": identifier, "question_text": text}, response))
         return [question for question in questions if question is not None]
 
-    def notes(self) -> Iterator[str]:
+    def notes(self) -> list[str]:
         """Say what is left out, and what differs."""
-        kept = "left as they are" if self._keep_references else "left out"
-        yield from _noted(f"Failed, and {kept}", self._failed)
-        yield from _noted(f"Without a response, and {kept}", self._unasked)
-        yield from _noted("Asked with another text than the dataset has now, which the draft has", self._changed)
-        yield from _noted(f"Not in the dataset, and now in the template {DRAFT_TEMPLATE_ID}", self._unknown)
+        return [f"{what} ({counted(len(ids), 'question')}): {listed(ids)}." for what, ids in self._noted.items()]
+
+    def _note(self, what: str, identifier: str) -> None:
+        self._noted.setdefault(what, []).append(identifier)
 
     def _question(self, question: Mapping[str, Any], response: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        identifier = str(question["id"])
         if response is None or is_error(response):
-            (self._unasked if response is None else self._failed).append(str(question["id"]))
+            kept = "left as they are" if self._keep_references else "left out"
+            self._note(f"{'Without a response' if response is None else 'Failed'}, and {kept}", identifier)
             return dict(question) if self._keep_references else None
-        kept = _REFERENCES if self._keep_references else ()
-        base = {key: value for key, value in question.items() if key not in _REFERENCES or (key in kept and value)}
+        is_kept = self._keep_references
+        base = {key: value for key, value in question.items() if key not in _REFERENCES or (is_kept and value)}
         asked = _asked_text(response)
         if asked is not None and " ".join(asked.split()) != " ".join(str(question["question_text"]).split()):
-            self._changed.append(str(question["id"]))
+            self._note("Asked with another text than the dataset has now, which the draft has", identifier)
             base["question_text"] = asked
         drafted = drafted_references(response, self._source.config)
         new = {key: drafted[key] for key in _REFERENCES if key in drafted and key not in base}
-        mark = {"draft": True} if new or not kept else {}
+        mark = {"draft": True} if new or not is_kept else {}
         first = {key: base.pop(key) for key in ("id", "question_text")}
         return {**first, **mark, **base, **new}
 
@@ -189,11 +178,6 @@ class _Drafting:
 def _asked_text(response: Mapping[str, Any]) -> str | None:
     text = response.get("question_text")
     return text if isinstance(text, str) and text else None
-
-
-def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:
-    if ids:
-        yield f"{what} ({counted(len(ids), 'question')}): {listed(ids)}."
 
 
 def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
@@ -292,7 +276,7 @@ def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[st
         return None
     except Exception as problem:
         what = f"the draft of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
-        raise MatcherError(what, hint="Mend the function that drafts its reference steps.") from problem
+        raise MatcherError(what, hint="Fix the function that drafts its reference steps.") from problem
     if reference is not None and not (isinstance(reference, Mapping) and isinstance(reference.get("name"), str)):
         hint = "A draft is a reference step with a name, or None."
         raise MatcherError(f"the draft of {kind.key} gave {reference!r:.80}", hint=hint)

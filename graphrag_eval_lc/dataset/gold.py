@@ -37,7 +37,7 @@ class Gold:
         columns: The columns that an answer needs; None where there are none, as of ASK or a text.
         is_empty: Whether there are no rows, or none that binds anything, so that it tells little.
         answer_type: ``boolean``, ``number``, ``date``, ``resource``, ``string`` or ``table``, as QALD has them.
-        notes: What was mended.
+        notes: What was corrected.
     """
 
     output: str

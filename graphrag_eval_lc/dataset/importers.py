@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from xml.etree import ElementTree
 
+from graphrag_eval_lc.dataset.gold import is_sparql_results
 from graphrag_eval_lc.dataset.mistaken import old_keys
-from graphrag_eval_lc.dataset.qald import is_qald, plain_qald, read_qald_xml
 from graphrag_eval_lc.dataset.source_fields import ANSWERS, QUERIES, QUESTIONS
 from graphrag_eval_lc.dataset.source_shapes import UnknownShapeError, opened, plain_name
 from graphrag_eval_lc.errors import DatasetError, MissingExtraError
@@ -27,8 +28,13 @@ _TABLES: Final = (".csv", ".tsv", ".txt")
 _PARQUET: Final = (".parquet", ".pq")
 _DELIMITERS: Final = (",", ";", "\t")
 _XML: Final = re.compile(r"\s*<(\?xml\b|!|dataset\b)")
+_DOCTYPE: Final = re.compile(r"<!DOCTYPE", re.IGNORECASE)
 # Of experiments, pandas has the reference in columns such as reference.answer.
 _LANGSMITH: Final = re.compile(r"(input|output|reference_output|reference(?=\.))s?[._](\w+)")
+_LANGSMITH_SIDES: Final = ("inputs", "outputs", "reference_outputs", "expectations")  # the last are MLflow's
+# The values of an answer in XML, and in the JSON of QALD-5.
+_QALD_VALUES: Final = ("uri", "string", "number", "date", "boolean")
+_IRIS: Final = ("http://", "https://", "urn:")
 
 
 class Importer(NamedTuple):
@@ -64,8 +70,58 @@ def _of_webqsp(record: Record) -> Record:
     return {"id": record.get("QuestionId"), "question": question, **gold}
 
 
+def _is_qald(record: Record) -> bool:
+    question = record.get("question")
+    inner = question.get("language") if isinstance(question, Mapping) else question
+    return "body" in record or (isinstance(inner, list) and any(isinstance(each, Mapping) for each in inner))
+
+
+def _of_qald(record: Record) -> Record:
+    """Return a question of any of QALD's JSON variants as QALD-9 has it, with ``answers`` as ``results``."""
+    plain = dict(record)
+    if "body" in plain:  # QALD-5
+        plain.setdefault("question", plain.pop("body"))
+    question = plain.get("question")
+    if isinstance(question, Mapping) and isinstance(question.get("language"), list):  # QALD-7
+        plain |= {key: value for key, value in question.items() if key != "language"}
+        texts = [each for each in question["language"] if isinstance(each, Mapping)]
+        plain["question"] = [{"language": each.get("language"), "string": each.get("question")} for each in texts]
+        queries = (query for each in texts for key, query in each.items() if str(key).upper() == "SPARQL" and query)
+        if (query := next(queries, None)) is not None:
+            plain["query"] = {"sparql": query}
+    if isinstance(plain.get("query"), str):
+        plain["query"] = {"sparql": plain["query"]}
+    answers = plain.get("answers")
+    filled = [each for each in (answers if isinstance(answers, list) else [answers]) if each]
+    if filled and "results" not in plain and (_is_qald(record) or "query" in plain):
+        single = [{"string": each} if isinstance(each, str) else each for each in filled]
+        if all(isinstance(each, Mapping) and each.keys() <= set(_QALD_VALUES) for each in single):
+            plain["results"] = _qald_results(single)
+        elif is_sparql_results(filled[0]):
+            plain["results"] = filled
+        if "results" in plain:
+            del plain["answers"]
+    return plain
+
+
+def _qald_results(answers: list[Record]) -> Record:
+    """Return answers that are single values as results of SPARQL."""
+    values = [value for each in answers for value in each.values()]
+    if len(values) == 1 and ("boolean" in answers[0] or str(values[0]).strip().casefold() in ("true", "false")):
+        return {"head": {}, "boolean": values[0]}
+    rows = []
+    for each in answers:
+        row = {}
+        for kind, value in each.items():
+            text = value.strip() if isinstance(value, str) else value
+            is_iri = kind == "uri" or (isinstance(text, str) and text.startswith(_IRIS) and " " not in text)
+            row["answer" if len(each) == 1 else kind] = {"type": "uri" if is_iri else "literal", "value": text}
+        rows.append(row)
+    return {"results": {"bindings": rows}}
+
+
 def _is_langsmith(record: Record) -> bool:
-    """Return whether a record is an example of LangSmith, whose inputs and outputs may be columns of their own."""
+    """Return whether a record is an example of LangSmith, whose inputs and outputs may be separate columns."""
     names = {plain_name(str(name)) for name in record}
     parts = {found[1]: found[2] for name in names if (found := _LANGSMITH.fullmatch(name))}
     return "inputs" in names or (parts.get("input") in (*QUESTIONS, "query") and len(parts) > 1)
@@ -78,30 +134,26 @@ def _of_langsmith(record: Record) -> Record:
     plain: dict[str, Any] = {}
     for key, value in record.items():
         name = plain_name(str(key))
-        if name in ("inputs", "outputs", "reference_outputs", "expectations"):  # the last are MLflow's
-            sides["reference_outputs" if name == "expectations" else name] = _part(value)
+        if name in _LANGSMITH_SIDES:
+            side = "reference_outputs" if name == "expectations" else name
+            sides[side] = value
+            with suppress(UnknownShapeError):  # a text that cannot be parsed is refused later
+                sides[side] = opened(value)
         elif found := _LANGSMITH.fullmatch(name):
-            side = "reference_outputs" if found[1] == "reference" else f"{found[1]}s"
-            columns.setdefault(side, {})[found[2]] = value
+            columns.setdefault("reference_outputs" if found[1] == "reference" else f"{found[1]}s", {})[found[2]] = value
         else:
             plain[key] = value
     sides = columns | sides
     has_reference = sides.get("reference_outputs") is not None
-    plain |= _side(sides, "inputs", QUESTIONS, "question")
-    plain |= _side(sides, "reference_outputs" if has_reference else "outputs", ANSWERS, "reference_answer")
+    plain |= _langsmith_side(sides, "inputs", QUESTIONS, "question")
+    gold = "reference_outputs" if has_reference else "outputs"
+    plain |= _langsmith_side(sides, gold, ANSWERS, "reference_answer")
     if has_reference:
-        plain["response"] = _side(sides, "outputs", ANSWERS, "response").get("response")
+        plain["response"] = _langsmith_side(sides, "outputs", ANSWERS, "response").get("response")
     return plain
 
 
-def _part(value: Any) -> Any:
-    """Return the object in a cell; a text that cannot be parsed stays, and is refused later."""
-    with suppress(UnknownShapeError):
-        return opened(value)
-    return value
-
-
-def _side(sides: Record, name: str, names: Sequence[str], role: str) -> dict[str, Any]:
+def _langsmith_side(sides: Record, name: str, names: Sequence[str], role: str) -> dict[str, Any]:
     """Return the parts of the inputs or outputs, the one that is the question or the answer under that name."""
     side = sides.get(name)
     if not isinstance(side, Mapping):
@@ -116,7 +168,7 @@ def _side(sides: Record, name: str, names: Sequence[str], role: str) -> dict[str
     return {key: value for key, value in side.items() if key != known} | {role: side[known]}
 
 
-QALD: Final = Importer("QALD", lambda key, record: key == "questions" or is_qald(record), plain_qald)
+QALD: Final = Importer("QALD", lambda key, record: key == "questions" or _is_qald(record), _of_qald)
 IMPORTERS: Final = (
     Importer("WebQSP", lambda _, record: "Parses" in record, _of_webqsp),
     QALD,
@@ -154,40 +206,34 @@ def read_source(source: str | PathLike[str]) -> Source:
     """Read a file, recognise what it is, and make its records plain.
 
     Raises:
-        DatasetError: The file cannot be read, or holds no records.
+        DatasetError: The file cannot be read, or has no records.
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
     path, suffix = str(source), Path(source).suffix.lower()
     problems: list[tuple[str, str, int]] = []
     lines: list[int] = []
-    names: list[str] = []
+    head: list[str] = []
     value: Any
     if suffix in _PARQUET:
         value = _parquet(path)
     else:
         file = read_text(source, DatasetError, what=_WHAT)
         if suffix == ".xml" or (suffix not in _TABLES and _XML.match(file.text)):
-            value = read_qald_xml(file.text, path)
+            value = _xml(file.text, path)
         elif suffix in _TABLES or (file.format == "yaml" and suffix not in (".yaml", ".yml")):
-            names, lines, value = _table(file, problems)
+            head, lines, value = _table(file, problems)
         else:
             lines, value = _json(file)
     key, records = _list_in(value, path)
     first = next((record for record in records if isinstance(record, Mapping)), {})
     importer = next(each for each in IMPORTERS if each.is_of(key, first))
-    entries = [
-        (
-            lines[place] if lines else None,
-            f"{key}[{place}]",
-            importer.plain(record) if isinstance(record, Mapping) else record,
-        )
-        for place, record in enumerate(records)
-    ]
-    there = (str(name) for _, _, record in entries if isinstance(record, Mapping) for name in record)
+    plain = [importer.plain(record) if isinstance(record, Mapping) else record for record in records]
+    entries = [(lines[number] if lines else None, f"{key}[{number}]", record) for number, record in enumerate(plain)]
+    names = dict.fromkeys(str(name) for record in plain if isinstance(record, Mapping) for name in record)
     about = value.get("dataset") if isinstance(value, Mapping) else None
     title = about.get("id") if isinstance(about, Mapping) else about
-    named = str(title) if isinstance(title, str | int) and title else None
-    return Source(path, importer, entries, list(dict.fromkeys(there)) or names, named, problems)
+    is_titled = isinstance(title, str | int) and bool(title)
+    return Source(path, importer, entries, list(names) or head, str(title) if is_titled else None, problems)
 
 
 def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
@@ -259,6 +305,37 @@ def _parquet(path: str) -> list[dict[str, Any]]:
         what = f"the {_WHAT} cannot be read as Parquet: {problem!s:.200}"
         raise DatasetError(what, path=path, hint="Check the file and its path.") from problem
     return rows
+
+
+def _xml(text: str, path: str) -> dict[str, Any]:
+    """Return QALD's XML as its JSON; without document types, so that nothing is expanded or fetched.
+
+    Raises:
+        DatasetError: It is not QALD's XML, or has a document type.
+    """
+    if (found := _DOCTYPE.search(text)) is not None:
+        what, line = "the XML has a document type, which is not read", text.count("\n", 0, found.start()) + 1
+        raise DatasetError(what, path=path, line=line, hint="Remove it.")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as problem:
+        what = f"the {_WHAT} is not valid XML: {str(problem).split(':')[0]}"
+        raise DatasetError(what, path=path, line=problem.position[0], hint="Fix the XML here.") from problem
+    if root.tag != "dataset":
+        what = f"the XML begins with <{root.tag[:40]}>, and QALD's with <dataset>"
+        raise DatasetError(what, path=path, hint="Give QALD's XML, or its questions as JSON or CSV.")
+    return {"dataset": {"id": root.get("id")}, "questions": [_xml_question(each) for each in root.iter("question")]}
+
+
+def _xml_question(element: ElementTree.Element) -> Record:
+    texts = [{"language": each.get("lang") or "en", "string": each.text} for each in element.findall("string")]
+    answers = [
+        {part.tag: part.text for part in each if part.tag in _QALD_VALUES} or {"string": (each.text or "").strip()}
+        for each in element.iterfind("answers/answer")
+    ]
+    answers = [each for each in answers if any(each.values())]
+    query = next((each.text for each in element.findall("query") if each.text), None)
+    return {**element.attrib, "question": texts, "query": query, "answers": answers}
 
 
 def _table(file: TextFile, problems: list[tuple[str, str, int]]) -> tuple[list[str], list[int], list[Record]]:

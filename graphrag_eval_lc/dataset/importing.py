@@ -1,6 +1,6 @@
 """Importing published datasets of questions, queries and answers as reference datasets."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, is_ask_query
 from graphrag_eval_lc.dataset.query_language import STEP_NAMES, Language
 from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, read_questions, unique_ids
+from graphrag_eval_lc.dataset.source_questions import Notes, SourceDataset, SourceQuestion, read_questions, unique_ids
 from graphrag_eval_lc.dataset.source_shapes import DEFAULT_LANGUAGE
 from graphrag_eval_lc.dataset.sparql_endpoint import (
     DEFAULT_MAX_BYTES,
@@ -34,28 +34,16 @@ DEFAULT_TIMEOUT: Final = 60.0
 _ASKED: Final = frozenset({"SPARQL", None})
 # Texts in these quotes may have several lines, which must stay as they are.
 _LONG_QUOTES: Final = ('"""', "'''")
+_RETRIEVAL_HINT: Final = (
+    "--retrieval-step retrieval makes them a reference step, for an agent that searches the same documents."
+)
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How a dataset is imported.
-
-    Attributes:
-        languages: The languages of the questions' texts, the preferred one first; empty: English, else the first one.
-        step_name: The name of the steps that run the queries; None: by the language of the query.
-        template_id: The template of all questions; None: by the answer types of QALD, the template column of a table,
-            or the file's name.
-        keep_empty: Whether a gold without rows is a reference, which any query without rows fits.
-        columns: The names of a table's columns.
-        endpoint: The URL of a SPARQL endpoint, which is asked for the results that the dataset does not have.
-        refresh: Whether it is asked for all results.
-        timeout: The longest time for a query, in seconds.
-        max_bytes: The size of the largest results that it may send, after decompression.
-        follow_redirects: Whether it may redirect to another host.
-        retrieval_step: The name of reference steps with the relevant ids; None: no such steps.
-    """
+    """How a dataset is imported, as ``import_dataset`` describes it; no languages: English, else the first one."""
 
     languages: Sequence[str] = ()
     step_name: str | None = None
@@ -177,22 +165,19 @@ def import_dataset(
         >>> template["template_id"], template["questions"][0]["reference_steps"][0][0]["required_columns"]
         ('resource', ['x'])
     """
-    columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
     languages = (language,) if isinstance(language, str) else tuple(language)
-    # The default goes with any file.
-    given = () if languages == (DEFAULT_LANGUAGE,) else languages
     options = ImportOptions(
-        given,
-        step_name,
-        template_id,
-        keep_empty,
-        columns,
-        endpoint,
-        refresh,
-        timeout,
-        max_bytes,
-        follow_redirects,
-        retrieval_step,
+        languages=() if languages == (DEFAULT_LANGUAGE,) else languages,  # the default goes with any file
+        step_name=step_name,
+        template_id=template_id,
+        keep_empty=keep_empty,
+        columns=Columns(question_column, query_column, id_column, template_column, results_column, answer_column),
+        endpoint=endpoint,
+        refresh=refresh,
+        timeout=timeout,
+        max_bytes=max_bytes,
+        follow_redirects=follow_redirects,
+        retrieval_step=retrieval_step,
     )
     found = imported(source, options)
     if responses is not None and found.responses:
@@ -229,18 +214,20 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
         run_sync(lambda: _ask(dataset, options, progress))
     templates: dict[str, list[dict[str, Any]]] = {}
     template_of: dict[str, str] = {}
-    lists: dict[str, list[str]] = defaultdict(list)
     responses: list[Response] = []
+    has_steps = any(question.query is not None or question.gold is not None for question in dataset.questions)
     for identifier, question in unique_ids(dataset.questions):
         own = options.template_id or question.template_id or dataset.template_id
         # A question that is there twice belongs to one template.
         template_id = template_of.setdefault(question.text.casefold(), own)
         if template_id != own:
-            lists["moved"].append(identifier)
-        templates.setdefault(template_id, []).append(_written(identifier, question, options, lists))
+            dataset.notes.add("The same text as an earlier question, and put into its template", identifier)
+        if has_steps and question.query is None:
+            dataset.notes.add("Without a query", identifier)
+        templates.setdefault(template_id, []).append(_written(identifier, question, options, dataset.notes))
         if question.response is not None:
             responses.append({"question_id": identifier, "actual_answer": question.response})
-    notes = [*dataset.notes, *_repeated(dataset.questions), *_lacking(dataset, lists, options)]
+    notes = [*dataset.notes.sentences(), *_repeated(dataset.questions)]
     records = [{"template_id": template_id, "questions": questions} for template_id, questions in templates.items()]
     found = tuple(dict.fromkeys(question.language for question in dataset.questions if question.language is not None))
     return Import(cast("list[Template]", records), tuple(dataset.problems), tuple(notes), tuple(responses), found)
@@ -284,42 +271,58 @@ async def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progres
             except (EndpointError, BrokenGoldError) as problem:
                 what = f"{endpoint.name} gives no results: {problem}"
                 kept = "The gold of the file stays." if question.gold is not None else "It has no reference steps."
-                dataset.add_problem(what, f"Mend the query, or ask later. {kept}", question_id=question.id)
+                dataset.add_problem(what, f"Fix the query, or ask later. {kept}", question_id=question.id)
             else:
                 dataset.questions[place] = replace(question, gold=gold)
             if progress is not None:
                 progress(number, len(places))
 
 
-def _written(
-    identifier: str, question: SourceQuestion, options: ImportOptions, lists: dict[str, list[str]]
-) -> dict[str, Any]:
-    """Return a question as the dataset has it, and list what it lacks."""
+def _written(identifier: str, question: SourceQuestion, options: ImportOptions, notes: Notes) -> dict[str, Any]:
+    """Return a question as the dataset has it, and note what it lacks."""
     written: dict[str, Any] = {"id": identifier, "question_text": question.text, **question.kept}
     if question.answer is not None:
         written["reference_answer"] = question.answer
     groups: list[list[dict[str, Any]]] = []
-    if question.relevant_ids is not None:
-        lists["ids"].append(identifier)
-        if options.retrieval_step is not None:
-            groups.append([{"name": options.retrieval_step, "relevant_ids": question.relevant_ids}])
-    language, gold = question.language, question.gold
+    if question.relevant_ids is not None and options.retrieval_step is None:
+        notes.add("The ids of relevant documents are not imported", identifier, _RETRIEVAL_HINT)
+    elif question.relevant_ids is not None:
+        groups.append([{"name": options.retrieval_step, "relevant_ids": question.relevant_ids}])
+    gold = question.gold
     query = None if question.query is None else _tidy(question.query)
-    if query is None:
-        lists["query"].append(identifier)
     if gold is not None and (options.keep_empty or not gold.is_empty):
         if gold.is_empty:
-            lists["kept"].append(identifier)
-        name = options.step_name or STEP_NAMES[language or "SPARQL"]
+            notes.add("The gold is empty, and any query without rows fits it", identifier)
+        name = options.step_name or STEP_NAMES[question.language or "SPARQL"]
         step = {"name": name, "args": {} if query is None else {"query": query}, **gold.as_step_keys()}
-        reference = StepView(step)
-        if StepViews().kind_of(reference) is not ROWS:
-            lists["own" if reference.is_read_by(read_sparql_results) else "other"].append(identifier)
+        _note_kind(identifier, step, notes)
         groups.append([step])
     elif gold is not None or query is not None:
-        lists[f"{'gold' if gold is None else 'empty'} {language}"].append(identifier)
+        hints = [] if gold is None else ["Any query that returns no rows would match; --keep-empty keeps it."]
+        if question.language != "SPARQL":
+            hints.append("Add a column with the results.")
+        elif options.endpoint is None:
+            hints.append("--endpoint URL asks a SPARQL endpoint for it.")
+        lacks = "Without gold" if gold is None else "The gold is empty"
+        kind = f"{question.language} query" if question.language else "query"
+        unscored = f"so that no step is scored; the {kind} is in reference_query"
+        notes.add(f"{lacks}, {unscored}", identifier, " ".join(hints))
         written |= {} if query is None else {"reference_query": query}
     return written | ({"reference_steps": groups} if groups else {})
+
+
+def _note_kind(identifier: str, step: dict[str, Any], notes: Notes) -> None:
+    """Note a reference step whose output is not compared as rows."""
+    reference = StepView(step)
+    if StepViews().kind_of(reference) is ROWS:
+        return
+    name, otherwise = step["name"], "compared as a text or JSON"
+    if reference.is_read_by(read_sparql_results):
+        hint = f"Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config."
+        notes.add(f"The gold is {otherwise}, as no step kind serves {name}", identifier, hint)
+    else:
+        hint = """Store rows, as in [{"name": "Oslo"}]."""
+        notes.add(f"The gold cannot be read as rows, and is {otherwise}", identifier, hint)
 
 
 def _tidy(query: str) -> str:
@@ -335,28 +338,3 @@ def _repeated(questions: Sequence[SourceQuestion]) -> Iterator[str]:
     if repeated:
         what = f"Several questions have the same id ({counted(len(repeated), 'id')}): {listed(repeated, 10)}."
         yield f"{what} The first keeps it, the others are called {repeated[0]}-2 and so on."
-
-
-def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: ImportOptions) -> Iterator[str]:
-    """Say which questions have no query or no gold, and what to do about it."""
-    little = "Any query that returns no rows would match; --keep-empty keeps it."
-    yield from note_on("The same text as an earlier question, and put into its template", lists["moved"])
-    if any(question.query is not None or question.gold is not None for question in dataset.questions):
-        yield from note_on("Without a query", lists["query"])
-    for language in (*STEP_NAMES, None):
-        add = "Add a column with the results."
-        if language == "SPARQL":
-            add = "" if options.endpoint else "--endpoint URL asks a SPARQL endpoint for it."
-        unscored = f"so that no step is scored; the {language or ''} query is in reference_query".replace("  ", " ")
-        yield from note_on(f"Without gold, {unscored}", lists[f"gold {language}"], add)
-        yield from note_on(f"The gold is empty, {unscored}", lists[f"empty {language}"], f"{little} {add}".strip())
-    yield from note_on("The gold is empty, and any query without rows fits it", lists["kept"])
-    otherwise = "compared as a text or JSON"
-    rows = """Store rows, as in [{"name": "Oslo"}]."""
-    yield from note_on(f"The gold cannot be read as rows, and is {otherwise}", lists["other"], rows)
-    name = options.step_name
-    kinds = f"Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config."
-    yield from note_on(f"The gold is {otherwise}, as no step kind serves {name}", lists["own"], kinds)
-    if options.retrieval_step is None:
-        hint = "--retrieval-step retrieval makes them a reference step, for an agent that searches the same documents."
-        yield from note_on("The ids of relevant documents are not imported", lists["ids"], hint)

@@ -10,20 +10,14 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
+from graphrag_eval_lc.dataset.ids import ChangedId, changed_ids, changed_ids_note, refuse_collisions
 from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
-from graphrag_eval_lc.dataset.yaml_ids import (
-    ChangedId,
-    changed_ids,
-    changed_ids_note,
-    dataset_ids,
-    refuse_collisions,
-    response_ids,
-)
-from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, ResponsesError, warn
-from graphrag_eval_lc.files.reading import Source
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, ResponsesError, RunFolderError, warn
+from graphrag_eval_lc.files.reading import Source, TextFile
 from graphrag_eval_lc.files.record_file import RecordFile, read_records
 from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
 from graphrag_eval_lc.run_folder import RESPONSES_FILE
+from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
 DatasetSource = str | PathLike[str] | Sequence[Template]
 Responses = Mapping[str, Response] | Iterable[Response]
@@ -119,9 +113,8 @@ def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
         DatasetError: It breaks the format.
     """
     dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
-    ids = list(dataset_ids(dataset.values))
-    changed = changed_ids(dataset, ids)
-    refuse_collisions(changed, dataset, ids)
+    changed = changed_ids(dataset)
+    refuse_collisions(changed, dataset)
     note = changed_ids_note(changed, dataset)
     path = dataset.file.path if dataset.file is not None else None
     return LoadedDataset(_with_text_ids(dataset.values), tuple(changed), (note,) if note else (), path)
@@ -169,7 +162,7 @@ def read_responses(responses: str | PathLike[str] | Responses) -> LoadedResponse
 def _read_responses(source: Source) -> LoadedResponses:
     responses = read_response_records(source)
     responses.check(RESPONSES, ResponsesError, mistaken_for_responses(responses.values))
-    changed = changed_ids(responses, response_ids(responses.values))
+    changed = changed_ids(responses)
     note = changed_ids_note(changed, responses)
     path = responses.file.path if responses.file is not None else None
     return LoadedResponses(responses.values, tuple(changed), (note,) if note else (), path)
@@ -209,6 +202,27 @@ def read_response_records(source: Source) -> RecordFile:
         else:
             responses.list_by_key("question_id", with_question_ids(responses.values))
     return responses
+
+
+def journal_records(folder: Path) -> RecordFile:
+    """Read the responses of a run: the last line of each key, but not a line that was cut off as the run ended.
+
+    Raises:
+        RunFolderError: The folder has no responses.
+        ResponsesError: A line within the file cannot be parsed.
+    """
+    path = folder / RESPONSES_FILE
+    if not path.is_file():
+        hint = "Give the folder of a run, or a file of responses."
+        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, hint=hint)
+    lines = list(journal_lines(path))
+    if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
+        return read_response_records(path)
+    last = {key_of(line.record): line for line in lines if line.record is not None}
+    lines = sorted(last.values(), key=lambda line: line.number)
+    return RecordFile(
+        [line.record for line in lines], TextFile("", str(path), "jsonl"), [line.number for line in lines]
+    )
 
 
 def with_question_ids(by_id: Mapping[Any, Any]) -> list[Any]:

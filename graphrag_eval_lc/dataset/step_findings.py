@@ -1,16 +1,12 @@
-"""Finding the mistakes in the reference steps of a question: what nothing could fulfil, and what is not as meant."""
+"""The mistakes in a reference step: what nothing could match, and what is not read as it is meant."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
-from graphrag_eval_lc.dataset.key_findings import (
-    REFERENCE_STEP_KEYS,
-    key_findings,
-    output_findings,
-    switch_findings,
-)
 from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.rules import found, in_quotes, shown
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding, Location
 from graphrag_eval_lc.matching.json_and_text import JSON
@@ -32,30 +28,14 @@ from graphrag_eval_lc.registry.step_kinds import (
 from graphrag_eval_lc.texts import shortened
 
 
-def step_groups_findings(location: Location, groups: Any, views: StepViews) -> Iterator[Finding]:
-    """Find what is wrong with the groups of reference steps of a question.
+def step_findings(location: Location, step: Mapping[str, Any], views: StepViews) -> Iterator[Finding]:
+    """Yield what is wrong with the output, the media type, the columns and the ids of a reference step.
 
     Args:
-        location: The location of the question.
-        groups: Its reference steps.
+        location: Its location.
+        step: The step.
         views: How the config has steps read and compared.
     """
-    for group_index, group in enumerate(_list(groups)):
-        place = (*location, "reference_steps", group_index)
-        if isinstance(group, list | tuple) and not group:
-            yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
-        for index, step in enumerate(_list(group)):
-            if isinstance(step, Mapping):
-                yield from _step_findings((*place, index), step, views)
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else []
-
-
-def _step_findings(location: Location, step: Mapping[str, Any], views: StepViews) -> Iterator[Finding]:
-    yield from key_findings(location, step, REFERENCE_STEP_KEYS)
-    yield from switch_findings(location, step)
     name, given = str(step.get("name")), step.get("output_media_type")
     given = given if isinstance(given, str) else None
     reference = views.reference_view({**step, "name": name, "output_media_type": given})
@@ -71,7 +51,7 @@ def _step_findings(location: Location, step: Mapping[str, Any], views: StepViews
         if views.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
             return
     if kind is step_kind_for(None, None):
-        yield from output_findings(location, step.get("output"))
+        yield from _output_findings((*location, "output"), step.get("output"))
     if declared is None and kind_if_readable(name, media_type, step) not in (None, kind):
         yield from _column_findings(location, kind, reference)
     if kind.forms and media_type != given:  # its check reads the output as scoring does
@@ -81,51 +61,47 @@ def _step_findings(location: Location, step: Mapping[str, Any], views: StepViews
         yield replace(finding, location=(*location, *at))
 
 
+def _output_findings(location: Location, output: object) -> Iterator[Finding]:
+    """Find a reference output that is not a text although texts are compared."""
+    if isinstance(output, Number):
+        yield found("output_number", location, value=shown(output), quote=in_quotes(output)[:-1])
+    elif output is not None and not isinstance(output, str):
+        yield found("output_type", location, type=type(output).__name__)
+
+
 def _media_type_findings(
     location: Location, given: str | None, meant: str | None, kind: StepKind, reference: StepView
 ) -> Iterator[Finding]:
     """Find a media type that is read as another one, is unknown, or says less than the output."""
-    place = (*location, "output_media_type")
+    key = (*location, "output_media_type")
+    place = location if given is None else key
+    is_text = kind is step_kind_for(None, None)
+    shown_type = shortened(given or "", 80)
+    is_json = meant == JSON_MEDIA_TYPE and bare_media_type(given or "").endswith("+json")
     if given is None and meant is not None:
-        what = f"there is no output_media_type, and the output is compared as {kind.title_for(meant)}"
-        yield Finding(what, f"Add output_media_type: {meant}.", location, severity="warning")
-    elif (
-        given is not None
-        and given != meant
-        and not (meant == JSON_MEDIA_TYPE and bare_media_type(given).endswith("+json"))
-    ):
-        what = f"the media type {shortened(given, 80)} is read as {meant}"
-        yield Finding(what, f"Write output_media_type: {meant}.", place, severity="warning")
-    elif given is not None and kind is step_kind_for(None, None) and (near := near_media_types(given)):
-        what = f"the media type {shortened(given, 80)} is unknown, so that the output is compared as a text"
-        yield Finding(what, f"Write {near[0]}, with an output of that kind.", place)
-    elif kind is step_kind_for(None, None) and _is_readable(reference, parse_sparql_results):
-        what = "the output is SPARQL results and compared as a text, so that the order of its rows and its names count"
-        hint = f"{'Add' if given is None else 'Write'} output_media_type: {SPARQL_RESULTS}."
-        yield Finding(what, hint, location if given is None else place, severity="warning")
+        yield found("no_media_type", location, title=kind.title_for(meant), meant=meant)
+    elif given is not None and given != meant and not is_json:
+        yield found("other_media_type", key, given=shown_type, meant=meant)
+    elif given is not None and is_text and (near := near_media_types(given)):
+        yield found("unknown_media_type", key, given=shown_type, near=near[0])
+    elif is_text and _is_readable(reference, parse_sparql_results):
+        yield found("results_as_text", place, verb="Add" if given is None else "Write", meant=SPARQL_RESULTS)
     elif (form := _rows_of_own_query(given, kind, reference)) is not None:
-        as_what = "a text" if kind is step_kind_for(None, None) else kind.title
-        what = f"a query gave the output, {form}, and it is compared as {as_what}, so that the order of its rows and"
-        hint = f"Have its rows compared: steps: {{kinds: {{{reference['name']}: rows}}}} in the config."
-        yield Finding(f"{what} its names count", hint, location, severity="warning")
-    elif given is not None and kind is step_kind_for(None, None) and bare_media_type(given) != "text/plain":
-        what = f"outputs of the media type {shortened(given, 80)} cannot be compared, other than as the same text"
-        hint = "Keep it if the text must be the same, to the letter; else store an output that can be compared."
-        yield Finding(what, hint, place, severity="warning")
+        title = "a text" if is_text else kind.title
+        yield found("rows_as_other", location, form=form, title=title, name=reference["name"])
+    elif given is not None and is_text and bare_media_type(given) != "text/plain":
+        yield found("text_media_type", key, given=shown_type)
 
 
 def _column_findings(location: Location, kind: StepKind, reference: StepView) -> Iterator[Finding]:
-    """Find columns that are required of an output that is no rows, and is compared otherwise."""
+    """Find columns that are required of an output that is not rows, and is compared otherwise."""
     if reference.get(REQUIRED_COLUMNS) is None or reference.get("output") is None:
         return
     try:
         reference.parsed(read_sparql_results)
     except UnreadableOutput as problem:
-        if kind.parse is not None and not _is_readable(reference, kind.parse):  # said of the kind, with what mends it
-            return
-        what = f"{REQUIRED_COLUMNS} are given, and the output is no rows, so that it is compared as {kind.title}"
-        hint = f"Store the rows that the tool gives, or leave {REQUIRED_COLUMNS} out."
-        yield Finding(f"{what}: {problem}", hint, (*location, "output"))
+        if kind.parse is None or _is_readable(reference, kind.parse):  # else the kind's own finding says how to fix it
+            yield found("columns_without_rows", (*location, "output"), title=kind.title, problem=problem)
 
 
 def _rows_of_own_query(given: str | None, kind: StepKind, reference: StepView) -> str | None:
@@ -155,20 +131,17 @@ def _kind_findings(kind: StepKind, reference: StepView, media_type: str | None) 
             yield from _checked(kind, kind.check, reference)
         elif kind.reads == "args":
             if not isinstance(reference.get("args"), Mapping):
-                yield Finding(f"a {reference['name']} step is compared by its args, and has none", "Add args.")
+                yield found("no_args", name=reference["name"])
         elif kind.parse is not None:
             reference.parsed(kind.parse)
         elif reference.get("output") is None:
-            yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
+            yield found("no_output", ("output",))
     except UnreadableOutput as problem:
-        title = kind.title_for(media_type)
-        what, hint = f"the output cannot be read as {title}: {problem}", "Store what the tool gives."
         output = reference.get("output")
-        if isinstance(problem, CutOutput):
-            hint = "Store all that the tool gives."
-        elif isinstance(output, str) and (place := cut_json(output)) is not None:
-            what, hint = f"{what}; {place}", "Store all that the tool gives."
-        yield Finding(what, hint, ("output",))
+        place = cut_json(output) if isinstance(output, str) and not isinstance(problem, CutOutput) else None
+        rule = "cut_output" if isinstance(problem, CutOutput) or place is not None else "unreadable_output"
+        said = f"{problem}; {place}" if place is not None else problem
+        yield found(rule, ("output",), title=kind.title_for(media_type), problem=said)
 
 
 def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
@@ -177,8 +150,8 @@ def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]
     except UnreadableOutput:
         raise
     except Exception as problem:
-        what = f"the check of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
-        return [Finding(what, "Mend the step, or the function that checks it.")]
+        said = f"{type(problem).__name__}: {str(problem) or 'no message':.200}"
+        return [found("failed_check", kind=kind.key, problem=said)]
     for finding in findings:
         if not isinstance(finding, Finding):
             hint = "A check gives Findings of graphrag_eval_lc.matching."
@@ -191,5 +164,4 @@ def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Fi
         if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
             parse_relevant_ids(relevant_ids)
     except UnreadableOutput as problem:
-        hint = "List ids, or groups of ids of which one will do, or give each id its gain."
-        yield Finding(str(problem), hint, location)
+        yield found("relevant_ids", location, problem=problem)

@@ -1,50 +1,46 @@
 """Finding all mistakes of a reference dataset and of responses to it, with their places."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
-from graphrag_eval_lc.dataset.key_findings import (
-    QUESTION_KEYS,
-    RESPONSE_KEYS,
-    TEMPLATE_KEYS,
-    actual_step_findings,
-    answer_findings,
-    key_findings,
-    number_findings,
-    response_status_findings,
+from graphrag_eval_lc.dataset.findings import (
+    changed_id_findings,
+    dataset_findings,
+    key_text_of,
+    questions_in,
+    repeated_keys,
+    response_findings,
 )
+from graphrag_eval_lc.dataset.ids import changed_ids, mappings
 from graphrag_eval_lc.dataset.loading import (
     RESPONSES,
     TEMPLATES,
+    journal_records,
     read_dataset_records,
     read_response_records,
     with_question_ids,
 )
 from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
-from graphrag_eval_lc.dataset.selected_findings import SelectedFindings
-from graphrag_eval_lc.dataset.selection import Selection
-from graphrag_eval_lc.dataset.step_findings import step_groups_findings
-from graphrag_eval_lc.dataset.unknown_questions import nearest_id
-from graphrag_eval_lc.dataset.yaml_ids import ChangedId, changed_ids, dataset_ids, response_ids
-from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
-from graphrag_eval_lc.files.reading import Source, TextFile
+from graphrag_eval_lc.dataset.rules import found
+from graphrag_eval_lc.dataset.selection import Selection, answered_note
+from graphrag_eval_lc.errors import DatasetError, OptionError
+from graphrag_eval_lc.files.reading import Source
 from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, Severity
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
-from graphrag_eval_lc.records import Response, Template, is_error
+from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.registry.plugins import load_installed_plugins
 from graphrag_eval_lc.registry.step_kinds import step_kinds_by_key
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
-from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
-UNANSWERED = "the question has no response"
-NO_QUESTION = Finding("the dataset has no question", "Add questions: each has an id and a question_text.")
 # The sections of a run's config that say what its tools are called and how their steps are compared.
 _OF_STEPS = ("steps", "sparql", "retrieval")
+_QUESTION_DEPTH = len(("template", "questions", "question"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +49,12 @@ class Problem:
 
     Attributes:
         what: What is wrong.
-        hint: How to put it right.
+        hint: How to fix it.
         path: The file; None for records that were made in Python.
         line: The line in the file, from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``[0].questions[2].id``.
-        severity: ``error`` where what is meant cannot be evaluated, ``warning`` where it can.
+        severity: ``error`` if what is meant cannot be evaluated, ``warning`` if it can.
     """
 
     what: str
@@ -98,11 +94,11 @@ def validate_dataset(
         template_ids: Only what is wrong with these templates, and with responses to their questions.
         question_ids: Only what is wrong with these questions, and with responses to them.
         answered_only: Only what is wrong with questions that have a response. Responses to questions that the dataset
-            does not have are always told.
+            does not have are always reported.
 
     Returns:
-        The problems, those of the dataset first, in the order of the file; an empty list where there are none. Those
-        with the severity ``warning`` do not keep anything from being evaluated as it is meant.
+        The problems, those of the dataset first: mistakes of the format, then the others in the order of the file. An
+        empty list if there are none. Those with the severity ``warning`` do not change what is evaluated.
 
     Raises:
         DatasetError: The dataset cannot be read at all, or lacks an id that was selected.
@@ -126,29 +122,96 @@ def validated(
     config: ConfigSource,
     selection: Selection,
 ) -> tuple[list[Problem], str | None]:
-    """Return what ``validate_dataset`` gives, and how many of the questions count where only answered ones do."""
+    """Return what ``validate_dataset`` returns, and how many questions count if only answered ones do."""
     if selection.answered_only and responses is None:
         hint = "Give them too: --responses FILE (responses=...)."
         raise OptionError("answered_only needs responses", key="answered_only", hint=hint)
     folder = _run_folder_of(responses)
     run = {} if folder is None else read_run(folder) or {}
-    if config is None:
-        config = _config_of(run)
-    settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
+    settings = load_config(_config_of(run) if config is None else config, has_llm=True, has_embeddings=True)
     templates = read_dataset_records(cast("Source", dataset)) if _is_source(dataset) else RecordFile(_listed(dataset))
     records = None
     if responses is not None:
-        records = _response_records(cast("Any", responses)) if folder is None else _journal_records(folder)
-    selected = SelectedFindings(selection, templates, records)
-    problems = _problems(templates, selected.of_dataset(_dataset_findings(templates, settings)))
-    if records is not None:
-        problems += _problems(records, selected.of_responses(_response_findings(records, templates)))
-    if records is not None and mistaken_for_responses(records.values) is None:
-        asked = run.get("questions") or None
-        without = _questions_without_response(templates, records, asked)
-        problems += _problems(templates, selected.of_dataset(without))
-        problems += _problems(records, _unknown_tools(templates, selected.responses(records), settings))
+        records = _response_records(cast("Any", responses)) if folder is None else journal_records(folder)
+    selected = _Selected(selection, templates, records)
+    mistakes = list(templates.format_findings(TEMPLATES, mistaken_for_dataset(templates.values)))
+    views = StepViews(settings.steps, settings.sparql, settings.retrieval)
+    findings = [*mistakes, *changed_id_findings(changed_ids(templates))]
+    findings += dataset_findings(templates, views, keeps_format=not mistakes)
+    problems = _problems(templates, filter(selected.has_of_dataset, findings))
+    if records is None:
+        return problems, None
+    mistaken = mistaken_for_responses(records.values)
+    findings = [*repeated_keys(records), *records.format_findings(RESPONSES, mistaken)]
+    findings += response_findings(records, templates)
+    problems += _problems(records, filter(selected.has_of_responses, findings))
+    if mistaken is None:
+        unanswered = _unanswered(templates, records, run.get("questions") or None)
+        problems += _problems(templates, filter(selected.has_of_dataset, unanswered))
+        problems += _problems(records, _unknown_tools(templates, selected.responses(), settings))
     return problems, selected.note()
+
+
+class _Selected:
+    """Which findings are of the selected questions, of their templates, or of the whole file.
+
+    Raises:
+        DatasetError: The dataset lacks an id that was selected.
+    """
+
+    def __init__(self, selection: Selection, dataset: RecordFile, responses: RecordFile | None) -> None:
+        questions = [
+            (place, template.get("template_id"), question.get("id"))
+            for place, template, question in questions_in(dataset)
+        ]
+        templates = {index: str(template.get("template_id")) for index, template in mappings(dataset.values)}
+        selection.refuse_unknown(templates.values(), [str(identifier) for _, _, identifier in questions])
+        has_id = selection.by_id()
+        self._selection = selection
+        self._dataset = dataset
+        self._records = responses.values if responses is not None else ()
+        self._known = {str(identifier) for _, _, identifier in questions}
+        self._by_id = {str(identifier) for _, template, identifier in questions if has_id(template, identifier)}
+        answered = {str(response.get("question_id")) for _, response in mappings(self._records)}
+        self._ids = self._by_id & answered if selection.answered_only else self._by_id
+        self._places = {place for place, _, identifier in questions if str(identifier) in self._ids}
+        named = () if selection.question_ids else selection.template_ids  # which may have no questions
+        self._templates = {place[0] for place in self._places}
+        self._templates |= {index for index, identifier in templates.items() if identifier in named}
+
+    def has_of_dataset(self, finding: Finding) -> bool:
+        location = finding.location
+        if not location and finding.line is not None:
+            before = [place for line, place in self._lines if line <= finding.line]
+            location = before[-1] if before else ()
+        if self._selection.is_all or not location:
+            return True
+        is_in_question = len(location) >= _QUESTION_DEPTH and location[1] == "questions"
+        return location[:_QUESTION_DEPTH] in self._places if is_in_question else location[0] in self._templates
+
+    @cached_property
+    def _lines(self) -> list[tuple[int, Location]]:
+        """The lines at which templates and questions begin."""
+        places: list[Location] = [(index,) for index, _ in mappings(self._dataset.values)]
+        places += [place for place, _, _ in questions_in(self._dataset)]
+        return sorted((line, place) for place in places if (line := self._dataset.line_of(place)) is not None)
+
+    def has_of_responses(self, finding: Finding) -> bool:
+        index = finding.location[0] if finding.location else None
+        return self._selection.is_all or not isinstance(index, int) or self._has_response(self._records[index])
+
+    def _has_response(self, response: Any) -> bool:
+        identifier = response.get("question_id") if isinstance(response, Mapping) else None
+        return identifier is None or str(identifier) in self._ids or str(identifier) not in self._known
+
+    def responses(self) -> list[Any]:
+        """Return the responses with None in place of those to questions that are not selected."""
+        records = self._records if isinstance(self._records, list) else []
+        return [each if self._selection.is_all or self._has_response(each) else None for each in records]
+
+    def note(self) -> str | None:
+        """Say how many of the questions have a response, if only these are checked."""
+        return answered_note(len(self._ids), len(self._by_id), "checked") if self._selection.answered_only else None
 
 
 def _is_source(records: Any) -> bool:
@@ -166,7 +229,7 @@ def _run_folder_of(responses: Any) -> Path | None:
 
 
 def _config_of(run: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a run's configuration says of steps; None where its run.json does not tell.
+    """Return what a run's configuration says of steps; None if its run.json does not say it.
 
     Kinds of steps that are not known here are left out, as the plugin that registers them need not be given.
     """
@@ -182,22 +245,6 @@ def _config_of(run: Mapping[str, Any]) -> dict[str, Any] | None:
     return sections
 
 
-def _journal_records(folder: Path) -> RecordFile:
-    """Read the responses of a run: the last line of each key, but not a line that was cut off as the run ended."""
-    path = folder / RESPONSES_FILE
-    if not path.is_file():
-        hint = "Give the folder of a run, or a file of responses."
-        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, hint=hint)
-    lines = list(journal_lines(path))
-    if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
-        return read_response_records(path)
-    last = {key_of(line.record): line for line in lines if line.record is not None}
-    lines = sorted(last.values(), key=lambda line: line.number)
-    return RecordFile(
-        [line.record for line in lines], TextFile("", str(path), "jsonl"), [line.number for line in lines]
-    )
-
-
 def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
     if _is_source(responses):
         return read_response_records(cast("Source", responses))
@@ -210,179 +257,29 @@ def _listed(records: Any) -> Any:
 
 
 def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:
-    return [
-        Problem(finding.what, finding.hint, **records.place_of(finding), severity=finding.severity)
-        for finding in findings
-    ]
+    return [Problem(each.what, each.hint, **records.place_of(each), severity=each.severity) for each in findings]
 
 
-def _repeated_keys(records: RecordFile) -> Iterator[Finding]:
-    for key, line in records.repeated_keys():
-        yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
+def _unanswered(dataset: RecordFile, responses: RecordFile, asked: Any) -> Iterator[Finding]:
+    answered = {str(response.get("question_id")) for _, response in mappings(responses.values)}
+    for location, _, question in questions_in(dataset):
+        identifier = question.get("id")
+        if identifier is not None and str(identifier) not in answered and (asked is None or str(identifier) in asked):
+            yield found("unanswered", location)
 
 
-def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
-    yield from _repeated_keys(dataset)
-    mistakes = list(dataset.format_findings(TEMPLATES, mistaken_for_dataset(dataset.values)))
-    yield from mistakes
-    yield from _changed_ids(changed_ids(dataset, dataset_ids(dataset.values)))
-    if not mistakes and not any(_questions(dataset.values)):
-        yield NO_QUESTION
-    yield from _content_findings(dataset, StepViews(config.steps, config.sparql, config.retrieval))
-
-
-def usage_findings(dataset: RecordFile, views: StepViews) -> Iterator[Finding]:
-    """Find what is wrong with a dataset that keeps its format, besides ids that YAML changed."""
-    yield from _repeated_keys(dataset)
-    if not any(_questions(dataset.values)):
-        yield NO_QUESTION
-    yield from _content_findings(dataset, views)
-
-
-def _content_findings(dataset: RecordFile, views: StepViews) -> Iterator[Finding]:
-    templates = _mappings(dataset.values)
-    template_ids = (((index, "template_id"), template.get("template_id")) for index, template in templates)
-    yield from _repeated(template_ids, "two templates have the id {}", "Give each an id of its own.")
-    ids = (((*location, "id"), question.get("id")) for location, question in _questions(dataset.values))
-    yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
-    yield from _same_texts(_questions(dataset.values))
-    for index, template in _mappings(dataset.values):
-        yield from key_findings((index,), template, TEMPLATE_KEYS)
-    for location, question in _questions(dataset.values):
-        yield from key_findings(location, question, QUESTION_KEYS)
-        yield from answer_findings(location, question, "reference_answer")
-        yield from step_groups_findings(location, question.get("reference_steps"), views)
-
-
-def _changed_ids(changed: Iterable[ChangedId]) -> Iterator[Finding]:
-    for each in changed:
-        yield Finding(each.what, each.hint, each.location, severity="warning")
-
-
-def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
-    """Yield each question with its location."""
-    for index, template in _mappings(values):
-        for place, question in _mappings(template.get("questions")):
-            yield (index, "questions", place), question
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else []
-
-
-def _mappings(records: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the records with their indices; a record that is no mapping is a finding of the format."""
-    for index, record in enumerate(_list(records)):
-        if isinstance(record, Mapping):
-            yield index, record
-
-
-def _repeated(places: Iterable[tuple[Location, Any]], what: str, hint: str) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for location, identifier in places:
-        text = str(identifier)
-        if identifier is not None and text in seen:
-            yield Finding(what.format(text), hint, location)
-        seen.add(text)
-
-
-def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
-    """Find questions with one text in two templates; in one template their parameters may differ."""
-    first: dict[str, Location] = {}
-    for location, question in questions:
-        text = question.get("question_text")
-        if not isinstance(text, str):
-            continue
-        earlier = first.setdefault(" ".join(text.split()).casefold(), location)
-        if earlier[0] != location[0]:
-            yield Finding(
-                f"the same question stands in another template, at [{earlier[0]}].questions[{earlier[2]}]",
-                "Keep it in one of them.",
-                (*location, "question_text"),
-                severity="warning",
-            )
-
-
-def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
-    yield from _repeated_keys(responses)
-    yield from responses.format_findings(RESPONSES, mistaken_for_responses(responses.values))
-    identified = _identified(responses)
-    known = {str(question.get("id")): None for _, question in _questions(dataset.values)}
-    changed = changed_ids(responses, response_ids(responses.values))
-    yield from _changed_ids(changed)
-    written = {each.written: each for each in changed_ids(dataset, dataset_ids(dataset.values))}
-    read = {each.location: each.written for each in changed}
-    for location, response in identified:
-        if (identifier := str(response["question_id"])) not in known:
-            hint = "Check its question_id."
-            if identifier in written:
-                hint = f"YAML reads that id of the dataset as {written[identifier].read}. {written[identifier].hint}"
-            elif (meant := read.get(location)) in known:
-                hint = f"The dataset has {meant}, as it is written here. {hint}"
-            elif near := nearest_id(identifier, known):
-                hint = f"Perhaps it is {near}. {hint}"
-            yield Finding("a response to a question that the dataset does not have", hint, location)
-    for index, response in _mappings(responses.values):
-        yield from key_findings((index,), response, RESPONSE_KEYS)
-        yield from response_status_findings((index,), response)
-        yield from answer_findings((index,), response, "actual_answer")
-        yield from number_findings((index,), response)
-        for place, step in _mappings(response.get("actual_steps")):
-            yield from actual_step_findings((index, "actual_steps", place), step)
-    yield from _answered_twice(identified)
-
-
-def _answered_twice(identified: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
-    """Find second responses, unless a run asked again: the first one failed, or the question had another text."""
-    failed: dict[str, bool] = {}
-    for location, response in identified:
-        key = _key_text(response)
-        if not failed.get(key, True) and not response.get("superseded"):
-            what = f"two responses to the question {key}; the last one counts"
-            yield Finding(what, "Remove one of them.", location)
-        failed[key] = is_error(response)
-
-
-def _key_text(response: Mapping[str, Any]) -> str:
-    repeat = response.get("repeat")
-    return f"{response['question_id']}" + (f" (repeat {repeat})" if repeat not in (None, 1) else "")
-
-
-def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]]]:
-    """Return the responses with a question id, and its location."""
-    return [
-        ((index, "question_id"), response)
-        for index, response in _mappings(responses.values)
-        if response.get("question_id") is not None
-    ]
-
-
-def _questions_without_response(
-    dataset: RecordFile, responses: RecordFile, asked: Collection[str] | None
-) -> Iterator[Finding]:
-    answered = {str(response["question_id"]) for _, response in _identified(responses)}
-    for location, question in _questions(dataset.values):
-        if question.get("id") is None or str(question["id"]) in answered:
-            continue
-        if asked is None or str(question["id"]) in asked:
-            yield Finding(UNANSWERED, "Ask the agent, or leave the question out.", location)
-
-
-def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
+def _unknown_tools(dataset: RecordFile, responses: list[Any], config: EvaluationConfig) -> Iterator[Finding]:
     """Find tools whose name no reference step has, at their first calls."""
-    questions = {str(question.get("id")): question for _, question in _questions(dataset.values)}
-    last = {_key_text(response): response for _, response in _identified(responses)}
-    tools = UnknownTools(config, reference_names(dataset.values))
+    references = {str(question.get("id")): question.get("reference_steps") for _, _, question in questions_in(dataset)}
+    tools, first = UnknownTools(config, reference_names(dataset.values)), dict[str, Location]()
+    last = {}
+    for index, response in mappings(responses):
+        if response.get("question_id") is not None:
+            last[key_text_of(response)] = response
+        for place, step in mappings(response.get("actual_steps")):
+            first.setdefault(str(step.get("name")), (index, "actual_steps", place, "name"))
     for response in last.values():
-        tools.add(questions.get(str(response["question_id"]), {}).get("reference_steps"), response)
+        tools.add(references.get(str(response["question_id"])), response)
     for unknown in tools.found():
         hint = f"{unknown.hint[:1].upper()}{unknown.hint[1:]}."
-        yield Finding(unknown.what, hint, _first_call(responses, unknown.tools[0]))
-
-
-def _first_call(responses: RecordFile, tool: str) -> Location:
-    for index, response in _mappings(responses.values):
-        for place, step in _mappings(response.get("actual_steps")):
-            if str(step.get("name")) == tool:
-                return index, "actual_steps", place, "name"
-    return ()
+        yield found("unknown_tool", first.get(unknown.tools[0], ()), what=unknown.what, hint=hint)

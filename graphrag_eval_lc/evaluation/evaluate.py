@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any
 
 from graphrag_eval_lc.config import ConfigSource, load_config
+from graphrag_eval_lc.dataset.ids import refuse_ids_as_written, unknown_questions_warning
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     LoadedDataset,
@@ -16,8 +17,6 @@ from graphrag_eval_lc.dataset.loading import (
     response_key,
 )
 from graphrag_eval_lc.dataset.selection import Selection
-from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
-from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import warn
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample, recorded_samples

@@ -91,7 +91,7 @@ def _opened(path: str | PathLike[str]) -> IO[str]:
         raise ResponsesError(
             f"the traces cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
             path=path,
-            hint="Mend the path." if is_absent else "Check the path and the permissions.",
+            hint="Fix the path." if is_absent else "Check the path and the permissions.",
         ) from problem
 
 

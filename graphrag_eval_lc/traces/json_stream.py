@@ -152,5 +152,5 @@ class JsonStream:
             f"the traces are not valid JSON: {what}",
             path=self._path,
             line=line,
-            hint="Mend the JSON here; a file that ends too early was cut off while it was written.",
+            hint="Fix the JSON here; a file that ends too early was cut off while it was written.",
         )

@@ -93,8 +93,8 @@ def test_what_is_left_out_is_noted() -> None:
     assert shape(drafted.templates) == {"where": ["b"], "who": ["c"], "draft": ["z"]}
     assert drafted.templates[0]["questions"][0]["question_text"] == "Where was B?"
     assert drafted.notes == (
-        "Failed, and left out (1 question): a.",
         "Asked with another text than the dataset has now, which the draft has (1 question): b.",
+        "Failed, and left out (1 question): a.",
         "Not in the dataset, and now in the template draft (1 question): z.",
     )
     assert draft(made[1:2], DATASET).notes == ("Without a response, and left out (2 questions): b, a.",)
@@ -184,7 +184,7 @@ def test_run_in_progress_is_drafted_as_far_as_it_went(tmp_path: Path) -> None:
 
 
 def test_folder_without_responses_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="the folder holds no run"):
+    with pytest.raises(RunFolderError, match=r"the folder holds no responses\.jsonl"):
         draft_dataset(tmp_path)
     folder = run_folder(tmp_path / "run")
     (folder / "responses.jsonl").unlink()
@@ -197,7 +197,7 @@ def test_wrong_input_is_reported_with_its_place(tmp_path: Path) -> None:
         draft_dataset(tmp_path / "absent")
     folder = run_folder(tmp_path / "run")
     write_lines(folder / "responses.jsonl", response("a", elapsed_sec=-1))
-    with pytest.raises(ResponsesError, match=r"responses\.jsonl, question a, key .*elapsed_sec: -1 is not allowed"):
+    with pytest.raises(ResponsesError, match=r"responses\.jsonl, line 1, question a, key .*elapsed_sec: -1 is"):
         draft_dataset(folder)
     with pytest.raises(ConfigError, match="no key stepps"):
         draft_dataset([], config={"stepps": {}})

@@ -14,8 +14,8 @@ from sparql_stub import Answer, answering
 from graphrag_eval_lc import GraphRAGEvalWarning, import_dataset, load_dataset, validate_dataset
 from graphrag_eval_lc.dataset import sparql_endpoint
 from graphrag_eval_lc.dataset.importing import Import, ImportOptions, imported
+from graphrag_eval_lc.dataset.rules import RULES
 from graphrag_eval_lc.dataset.source_fields import Columns
-from graphrag_eval_lc.dataset.validation import NO_QUESTION
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.run_folder import write_data
@@ -88,12 +88,12 @@ def test_empty_gold_is_told_and_no_reference(folder: Path) -> None:
     assert [identifier for identifier, each in written.items() if "reference_steps" in each] == ["4"]
     assert {each.get("reference_query") for name, each in written.items() if name in "123"} == {"SELECT ?x {}"}
     assert [note.partition(":")[0] for note in found.notes] == [
-        "Without a query (1 question)",
-        "Without gold, so that no step is scored; the SPARQL query is in reference_query (1 question)",
         "The gold is empty, so that no step is scored; the SPARQL query is in reference_query (2 questions)",
+        "Without gold, so that no step is scored; the SPARQL query is in reference_query (1 question)",
+        "Without a query (1 question)",
     ]
     assert "--endpoint URL" in found.notes[1]
-    assert ": 1, 2. " in found.notes[2]
+    assert ": 1, 2. " in found.notes[0]
     assert found.problems == ()
     assert (found.number_of_questions, found.number_with_steps) == (5, 1)
 
@@ -177,8 +177,8 @@ def test_gold_that_is_not_compared_as_rows_is_told_with_what_helps(folder: Path)
     own = f"{own} Have its rows compared:"
     assert [note[: len(other)] for note in imported("a.csv", ImportOptions()).notes] == [other]
     notes = imported("a.csv", ImportOptions(step_name="my_sql")).notes
-    assert notes[0].startswith(other)
-    assert notes[1] == f"{own} steps: {{kinds: {{my_sql: rows}}}} in the config."
+    assert notes[1].startswith(other)
+    assert notes[0] == f"{own} steps: {{kinds: {{my_sql: rows}}}} in the config."
     Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[{""n"": 1}]"\n')
     assert imported("a.csv", ImportOptions(step_name="my_sql")).notes == ()
 
@@ -263,7 +263,7 @@ def test_an_endpoint_is_asked_for_what_is_missing(folder: Path) -> None:
         assert steps["2"][0][0]["required_columns"] == steps["3"][0][0]["required_columns"] == ["y"]
         assert steps["4"] is steps["5"] is None
         assert [str(problem) for problem in found.problems] == [
-            f"qald.json, question 4: {url} gives no results: status 400: no such thing. Mend the query, or ask later. "
+            f"qald.json, question 4: {url} gives no results: status 400: no such thing. Fix the query, or ask later. "
             "It has no reference steps."
         ]
         again = of_qald(*questions, endpoint=url, refresh=True)
@@ -334,5 +334,5 @@ def test_whatever_a_file_holds_the_dataset_can_be_used_or_one_error_says_why(
         return
     problems = validate_dataset(found.templates)
     assert [str(problem) for problem in problems if problem.severity == "error"] == (
-        [] if found.templates else [f"{NO_QUESTION.what}. {NO_QUESTION.hint}"]
+        [] if found.templates else [f"{RULES['no_question'].what}. {RULES['no_question'].hint}"]
     )

@@ -85,10 +85,10 @@ def test_every_problem_is_reported_at_once_with_its_line(tmp_path: Path) -> None
         "  - id: q3\n"
     )
     assert [(problem.line, problem.question_id, problem.what) for problem in validate_dataset(path)] == [
-        (5, None, "the key question_text stands twice, and only the last counts"),
         (12, "q3", "the key question_text is missing"),
-        (8, None, "two templates have the id t"),
+        (5, None, "the key question_text stands twice, and only the last counts"),
         (6, "q1", "two questions have the id q1"),
+        (8, None, "two templates have the id t"),
         (11, "q2", "the same question stands in another template, at [0].questions[1]"),
     ]
 

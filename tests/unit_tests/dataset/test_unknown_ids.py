@@ -1,7 +1,7 @@
 import pytest
 
 from graphrag_eval_lc import GraphRAGEvalWarning, run_evaluation, score_responses, score_run, validate_dataset
-from graphrag_eval_lc.dataset.unknown_questions import nearest_id, unknown_questions_warning
+from graphrag_eval_lc.dataset.ids import nearest_id, unknown_questions_warning
 
 DATASET = [{"template_id": "t", "questions": [{"id": f"q-{n}", "question_text": f"Q{n}?"} for n in (1, 2)]}]
 ONE = "1 response is to a question that the dataset does not have, and is not scored: Q-1 (perhaps q-1)"

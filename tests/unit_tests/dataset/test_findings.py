@@ -5,14 +5,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import run_evaluation, validate_dataset
-from graphrag_eval_lc.dataset.key_findings import (
-    ACTUAL_STEP_KEYS,
-    QUESTION_KEYS,
-    REFERENCE_STEP_KEYS,
-    RESPONSE_KEYS,
-    TEMPLATE_KEYS,
-    near_key,
-)
+from graphrag_eval_lc.dataset.findings import KEYS, near_key
 from graphrag_eval_lc.errors import DatasetError
 
 STEP = {"name": "add", "output": "3"}
@@ -31,22 +24,22 @@ def found(*arguments: Any) -> list[tuple[str, str, str | None]]:
 @pytest.mark.parametrize(
     ("key", "known", "meant"),
     [
-        ("refrence_steps", QUESTION_KEYS, "reference_steps"),
-        ("reference_step", QUESTION_KEYS, "reference_steps"),
-        ("referenceSteps", QUESTION_KEYS, "reference_steps"),
-        ("question_txt", QUESTION_KEYS, "question_text"),
-        ("reference-answer", QUESTION_KEYS, "reference_answer"),
-        ("requried_columns", REFERENCE_STEP_KEYS, "required_columns"),
-        ("igonre_duplicates", REFERENCE_STEP_KEYS, "ignore_duplicates"),
-        ("ouput", REFERENCE_STEP_KEYS, "output"),
-        ("Output", REFERENCE_STEP_KEYS, "output"),
-        ("ouput_media_type", REFERENCE_STEP_KEYS, "output_media_type"),
-        ("orderd", REFERENCE_STEP_KEYS, "ordered"),
-        ("arg", REFERENCE_STEP_KEYS, "args"),
-        ("actual_stpes", RESPONSE_KEYS, "actual_steps"),
-        ("actual_anwser", RESPONSE_KEYS, "actual_answer"),
-        ("stauts", ACTUAL_STEP_KEYS, "status"),
-        ("quesitons", TEMPLATE_KEYS, "questions"),
+        ("refrence_steps", KEYS["question"], "reference_steps"),
+        ("reference_step", KEYS["question"], "reference_steps"),
+        ("referenceSteps", KEYS["question"], "reference_steps"),
+        ("question_txt", KEYS["question"], "question_text"),
+        ("reference-answer", KEYS["question"], "reference_answer"),
+        ("requried_columns", KEYS["reference_step"], "required_columns"),
+        ("igonre_duplicates", KEYS["reference_step"], "ignore_duplicates"),
+        ("ouput", KEYS["reference_step"], "output"),
+        ("Output", KEYS["reference_step"], "output"),
+        ("ouput_media_type", KEYS["reference_step"], "output_media_type"),
+        ("orderd", KEYS["reference_step"], "ordered"),
+        ("arg", KEYS["reference_step"], "args"),
+        ("actual_stpes", KEYS["response"], "actual_steps"),
+        ("actual_anwser", KEYS["response"], "actual_answer"),
+        ("stauts", KEYS["actual_step"], "status"),
+        ("quesitons", KEYS["template"], "questions"),
     ],
 )
 def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(key: str, known: tuple[str, ...], meant: str) -> None:
@@ -56,17 +49,23 @@ def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(key: str, known: tuple
 @pytest.mark.parametrize(
     ("key", "known"),
     [
-        *((key, TEMPLATE_KEYS) for key in ("description", "name", "outputs", "filters", "parameters", "paraphrases")),
-        *((key, QUESTION_KEYS) for key in ("question_type", "notes", "draft", "parameter_bindings", "difficulty", "x")),
         *(
-            (key, REFERENCE_STEP_KEYS)
+            (key, KEYS["template"])
+            for key in ("description", "name", "outputs", "filters", "parameters", "paraphrases")
+        ),
+        *(
+            (key, KEYS["question"])
+            for key in ("question_type", "notes", "draft", "parameter_bindings", "difficulty", "x")
+        ),
+        *(
+            (key, KEYS["reference_step"])
             for key in ("output_type", "notes", "matches", "order", "columns", "tool", "rows")
         ),
         *(
-            (key, RESPONSE_KEYS)
+            (key, KEYS["response"])
             for key in ("errors", "llm_calls", "tags", "repeat", "started_at", "stats", "x" * 5_000)
         ),
-        *((key, ACTUAL_STEP_KEYS) for key in ("error", "artifact", "parent_id", "attempts", "start")),
+        *((key, KEYS["actual_step"]) for key in ("error", "artifact", "parent_id", "attempts", "start")),
     ],
 )
 def test_key_of_its_own_is_no_near_miss(key: str, known: tuple[str, ...]) -> None:
@@ -95,9 +94,9 @@ def test_near_misses_are_found_in_every_record_with_their_lines(tmp_path: Any) -
         '{"question_id": "q2", "actual_steps": [{"name": "add", "ouput": "3"}]}\n'
     )
     assert [(each.severity, each.line, each.what) for each in validate_dataset(path, responses)] == [
-        ("error", 13, "the key quesitons is read by nothing, and questions is missing"),
         ("error", 5, "the key refrence_steps is read by nothing, and reference_steps is missing"),
         ("error", 11, "the key requried_columns is read by nothing, and required_columns is missing"),
+        ("error", 13, "the key quesitons is read by nothing, and questions is missing"),
         ("error", 1, "the key actual_stpes is read by nothing, and actual_steps is missing"),
         ("error", 2, "the key ouput is read by nothing, and output is missing"),
     ]
@@ -230,13 +229,13 @@ def test_status_of_a_response_is_a_warning(status: str, what: str) -> None:
 
 @pytest.mark.parametrize("junk", [None, 3, "x", [], [[]], {"a": []}, float("nan"), pytest.param(10**4000, id="huge")])
 def test_nothing_that_stands_anywhere_makes_it_fail(junk: Any) -> None:
-    for key in (*REFERENCE_STEP_KEYS, "reads"):
+    for key in (*KEYS["reference_step"], "reads"):
         validate_dataset(dataset({**STEP, key: junk}))
-    for key in QUESTION_KEYS:
+    for key in KEYS["question"]:
         validate_dataset(dataset(question={key: junk}))
-    for key in RESPONSE_KEYS:
+    for key in KEYS["response"]:
         validate_dataset(dataset(), [{"question_id": "q", key: junk}])
-    for key in ACTUAL_STEP_KEYS:
+    for key in KEYS["actual_step"]:
         validate_dataset(dataset(), [{"question_id": "q", "actual_steps": [{**ACTUAL, key: junk}]}])
 
 

@@ -1,0 +1,178 @@
+"""Ids that are not what they seem: those that YAML reads otherwise, such as 0123 as 83, and those of no question."""
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from graphrag_eval_lc.errors import DatasetError, ResponsesError
+from graphrag_eval_lc.files.record_file import Location, RecordFile, quoted
+from graphrag_eval_lc.texts import counted, listed, plural, shortened
+
+_MOST_NAMED: Final = 3
+_LONGEST_ID: Final = 80
+# Nearest ids are searched among so many, as each is compared letter by letter.
+_MOST_COMPARED: Final = 2_000
+# Integers of YAML 1.1 that are not written as they are read: octal, binary, hexadecimal, with _ or +, in base 60, -0.
+_OTHERWISE: Final = re.compile(
+    r"(?<![\w.:+-])(?:[-+]?(?:0[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+|[1-9][0-9]*_[0-9_]*)"
+    r"|\+[0-9]+|-0+)(?![\w.:+-])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedId:
+    """An id that YAML changed: how it is written and read, its location, and its line if that is known."""
+
+    written: str
+    read: str
+    location: Location
+    line: int | None
+
+    @property
+    def what(self) -> str:
+        """What is wrong, in a sentence."""
+        return f"YAML reads the id {self.written} as {self.read}"
+
+    @property
+    def hint(self) -> str:
+        """How to fix it."""
+        return f"Put it in quotes: {quoted(self.written)}."
+
+
+def mappings(values: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the mappings of a list with their indices; anything else is a mistake of the format."""
+    for index, value in enumerate(values if isinstance(values, list | tuple) else ()):
+        if isinstance(value, Mapping):
+            yield index, value
+
+
+def ids_in(values: Any) -> Iterator[tuple[Location, Any]]:
+    """Yield the ids of templates, questions and responses with their locations."""
+    for index, record in mappings(values):
+        key = "question_id" if "question_id" in record else "template_id"
+        if key in record:
+            yield (index, key), record[key]
+        for place, question in mappings(record.get("questions")):
+            if "id" in question:
+                yield (index, "questions", place, "id"), question["id"]
+
+
+def changed_ids(records: RecordFile) -> list[ChangedId]:
+    """Return the ids of a file that YAML changed into other ids; what it makes no id of breaks the format."""
+    if records.file is None or records.file.format != "yaml":
+        return []
+    ids = [(place, read) for place, read in ids_in(records.values) if records.has_records_by_id or _is_integer(read)]
+    # The lines of a file take time, and are not searched without need.
+    if not ids or not (records.has_records_by_id or _OTHERWISE.search(records.file.text)):
+        return []
+    return [
+        ChangedId(written, str(read), place, records.line_of(place))
+        for place, read in ids
+        if (written := records.written(place)) is not None and written != str(read)
+    ]
+
+
+def _is_integer(read: object) -> bool:
+    return isinstance(read, int) and not isinstance(read, bool)
+
+
+def refuse_collisions(changed: Sequence[ChangedId], records: RecordFile) -> None:
+    """Refuse a dataset in which an id becomes another one only because YAML changed it.
+
+    Raises:
+        DatasetError: An id that YAML changed is the id of another template or question.
+    """
+    read = [(place[-1], str(each)) for place, each in ids_in(records.values)] if changed else []
+    for each in changed:
+        kind = each.location[-1]
+        if read.count((kind, each.read)) > 1:
+            what = f"two {'templates' if kind == 'template_id' else 'questions'} have the id {each.read}"
+            path = records.file.path if records.file else None
+            raise DatasetError(f"{what}, as {each.what}", path=path, line=each.line, hint=each.hint)
+
+
+def changed_ids_note(changed: Sequence[ChangedId], records: RecordFile) -> str | None:
+    """Say in a sentence or two which ids YAML changed, and how to fix it; None without any."""
+    if not changed:
+        return None
+    shown = [
+        f"{each.written} as {each.read}" + (f" (line {each.line})" if each.line is not None else "")
+        for each in changed[:_MOST_NAMED]
+    ]
+    more = f" and {counted(len(changed) - _MOST_NAMED, 'more id')}" if len(changed) > _MOST_NAMED else ""
+    place = f"{records.file.path}: " if records.file is not None and records.file.path else ""
+    ids = f"{plural(len(changed), 'the id', 'ids')} {', '.join(shown)}{more}"
+    return f"{place}YAML reads {ids}. To keep what is written, put it in quotes: {quoted(changed[0].written)}."
+
+
+def refuse_ids_as_written(
+    question_ids: Mapping[str, Any],
+    changed_questions: Sequence[ChangedId],
+    responses: Iterable[str],
+    changed_responses: Sequence[ChangedId],
+    paths: tuple[str | None, str | None] = (None, None),
+) -> None:
+    """Refuse responses that miss their questions only because YAML changed an id on one side.
+
+    Args:
+        question_ids: The ids of the dataset, as they were read.
+        changed_questions: Those of them that YAML changed.
+        responses: The question ids of the responses, as they were read.
+        changed_responses: Those of them that YAML changed.
+        paths: The files of the dataset and of the responses.
+
+    Raises:
+        DatasetError: A response is to a question by the id that is written in the dataset, and read as another one.
+        ResponsesError: A response was written with the id of a question, and is read as another one.
+    """
+    unknown = {identifier for identifier in responses if identifier not in question_ids}
+    for each in changed_questions:
+        if each.location[-1] == "id" and each.written in unknown:
+            what = f"{each.what}, and a response is to the question {each.written}"
+            raise DatasetError(what, path=paths[0], line=each.line, hint=each.hint)
+    for each in changed_responses:
+        if each.read in unknown and each.written in question_ids:
+            what = f"{each.what}, and the dataset has a question {each.written}"
+            raise ResponsesError(what, path=paths[1], line=each.line, hint=each.hint)
+
+
+def nearest_id(unknown: str, known: Collection[str]) -> str | None:
+    """Return the id that is most like another one; None if none is.
+
+    Example:
+        >>> nearest_id("Q-12", ["q-12", "q-13"]), nearest_id("weather", ["q-12", "q-13"])
+        ('q-12', None)
+    """
+    plain = unknown.strip().casefold()
+    if same := next((each for each in known if each.strip().casefold() == plain), None):
+        return same
+    if len(known) > _MOST_COMPARED or len(unknown) > _LONGEST_ID:
+        return None
+    return next(iter(difflib.get_close_matches(unknown, known, n=1, cutoff=0.75)), None)
+
+
+def unknown_questions_warning(answered: Iterable[str], known: Collection[str]) -> str | None:
+    """Say which responses no question has; None if all have one.
+
+    Args:
+        answered: The question ids of the responses.
+        known: The ids of all questions of the dataset, including those that are not selected.
+
+    Example:
+        >>> print(unknown_questions_warning(["q1", "Q2"], ["q1", "q2"]))
+        1 response is to a question that the dataset does not have, and is not scored: Q2 (perhaps q2)
+    """
+    ids = set(known)
+    unknown = list(dict.fromkeys(each for each in answered if each not in ids))
+    if not unknown:
+        return None
+    shown = []
+    for each in unknown[:_MOST_NAMED]:
+        meant = nearest_id(each, known)
+        perhaps = f" (perhaps {shortened(meant, _LONGEST_ID)})" if meant is not None else ""
+        shown.append(f"{shortened(each, _LONGEST_ID)}{perhaps}")
+    to, scored = plural(len(unknown), "is to a question", "are to questions"), plural(len(unknown), "is", "are")
+    what = f"{counted(len(unknown), 'response')} {to} that the dataset does not have, and {scored} not scored"
+    return f"{what}: {listed([*shown, *unknown[_MOST_NAMED:]], most=_MOST_NAMED)}"
