@@ -179,6 +179,16 @@ def hint_of(secret: str, token: str = "") -> str:
     return f"{beginning if beginning.isprintable() else ''}… ({counted(len(shown), 'character')})"
 
 
+def after_prefix(match: re.Match[str]) -> str:
+    """Return the group ``prefix`` of a match, and a mask for the rest."""
+    return f"{match['prefix']}{MASK}"
+
+
+def masked_all(_: re.Match[str]) -> str:
+    """Return a mask for the whole match."""
+    return MASK
+
+
 def joined(alternatives: Iterable[str]) -> str:
     """Return a pattern of alternatives."""
     return "(?:" + "|".join(alternatives) + ")"

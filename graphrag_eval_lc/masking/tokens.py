@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from graphrag_eval_lc.masking.rules import BEGINNING, MASK, Rule
+from graphrag_eval_lc.masking.rules import BEGINNING, MASK, Rule, after_prefix, masked_all
 
 
 class _Token(NamedTuple):
@@ -13,11 +13,15 @@ class _Token(NamedTuple):
         kind: What people call it.
         prefixes: The beginnings, which stay in the masked text.
         body: A pattern of all that follows. Lengths are somewhat below those in use, since providers change them.
+        before: A pattern of what precedes the prefix, if that is not the beginning; then the whole token is masked.
+        length: The number of characters of ``before``.
     """
 
     kind: str
     prefixes: tuple[str, ...]
     body: str
+    before: str = ""
+    length: int = 0
 
 
 _LETTERS = "[A-Za-z0-9]{20,}"
@@ -127,6 +131,13 @@ _TOKENS = (
     _Token("Dropbox token", ("sl.",), "[A-Za-z0-9_-]{80,}"),
     _Token("Typeform token", ("tfp_",), "[A-Za-z0-9_.-]{40,}"),
     _Token("LaunchDarkly key", ("sdk-",), _UUID),
+    # another sign than the beginning
+    _Token("Azure client secret", ("Q~",), "[A-Za-z0-9_~.-]{30,}", "[A-Za-z0-9_~.-]{3}[0-9]", 4),
+    _Token("Azure key", ("JQQJ99",), "[A-Za-z0-9]{20,}={0,2}", "[A-Za-z0-9]{52}", 52),
+    _Token("Azure DevOps token", ("AZDO",), "[A-Za-z0-9]{4}", "[A-Za-z0-9]{76}", 76),
+    _Token("Mailchimp key", ("-us",), "[0-9]{1,2}", "[0-9a-f]{32}", 32),
+    _Token("Terraform token", (".atlasv1.",), "[A-Za-z0-9_=-]{40,}", "[A-Za-z0-9]{14}", 14),
+    _Token("Fly.io token", ("fm1_", "fm2_"), "[A-Za-z0-9+/_-]{60,}={0,2}"),
 )
 
 
@@ -135,8 +146,9 @@ def _rule_of(token: _Token) -> Rule:
     return Rule(
         token.kind,
         tuple(prefix.lower() for prefix in token.prefixes),
-        rf"{BEGINNING}(?P<prefix>{prefixes})(?:{token.body})(?![A-Za-z0-9_-])",
-        lambda match: match["prefix"] + MASK,
+        rf"{BEGINNING}{token.before}(?P<prefix>{prefixes})(?:{token.body})(?![A-Za-z0-9_-])",
+        masked_all if token.before else after_prefix,
+        token.length,
     )
 
 
@@ -159,95 +171,47 @@ def _is_no_word(run: str) -> bool:
     return len(run) >= 24 or (any(map(str.isdigit, run)) and (len(run) >= 16 or any(map(str.isupper, run))))
 
 
-# --- what another sign than its beginning tells ----------------------------------------------------------------------
+# --- tokens with another form ----------------------------------------------------------------------------------------
 
 _AFTER = "(?![A-Za-z0-9_-])"
-_OTHERS = (
-    Rule(
-        "API key (sk-…)",
-        ("sk-",),
-        rf"{BEGINNING}(?P<prefix>sk-)(?P<body>[A-Za-z0-9_-]{{10,}}+)",
-        _masked_sk,
-    ),
-    Rule(
-        "JSON Web Token",
-        ("eyj",),
-        rf"{BEGINNING}eyJ[A-Za-z0-9_-]{{8,}}+\.eyJ[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+",
-        lambda _: f"eyJ{MASK}",
-    ),
+_JWT = rf"{BEGINNING}(?P<prefix>eyJ)[A-Za-z0-9_-]{{8,}}+"
+_HEX_TAIL = f"[0-9a-f]{{32}}{_AFTER}"
+# A Discord token begins with the account's number in base64: it begins with a digit from 1 to 9.
+_DISCORD = tuple(f"{two}(?=[a-z0-9_-]{{21,26}}[.])" for two in ("mt", "mj", "mz", "nd", "nt", "nj", "nz", "od", "ot"))
+RULES = (
+    *map(_rule_of, _TOKENS),
+    Rule("API key (sk-…)", ("sk-",), rf"{BEGINNING}(?P<prefix>sk-)(?P<body>[A-Za-z0-9_-]{{10,}}+)", _masked_sk),
+    Rule("JSON Web Token", ("eyj",), rf"{_JWT}\.eyJ[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+", after_prefix),
     Rule(
         "encrypted JSON Web Token",
         ("eyj",),
-        rf"{BEGINNING}eyJ[A-Za-z0-9_-]{{8,}}+(?:\.[A-Za-z0-9_-]*+){{3}}\.[A-Za-z0-9_-]{{8,}}+",
-        lambda _: f"eyJ{MASK}",
+        rf"{_JWT}(?:\.[A-Za-z0-9_-]*+){{3}}\.[A-Za-z0-9_-]{{8,}}+",
+        after_prefix,
     ),
     Rule(
         "Mapbox token",
         ("sk.eyj",),
-        rf"{BEGINNING}sk\.eyJ[A-Za-z0-9_-]{{20,}}\.[A-Za-z0-9_-]{{10,}}",
-        lambda _: f"sk.{MASK}",
+        rf"{BEGINNING}(?P<prefix>sk\.)eyJ[A-Za-z0-9_-]{{20,}}\.[A-Za-z0-9_-]{{10,}}",
+        after_prefix,
     ),
-    Rule("Twilio key", ("sk(?=[0-9a-f]{32})",), rf"{BEGINNING}SK[0-9a-f]{{32}}{_AFTER}", lambda _: f"SK{MASK}"),
+    Rule("Twilio key", ("sk(?=[0-9a-f]{32})",), rf"{BEGINNING}(?P<prefix>SK){_HEX_TAIL}", after_prefix),
     Rule(
         "Twilio auth token",
         ("ac(?=[0-9a-f]{32})",),
-        rf"{BEGINNING}(?P<sid>AC[0-9a-f]{{32}}(?![0-9a-zA-Z])[^\n]{{1,80}}?{BEGINNING})[0-9a-f]{{32}}{_AFTER}",
-        lambda match: match["sid"] + MASK,
+        rf"{BEGINNING}(?P<prefix>AC[0-9a-f]{{32}}(?![0-9a-zA-Z])[^\n]{{1,80}}?{BEGINNING}){_HEX_TAIL}",
+        after_prefix,
     ),
-    Rule(
-        "age key",
-        ("age-secret-key-1",),
-        r"(?P<prefix>(?i:AGE-SECRET-KEY-1))[A-Za-z0-9]{40,}",
-        lambda match: match["prefix"] + MASK,
-    ),
+    Rule("age key", ("age-secret-key-1",), r"(?P<prefix>(?i:AGE-SECRET-KEY-1))[A-Za-z0-9]{40,}", after_prefix),
     Rule(
         "Telegram token",
         (":aa", "%3aaa"),
         rf"(?<=[0-9]{{6}})(?P<prefix>(?::|%3[Aa])AA)[A-Za-z0-9_-]{{30,}}{_AFTER}",
-        lambda match: match["prefix"] + MASK,
-    ),
-    Rule(
-        "Azure client secret",
-        ("q~",),
-        rf"{BEGINNING}(?P<prefix>[A-Za-z0-9_~.-]{{3}}[0-9]Q~)[A-Za-z0-9_~.-]{{30,}}",
-        lambda match: match["prefix"] + MASK,
-        offset=4,
-    ),
-    Rule(
-        "Azure key",
-        ("jqqj99",),
-        rf"{BEGINNING}[A-Za-z0-9]{{52}}JQQJ99[A-Za-z0-9]{{20,}}={{0,2}}{_AFTER}",
-        lambda _: MASK,
-        offset=52,
-    ),
-    Rule(
-        "Azure DevOps token",
-        ("azdo",),
-        rf"{BEGINNING}[A-Za-z0-9]{{76}}AZDO[A-Za-z0-9]{{4}}{_AFTER}",
-        lambda _: MASK,
-        offset=76,
-    ),
-    Rule("Mailchimp key", ("-us(?=[0-9])",), rf"{BEGINNING}[0-9a-f]{{32}}-us[0-9]{{1,2}}{_AFTER}", lambda _: MASK, 32),
-    Rule(
-        "Terraform token",
-        (".atlasv1.",),
-        rf"{BEGINNING}(?P<prefix>[A-Za-z0-9]{{14}}\.atlasv1\.)[A-Za-z0-9_=-]{{40,}}",
-        lambda match: match["prefix"] + MASK,
-        offset=14,
+        after_prefix,
     ),
     Rule(
         "Discord token",
-        # The account's number in base64: it begins with a digit from 1 to 9.
-        tuple(f"{two}(?=[a-z0-9_-]{{21,26}}[.])" for two in ("mt", "mj", "mz", "nd", "nt", "nj", "nz", "od", "ot")),
+        _DISCORD,
         rf"{BEGINNING}[MNO][A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_AFTER}",
-        lambda _: MASK,
-    ),
-    Rule(
-        "Fly.io token",
-        ("fm1_", "fm2_"),
-        rf"{BEGINNING}(?P<prefix>fm[12]_)[A-Za-z0-9+/_-]{{60,}}={{0,2}}",
-        lambda match: match["prefix"] + MASK,
+        masked_all,
     ),
 )
-
-RULES = (*map(_rule_of, _TOKENS), *_OTHERS)

@@ -14,10 +14,9 @@ from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message, question_in
 from graphrag_eval_lc.capture.outputs import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.registry.metrics import TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.traces.traced_calls import LATEST, AskedCall, CallKind, TracedCall
-from graphrag_eval_lc.traces.user_metadata import QUESTION_ID, user_metadata
+from graphrag_eval_lc.traces.values import QUESTION_ID, as_mapping, document, only_text, user_metadata
 
 SOURCE = "langsmith"
 _KINDS: Mapping[str, CallKind] = {"llm": "model", "tool": "tool", "retriever": "retriever"}
@@ -129,8 +128,7 @@ def _question_parts(inputs: object) -> object:
     """Return the inputs of a run with their messages as such; those of a function may have one input of any name."""
     loaded = _loaded(inputs)
     if isinstance(loaded, Mapping) and question_in(loaded) is None:
-        texts = [value for value in loaded.values() if isinstance(value, str)]
-        return texts[0] if len(texts) == 1 else loaded
+        return only_text(loaded) or loaded
     return loaded
 
 
@@ -247,25 +245,9 @@ def _arguments(inputs: object) -> object:
     """Return the arguments of a call; older tracers have them as the text of a dict of Python under ``input``."""
     given = _mapping(inputs)
     if given.keys() == {"input"}:
-        if isinstance(given["input"], Mapping):
-            return to_plain(given["input"])
-        read = _literal(given["input"]) if isinstance(given["input"], str) else None
-        if isinstance(read, Mapping):
-            return to_plain(read)
+        read = as_mapping(given["input"])
+        given = read if isinstance(read, Mapping) else given
     return to_plain(given)
-
-
-def _literal(text: str) -> object:
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        pass
-    try:
-        return parse_json(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _documents(outputs: object) -> str:
@@ -273,18 +255,7 @@ def _documents(outputs: object) -> str:
     documents = outputs.get("documents") if isinstance(outputs, Mapping) else outputs
     if not isinstance(documents, Sequence) or isinstance(documents, str):
         return output_text(outputs)
-    return output_text([_document(each) for each in documents])
-
-
-def _document(given: object) -> object:
-    known = _mapping(given)
-    if "page_content" not in known:
-        return given
-    identifier = known.get("id")
-    if identifier is None:
-        identifier = _mapping(known.get("metadata")).get("id")
-    text = {"text": known["page_content"]}
-    return text if identifier is None else {"id": identifier, **text}
+    return output_text([document(each) for each in documents])
 
 
 # --- values ---

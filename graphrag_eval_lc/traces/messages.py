@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.traces.traced_calls import AskedCall
+from graphrag_eval_lc.traces.values import parsed
 
 _ROLES = {
     "human": "user",
@@ -47,21 +48,6 @@ class Message(NamedTuple):
     is_error: bool = False
     artifact: Any = None
     content: Any = None
-
-
-def parsed(value: Any) -> Any:
-    """Return the value of a JSON text that holds an object or a list; anything else as it is.
-
-    Example:
-        >>> parsed('{"a": 1}'), parsed("a"), parsed("12")
-        ({'a': 1}, 'a', '12')
-    """
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
-        return value
-    try:
-        return parse_json(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 def messages_in(value: Any, depth: int = _DEEPEST) -> list[Message]:

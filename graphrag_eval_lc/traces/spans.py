@@ -9,10 +9,10 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.texts import text_of
 from graphrag_eval_lc.traces.conventions import ANSWER_TOOLS, CONVENTIONS, Keys
-from graphrag_eval_lc.traces.messages import Message, last_answer, last_question, messages_in, nested, parsed
+from graphrag_eval_lc.traces.messages import Message, last_answer, last_question, messages_in, nested
 from graphrag_eval_lc.traces.tool_values import ToolOutput, tool_args, tool_output
 from graphrag_eval_lc.traces.traced_calls import CallKind, TracedCall
-from graphrag_eval_lc.traces.user_metadata import QUESTION_ID, user_metadata
+from graphrag_eval_lc.traces.values import QUESTION_ID, document, only_text, parsed, text_or_none, user_metadata
 
 _VERBS = ("execute_tool ", "running tool: ", "invoke_agent ", "agent run: ", "chat ")
 _KINDS_BEHIND = (".tool", ".workflow", ".task", ".agent", ".chat")
@@ -85,7 +85,7 @@ def call_of(span: Span) -> TracedCall:
         error=error,
         args=tool_args(reader.first("args"), reader.parameters()) if is_step else None,
         output=output.value if error is None else None,
-        tool_call_id=_text(_unquoted(reader.first("call_id"))) or output.call_id or _call_id_in(span.attributes),
+        tool_call_id=text_or_none(_unquoted(reader.first("call_id"))) or output.call_id or _call_id_in(span.attributes),
         model=reader.model() if kind == "model" else None,
         tokens=reader.tokens() if kind == "model" else {},
         asked=[call for message in answered for call in message.asked if not _is_answer(call.name, source)],
@@ -162,7 +162,7 @@ class _SpanReader:
 
     def model(self) -> str | None:
         models = (text_of(model) for model in self._values("model"))
-        return next((model for model in models if model != _UNKNOWN), None) or _text(
+        return next((model for model in models if model != _UNKNOWN), None) or text_or_none(
             self.metadata().get("ls_model_name")
         )
 
@@ -178,13 +178,13 @@ class _SpanReader:
         value = self.first("output")
         if kind == "tool":
             return tool_output(value)
-        documents = [_document(item) for key in self._keys("documents") for item in nested(self._attributes, key)]
+        documents = [document(item) for key in self._keys("documents") for item in nested(self._attributes, key)]
         if documents:
             return ToolOutput(documents)
         value = parsed(value)
         if isinstance(value, Mapping) and isinstance(value.get("documents"), list):
             value = value["documents"]
-        return ToolOutput([_document(item) for item in value] if isinstance(value, list) else value)
+        return ToolOutput([document(item) for item in value] if isinstance(value, list) else value)
 
     def error(self, output: ToolOutput) -> str | None:
         """Return why the span failed; None where it did not."""
@@ -212,7 +212,7 @@ class _SpanReader:
                 return output.value  # older versions of pydantic-ai say there what the model is shown
             kind = kind.rpartition(".")[2]
             return f"{kind}: {said}" if kind and said else kind or said
-        return self._span.message or _text(self._attributes.get("error.type")) or "error without a message"
+        return self._span.message or text_or_none(self._attributes.get("error.type")) or "error without a message"
 
     def tokens(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -313,26 +313,7 @@ def _question_in(value: Any) -> str | None:
     if isinstance(value, Mapping) and isinstance(value.get(_TASK), str):
         return str(value[_TASK])
     question = question_in(value) if isinstance(value, str | Mapping) else None
-    if question is None and isinstance(value, Mapping):
-        texts = [item for item in value.values() if isinstance(item, str)]
-        return texts[0] if len(texts) == 1 else None
-    return question
-
-
-def _document(item: Any) -> Any:
-    """Return a retrieved document as ``{"id", "text"}``; anything else as it is."""
-    if not isinstance(item, Mapping):
-        return item
-    inner = item.get("document", item)
-    inner = inner.get("kwargs", inner) if isinstance(inner, Mapping) else {}
-    text = next((inner[key] for key in ("content", "page_content", "text") if isinstance(inner.get(key), str)), None)
-    if text is None:
-        return item
-    metadata = parsed(inner.get("metadata"))
-    identifier = inner.get("id")
-    if identifier is None and isinstance(metadata, Mapping):
-        identifier = metadata.get("id")
-    return {"text": text} if identifier is None else {"id": identifier, "text": text}
+    return only_text(value) if question is None and isinstance(value, Mapping) else question
 
 
 def _callback_tags(attributes: Mapping[str, Any]) -> Any:
@@ -347,7 +328,7 @@ def _call_id_in(attributes: Mapping[str, Any]) -> str | None:
     """Return the id of the call in what Traceloop writes of the callbacks' keywords."""
     value = parsed(attributes.get("traceloop.entity.input"))
     kwargs = value.get("kwargs") if isinstance(value, Mapping) else None
-    return _text(kwargs.get("tool_call_id")) if isinstance(kwargs, Mapping) else None
+    return text_or_none(kwargs.get("tool_call_id")) if isinstance(kwargs, Mapping) else None
 
 
 def _summed(details: Mapping[str, Any], rows: Mapping[str, Keys]) -> dict[str, int]:
@@ -393,9 +374,3 @@ def _unquoted(value: Any) -> Any:
         inner = parsed(f"[{value}]")
         return inner[0] if isinstance(inner, list) else value
     return parsed(value)
-
-
-def _text(value: Any) -> str | None:
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str) else json_text(value)

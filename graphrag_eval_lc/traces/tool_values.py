@@ -1,13 +1,13 @@
 """The arguments and outputs of tools without what instrumentations wrap around them."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from langchain_core.messages import ToolMessage
 
 from graphrag_eval_lc.capture.outputs import message_outcome
-from graphrag_eval_lc.traces.messages import Message, message_of, parsed
+from graphrag_eval_lc.traces.messages import Message, message_of
+from graphrag_eval_lc.traces.values import as_mapping, parsed
 
 # What decorators and LangChain's callbacks put beside the arguments.
 _BESIDE = frozenset(
@@ -44,12 +44,12 @@ def tool_args(value: Any, parameters: Sequence[str] = ()) -> Any:
         >>> tool_args("{'query': 'a'}")
         {'query': 'a'}
     """
-    value = _literal(parsed(value))
+    value = as_mapping(value)
     if not isinstance(value, Mapping) or not value.keys() <= _BESIDE or not {"kwargs", "input_str"} & value.keys():
         return value
     if "input_str" in value:  # LangChain's callbacks, where kwargs are those of the callback
         inputs = value.get("inputs")
-        given = inputs if isinstance(inputs, Mapping) else _literal(parsed(value["input_str"]))
+        given = inputs if isinstance(inputs, Mapping) else as_mapping(value["input_str"])
         return given if isinstance(given, Mapping) else {"input": given}
     by_place = value.get("args") or []
     named = value.get("kwargs") or {}
@@ -60,17 +60,6 @@ def tool_args(value: Any, parameters: Sequence[str] = ()) -> Any:
     taken = dict(zip(parameters, by_place, strict=False))
     left = by_place[len(taken) :]
     return {**taken, **named, **({"args": left} if left else {})}
-
-
-def _literal(value: Any) -> Any:
-    """Return the mapping of a text that Python has written; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith("{"):
-        return value
-    try:
-        literal = ast.literal_eval(value)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return value
-    return literal if isinstance(literal, dict) and all(isinstance(key, str) for key in literal) else value
 
 
 def tool_output(value: Any) -> ToolOutput:

@@ -7,8 +7,8 @@ from typing import Any
 
 from graphrag_eval_lc.registry.metrics import OUTPUT_TOKENS
 from graphrag_eval_lc.texts import counted
-from graphrag_eval_lc.traces.messages import parsed
 from graphrag_eval_lc.traces.traced_calls import AskedCall, TracedCall
+from graphrag_eval_lc.traces.values import parsed
 
 _NEEDS = ("tool", "model", "retriever")
 _PREFERRED_SHARE = 0.5  # of the shorter call's time, in which both must have run

@@ -1,15 +1,17 @@
-"""Masking nested values: settings, and what tools took and gave."""
+"""Masking the secrets of texts, of settings, and of what tools were given and returned: one table of rules for all."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_eval_lc.masking.environment import known_secrets
+from graphrag_eval_lc.masking import forms, names, tokens
+from graphrag_eval_lc.masking.environment import known_secrets, pattern_of
 from graphrag_eval_lc.masking.names import is_folder, is_iri, is_no_secret, is_opaque, is_soft_name
 from graphrag_eval_lc.masking.randomness import looks_random
-from graphrag_eval_lc.masking.rules import MASK
-from graphrag_eval_lc.masking.texts import masked_with
+from graphrag_eval_lc.masking.rules import MASK, Found, RuleSet, hint_of
 
+# Where several fit at one place, the first one counts.
+_RULES = RuleSet((*forms.RULES, *tokens.RULES, *names.RULES))
 _SECRET_KEY = re.compile(
     r"(?:.*_)?(?:api_?keys?|(?:access|account|secret|private|signing|encryption|subscription)_?keys?|authorization"
     r"|[a-z]*(?:password|passwd|passphrase|passcode|pwd|secret)s?|[a-z]*token|credentials?|(?:set_)?cookie)"
@@ -20,6 +22,49 @@ _PASSWORD = re.compile(
 _RDF_TERM = frozenset({"type", "value"})
 _MODEL_TOKEN = re.compile(r"(?:.*_)?(?:bos|eos|pad|unk|sep|cls|mask|stop|per|special)_token")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
+
+
+def masked_text(text: str) -> str:
+    """Return a text with its secrets replaced by ``***``.
+
+    Secrets are: keys of known providers that stand as a whole token (``sk-…``, ``ghp_…``, ``AIza…`` and a hundred
+    others); blocks of private keys; what follows ``Bearer``, ``Basic`` or ``Digest``, and cookies; the values of
+    ``api_key``, ``password``, ``token``, ``secret`` and the like as ``name=value``, header, JSON or URL query, and
+    those of ``key``, ``sig``, ``session`` and the like where they look random; the password in
+    ``user:password@host``; and the values of environment variables that have a part such as KEY, TOKEN, SECRET, PASS,
+    PASSWORD, AUTH, BEARER, COOKIE, PAT or PEM in their name, but for words, paths, numbers and what is shorter than 8
+    characters.
+    References such as ``${OPENAI_API_KEY}`` stay. Masking a masked text changes nothing, and JSON stays JSON.
+
+    Example:
+        >>> masked_text("401 for https://kg:pa55@graph.example/sparql?api_key=5f2a99c1&limit=10")
+        '401 for https://kg:***@graph.example/sparql?api_key=***&limit=10'
+    """
+    return masked_with(text, known_secrets())
+
+
+def masked_and_found(text: str) -> tuple[str, list[Found]]:
+    """Return a text with its secrets masked, and what they were, by their shape.
+
+    Example:
+        >>> masked_and_found("password=pa55word")
+        ('password=***', [Found(kind='value of a secret name', hint='p… (8 characters)', at=0)])
+    """
+    found: list[Found] = []
+    return masked_with(text, known_secrets(), found), found
+
+
+def masked_with(text: str, secrets: tuple[str, ...], found: list[Found] | None = None) -> str:
+    """Return a text with its secrets masked, and these ones; what is masked is added to ``found``."""
+    if secrets:
+        pattern = pattern_of(secrets)
+        if found is not None:
+            found += (
+                Found("value of an environment variable", hint_of(match[0]), match.start())
+                for match in pattern.finditer(text)
+            )
+        text = pattern.sub(MASK, text)
+    return _RULES.masked(text, found)
 
 
 def without_masked(value: Any) -> Any:
