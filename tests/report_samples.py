@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from graphrag_eval_lc import run_evaluation
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
 
@@ -53,4 +53,4 @@ def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str,
 def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> ReportedSample:
     """Return that result as the sections of a report take it up."""
     found = result(*steps, config=config, **more)
-    return next(reported_samples([found], metrics_of(load_config(config))))
+    return next(reported_samples([found], Metrics(load_config(config))))

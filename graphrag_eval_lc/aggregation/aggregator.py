@@ -1,28 +1,41 @@
 """Aggregates of results that are added one at a time, repeats included."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import fsum
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from graphrag_eval_lc.aggregation.sample_values import Sample, metrics_of
-from graphrag_eval_lc.aggregation.samples import MetricStatistics, Samples, StepCounts, metric_statistics
+from graphrag_eval_lc.aggregation.repeats import passes, repeats_summary
+from graphrag_eval_lc.aggregation.sample_values import (
+    FAMILIES,
+    MISSING_KEYS,
+    OF_STEPS,
+    Metrics,
+    Sample,
+    counts_of,
+    missing_in,
+    with_bounds,
+)
+from graphrag_eval_lc.aggregation.statistics import Column, MetricStatistics, StepCounts
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RepeatsConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.metrics import pass_at_k, pass_hat_k
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (
     COUNTED,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_QUESTIONS,
     NUMBER_OF_SUCCESS_SAMPLES,
+    UPPER_BOUNDS,
+    metric_spec,
 )
 
-# The counts that each template has; the others only templates that have something to count.
-_OF_SAMPLES = (NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_QUESTIONS)
-
 _RESULTS_HINT = "Give what run_evaluation returned: a list of dicts, each with its template_id."
+
+# The counts that aggregates have if results state them, in their order.
+_COUNTS = (*MISSING_KEYS.values(), *(spec.key for spec in COUNTED))
+
+_Question = tuple[str, Hashable]
 
 
 class Aggregator:
@@ -47,46 +60,71 @@ class Aggregator:
             settings = config
         else:  # no model is asked here
             settings = load_config(config, has_llm=True, has_embeddings=True)
-        self._includes_errors = settings.aggregates.errors == "include"
-        self._repeats = settings.repeats
+        self._settings = settings
         self._template_ids = tuple(map(str, template_ids))
-        self._metrics = metrics_of(settings)
-        self._samples = Samples(self._metrics)
-        self._steps: defaultdict[str, StepCounts] = defaultdict(StepCounts)
+        self._metrics = Metrics(settings)
         self._totals = Totals(JudgeCosts(settings))
+        # Of each result, by its row: its question and whether it failed; the values of metrics are in columns.
+        self._questions: list[_Question] = []
+        self._failures = bytearray()
+        self._columns: defaultdict[str, Column] = defaultdict(Column)
+        self._repeats = 1
+        # By template: the results, counts by their keys, the steps; and which have an upper bound that a result states.
+        self._templates: dict[str, str] = {}
+        self._samples: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._steps: defaultdict[str, StepCounts] = defaultdict(StepCounts)
+        self._bounded: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, result: Sample) -> None:
         """Add a result."""
-        is_counted = self._includes_errors or not is_error(result)
-        self._samples.add(result, is_counted=is_counted)
-        if is_counted:
-            self._steps[str(result["template_id"])].add(result)
+        row, has_failed, question_id = len(self._questions), is_error(result), result.get("question_id")
+        template_id = str(result["template_id"])
+        template_id = self._templates.setdefault(template_id, template_id)
+        self._questions.append((template_id, row if question_id is None else str(question_id)))
+        self._failures.append(has_failed)
+        self._samples[has_failed][template_id] += 1
+        repeat = result.get("repeat")
+        if isinstance(repeat, int) and repeat > self._repeats:
+            self._repeats = repeat
         self._totals.add(result)
+        if has_failed and self._settings.aggregates.errors == "exclude":
+            return
+        self._steps[template_id].add(result)
+        for key, count in missing_in(result).items():
+            self._counts[key][template_id] += count
+        for key, count in counts_of(result):
+            if count:  # where there are none, aggregates are those of graphrag-eval
+                self._counts[key][template_id] += count
+        values = self._metrics.values(result)
+        for metric in values.keys() & UPPER_BOUNDS.keys():
+            self._bounded[metric].add(template_id)
+        for metric, of_metric in with_bounds(values).items():
+            self._columns[metric].add(row, of_metric)
 
     def aggregates(self) -> dict[str, Any]:
         """Return the aggregates of the results so far, as ``compute_aggregates`` does."""
-        statistics = self._statistics()
-        counts = self._counts()
+        statistics = {
+            metric: MetricStatistics.of(self._values_by_template(metric), with_error=self._repeats > 1)
+            for metric in self._measured()
+        }
         all_steps = StepCounts()
         for steps in self._steps.values():
             all_steps.update(steps)
-        bounded = {metric: self._samples.bounded(metric) for metric in statistics}
+        counts = self._all_counts()
+        ordered = {name: None for name in self._template_ids if name in self._templates} | dict(self._templates)
         aggregates = {
             "per_template": {
                 name: self._summary(
-                    {
-                        key: by_template.get(name, 0)
-                        for key, by_template in counts.items()
-                        if name in by_template or key in _OF_SAMPLES
-                    },
+                    {key: by_template[name] for key, by_template in counts.items() if name in by_template},
                     {
                         metric: known.per_template[name]
                         for metric, known in statistics.items()
-                        if name in known.per_template and ((told := bounded[metric]) is None or name in told)
+                        if name in known.per_template and (metric not in UPPER_BOUNDS or name in self._bounded[metric])
                     },
                     self._steps.get(name, StepCounts()),
                 )
-                for name in self._template_order()
+                for name in ordered
             },
             "micro": self._summary(
                 {key: sum(by_template.values()) for key, by_template in counts.items()},
@@ -96,40 +134,27 @@ class Aggregator:
             "macro": {metric: {"mean": known.macro} for metric, known in statistics.items()},
             "totals": self._totals.summary(),
         }
-        if self._samples.repeats > 1:
-            outcomes = self._samples.outcomes(self._repeats.metric, self._repeats.threshold)
-            aggregates["repeats"] = repeats_summary(outcomes, self._samples.repeats, statistics, self._repeats)
+        if self._repeats > 1:
+            repeats = self._settings.repeats
+            outcomes = self._outcomes(repeats.metric, repeats.threshold)
+            aggregates["repeats"] = repeats_summary(outcomes, self._repeats, statistics, repeats)
         return aggregates
 
-    def _statistics(self) -> dict[str, MetricStatistics]:
-        """Return the statistics of each metric that has values, in graphrag-eval's order."""
-        known = self._samples.metrics()
-        named = [each for each in (*self._metrics.names(), *self._metrics.step_names()) if each in known]
-        return {
-            metric: metric_statistics(values, with_error=self._samples.repeats > 1)
-            for metric in (*named, *self._metrics.retrieval.names(known))
-            if self._samples.bounded(metric) != set() and (values := self._samples.values_by_template(metric))
-        }
+    def _measured(self) -> list[str]:
+        """Return the metrics that have values, in graphrag-eval's order; bounds only if a result states one."""
+        families = [key for family in FAMILIES for key in self._columns if key.startswith(family)]
+        named = [key for key in (*self._metrics.names(), *OF_STEPS) if key in self._columns]
+        return [key for key in (*named, *families) if key not in UPPER_BOUNDS or key in self._bounded]
 
-    def _counts(self) -> dict[str, Mapping[str, int]]:
+    def _all_counts(self) -> dict[str, Mapping[str, int]]:
         """Return the numbers of samples and questions, of missing and undecided steps and cut outputs by template."""
-        samples = self._samples.sample_counts()
         counts: dict[str, Mapping[str, int]] = {
-            NUMBER_OF_ERROR_SAMPLES: {name: count for (name, failed), count in samples.items() if failed},
-            NUMBER_OF_SUCCESS_SAMPLES: {name: count for (name, failed), count in samples.items() if not failed},
+            key: {name: self._samples[has_failed][name] for name in self._templates}
+            for key, has_failed in ((NUMBER_OF_ERROR_SAMPLES, True), (NUMBER_OF_SUCCESS_SAMPLES, False))
         }
-        if self._samples.repeats > 1:
-            counts[NUMBER_OF_QUESTIONS] = self._samples.question_counts()
-        for key in self._metrics.retrieval.missing_keys:
-            if missing := self._samples.sums_by_template(key):
-                counts[key] = {name: int(number) for name, number in missing.items()}
-        # Where there are none, aggregates are those of graphrag-eval.
-        for spec in COUNTED:
-            if counted := {
-                name: int(number) for name, number in self._samples.sums_by_template(spec.key).items() if number
-            }:
-                counts[spec.key] = counted
-        return counts
+        if self._repeats > 1:
+            counts[NUMBER_OF_QUESTIONS] = Counter(template_id for template_id, _ in set(self._questions))
+        return counts | {key: self._counts[key] for key in _COUNTS if key in self._counts}
 
     def _summary(
         self, counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts
@@ -143,9 +168,34 @@ class Aggregator:
         summary.update({metric: known for metric, known in statistics.items() if metric not in of_samples})
         return summary
 
-    def _template_order(self) -> Iterable[str]:
-        seen = dict.fromkeys(self._samples.template_ids())
-        return {name: None for name in self._template_ids if name in seen} | seen
+    def _values_by_template(self, metric: str) -> dict[str, list[float]]:
+        """Return what statistics are taken over: a metric's values, with repeats its mean for each question."""
+        by_question: defaultdict[_Question, list[float]] = defaultdict(list)
+        values: defaultdict[str, list[float]] = defaultdict(list)
+        for row, value in self._columns[metric].items():
+            if self._repeats > 1:
+                by_question[self._questions[row]].append(value)
+            else:
+                values[self._questions[row][0]].append(value)
+        for (template_id, _), repeated in by_question.items():
+            values[template_id].append(fmean(repeated))
+        return dict(values)
+
+    def _outcomes(self, metric: str, threshold: float) -> dict[_Question, list[bool | None]]:
+        """Return for each question which of its samples passed; None stands for one that succeeded unmeasured.
+
+        A sample passes if it did not fail and its value, of a metric of steps the mean over them, is at least the
+        threshold; where less is better, at most the threshold.
+        """
+        values: defaultdict[int, list[float]] = defaultdict(list)
+        for row, value in self._columns[metric].items() if metric in self._columns else ():
+            values[row].append(value)
+        is_lower_better = metric_spec(metric).lower_is_better
+        passed = {row: passes(fmean(each), threshold, lower_is_better=is_lower_better) for row, each in values.items()}
+        outcomes: defaultdict[_Question, list[bool | None]] = defaultdict(list)
+        for row, question in enumerate(self._questions):
+            outcomes[question].append(False if self._failures[row] else passed.get(row))
+        return outcomes
 
 
 def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -> dict[str, Any]:
@@ -201,73 +251,3 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
             raise ResponsesError("this is no result", key=f"results[{number}]", hint=_RESULTS_HINT)
         aggregator.add(result)
     return aggregator.aggregates()
-
-
-def repeats_summary(
-    outcomes: Mapping[Any, Sequence[bool | None]],
-    count: int,
-    statistics: Mapping[str, MetricStatistics],
-    config: RepeatsConfig,
-) -> dict[str, Any]:
-    """Return the section ``repeats`` of the aggregates.
-
-    Args:
-        outcomes: For each question which of its samples passed; None stands for one that succeeded unmeasured.
-        count: The highest repeat.
-        statistics: The metrics' statistics over the questions' means.
-        config: The metric and threshold that say whether a sample passed.
-
-    Returns:
-        ``count`` (the highest repeat), ``metric``, ``threshold``, ``number_of_questions``,
-        ``number_of_unmeasured_questions`` (those with a sample that succeeded without the metric, which pass@k and
-        pass^k leave out), ``pass@k`` and ``pass^k`` (means over the questions by k as a text, from "1" to the
-        smallest number of samples of a question; failed samples did not pass; absent where no question was
-        measured), ``metrics`` (each metric's ``mean`` over the questions' means, and from 2 templates its
-        ``standard_error``, clustered by template).
-    """
-    measured = [passed for passed in outcomes.values() if None not in passed]
-    summary: dict[str, Any] = {
-        "count": count,
-        "metric": config.metric,
-        "threshold": config.threshold,
-        NUMBER_OF_QUESTIONS: len(outcomes),
-        "number_of_unmeasured_questions": len(outcomes) - len(measured),
-    }
-    if measured:
-        counts = Counter((len(passed), passed.count(True)) for passed in measured)
-        summary["pass@k"] = _means_by_k(pass_at_k, counts)
-        summary["pass^k"] = _means_by_k(pass_hat_k, counts)
-    summary["metrics"] = {metric: _mean_with_error(known) for metric, known in statistics.items()}
-    return summary
-
-
-def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the chances that are shown: pass@1, and pass@k and pass^k for the largest k.
-
-    Example:
-        >>> shown_chances({"pass@k": {"1": 0.5, "2": 0.75}, "pass^k": {"1": 0.5, "2": 0.25}})
-        [('pass@1', 0.5), ('pass@2', 0.75), ('pass^2', 0.25)]
-    """
-    if "pass@k" not in summary:
-        return []
-    most = list(summary["pass@k"])[-1]
-    chances = [("pass@", "1")] if most == "1" else [("pass@", "1"), ("pass@", most), ("pass^", most)]
-    return [(f"{name}{k}", summary[f"{name}k"][k]) for name, k in chances]
-
-
-def _means_by_k(chance: Callable[[int, int, int], float], counts: Mapping[tuple[int, int], int]) -> dict[str, float]:
-    """Return a chance's mean over the questions by k as a text, as JSON has no other keys.
-
-    ``counts`` has the number of questions with n samples of which c passed.
-    """
-    smallest = min(number_of_samples for number_of_samples, _ in counts)
-    number_of_questions = sum(counts.values())
-    return {
-        str(k): fsum(count * chance(n, c, k) for (n, c), count in counts.items()) / number_of_questions
-        for k in range(1, smallest + 1)
-    }
-
-
-def _mean_with_error(statistics: MetricStatistics) -> dict[str, float]:
-    error = statistics.standard_error
-    return {"mean": statistics.micro["mean"], **({} if error is None else {"standard_error": error})}

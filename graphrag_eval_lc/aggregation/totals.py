@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import Sample, number
-from graphrag_eval_lc.aggregation.samples import ValueArray, exact_sum
+from graphrag_eval_lc.aggregation.statistics import ValueArray, exact_sum
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import Over

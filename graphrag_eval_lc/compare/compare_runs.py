@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
-from graphrag_eval_lc.aggregation.uncertainty import bounds_text
+from graphrag_eval_lc.aggregation.notes import bounds_text
 from graphrag_eval_lc.compare.flips import Flip, flips_between
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison, RunSummary

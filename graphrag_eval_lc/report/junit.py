@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import JudgeCosts, RunValues, reason_of
+from graphrag_eval_lc.aggregation.repeats import passes
 from graphrag_eval_lc.aggregation.sample_values import number
-from graphrag_eval_lc.aggregation.samples import passes
 from graphrag_eval_lc.aggregation.totals import Totals
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare.gates import Gate, GateResult, gate_results, state_in_run

@@ -1,7 +1,7 @@
 """The run that a report shows: its samples with their keys, and what run.json tells of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from graphrag_eval_lc.aggregation import is_error
-from graphrag_eval_lc.aggregation.sample_values import Metrics, metrics_of, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import plugins_text
 from graphrag_eval_lc.compare.runs import RunSource, run_results
@@ -60,9 +60,7 @@ class ReportedRun:
 
     def metrics(self) -> Metrics:
         """Return the metrics of its results."""
-        known = metrics_of(self.config)
-        more = [metric for metric in self.more_metrics if metric not in known.of_samples]
-        return replace(known, of_samples=(*known.of_samples, *more))
+        return Metrics(self.config, self.more_metrics)
 
     def file_of(self, name: str) -> Path:
         """Return the default path of what an exporter writes.
@@ -226,7 +224,7 @@ def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> 
     taken: set[str] = set()
     shown: dict[str, str | None] = {}  # the names of scores
     for result in results:
-        values = metrics.values_by_metric(result)
+        values = metrics.values(result)
         for metric in values.keys() - shown.keys():
             shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
         yield ReportedSample(

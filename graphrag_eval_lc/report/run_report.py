@@ -10,9 +10,8 @@ from typing import Any, TypedDict
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import RunValues, compute_aggregates
-from graphrag_eval_lc.aggregation.grading import grading_note
+from graphrag_eval_lc.aggregation.notes import grading_note, uncertainty_texts
 from graphrag_eval_lc.aggregation.sample_values import counts_of
-from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_identity import kept_notes
 from graphrag_eval_lc.compare.runs import RunSource

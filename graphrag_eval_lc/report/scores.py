@@ -6,8 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.aggregator import repeats_summary, shown_chances
-from graphrag_eval_lc.aggregation.samples import passes
+from graphrag_eval_lc.aggregation.repeats import passes, repeats_summary, shown_chances
 from graphrag_eval_lc.aggregation.score_means import ScoreValues, mean_of, score_values
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.aggregation import RunValues, is_error, reason_of
-from graphrag_eval_lc.aggregation.aggregator import shown_chances
+from graphrag_eval_lc.aggregation.notes import uncertainty_texts
+from graphrag_eval_lc.aggregation.repeats import shown_chances
 from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, score_values
-from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE

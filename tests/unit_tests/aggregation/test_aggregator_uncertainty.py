@@ -5,7 +5,7 @@ from uncertain_steps import results_of
 
 from graphrag_eval_lc import compute_aggregates
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
+from graphrag_eval_lc.aggregation.notes import uncertainty_texts
 
 
 def means(summary: dict[str, Any]) -> tuple[float, float | None]:

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_eval_lc.aggregation.grading import grading_change, grading_note
+from graphrag_eval_lc.aggregation.notes import grading_change, grading_note
 from graphrag_eval_lc.config import EvaluationConfig
 
 GRADED = {"steps": {"grading": "graded"}}

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.aggregation import compute_aggregates, is_error
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import OF_STEPS, Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
 
@@ -23,7 +23,7 @@ def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], faile
 
 
 def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_and_the_parts_of_a_score_behind_it() -> None:
-    metrics = metrics_of(EvaluationConfig())
+    metrics = Metrics(EvaluationConfig())
     assert metrics.names() == (
         "answer_recall",
         "answer_precision",
@@ -43,7 +43,7 @@ def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_and_the_parts_
         "answer_correctness_cost",
         "answer_relevance_cost",
     )
-    assert metrics.step_names() == (
+    assert OF_STEPS == (
         "retrieval_answer_precision",
         "retrieval_answer_recall",
         "retrieval_answer_f1",

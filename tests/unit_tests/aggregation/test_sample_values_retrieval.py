@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_eval_lc import compute_aggregates
 
-ZERO = {"retrieval": {"missing": "zero", "measures": ["P", "R"]}}
+ZERO = {"retrieval": {"missing": "zero", "measures": ["R"]}}
 
 
 def result(template_id: str = "t", *steps: dict[str, Any], missing: int | None = 0, **more: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_missing_steps_are_absent_from_the_statistics_or_zeros() -> None:
 def test_where_nothing_was_found_the_measures_of_the_config_are_zero() -> None:
     results = [result("t", missing=1, retrieval_text_missing=1)]
     assert means(compute_aggregates(results)["micro"]) == {}
-    micro = compute_aggregates(results, ZERO)["micro"]
+    micro = compute_aggregates(results, {"retrieval": {"missing": "zero", "measures": ["P", "R"]}})["micro"]
     assert means(micro) == dict.fromkeys(
         [
             "retrieval_ids_precision",
@@ -108,7 +108,8 @@ def test_where_nothing_was_found_the_measures_of_the_config_are_zero() -> None:
 
 
 def test_missing_texts_are_zeros_of_the_text_metrics_alone() -> None:
-    step = {**ids(1.0), "retrieval_text_f1": 1.0}
+    of_texts = [f"retrieval_text_{name}" for name in ("precision", "recall", "f1")]
+    step = {**ids(1.0), **dict.fromkeys(of_texts, 1.0)}
     results = [
         result("t", step, retrieval_text_missing=0),
         result("t", missing=1),
@@ -116,7 +117,7 @@ def test_missing_texts_are_zeros_of_the_text_metrics_alone() -> None:
     ]
     assert means(compute_aggregates(results, ZERO)["micro"]) == {
         "retrieval_ids_recall": 0.5,
-        "retrieval_text_f1": 0.5,
+        **dict.fromkeys(of_texts, 0.5),
     }
 
 

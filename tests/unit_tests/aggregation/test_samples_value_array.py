@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.aggregation.samples import ValueArray
+from graphrag_eval_lc.aggregation.statistics import ValueArray
 
 
 def array_of(values: list[float]) -> ValueArray:

@@ -10,7 +10,7 @@ import pytest
 from graphrag_eval_lc import RunComparison, compare_runs, score_responses
 from graphrag_eval_lc.compare import MetricComparison
 from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
-from graphrag_eval_lc.stats import mean_difference
+from graphrag_eval_lc.stats import MeanDifference
 
 Scored = Callable[..., list[dict[str, Any]]]
 WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8
@@ -175,7 +175,7 @@ def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored
         result["answer_f1"] = result["steps_score"]
     comparison = compare_runs(a, b)
     main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
-    difference = mean_difference([[first["steps_score"] - 0.5] for first in b], scale=1)
+    difference = MeanDifference([[first["steps_score"] - 0.5] for first in b], scale=1)
     assert main.questions_needed == difference.questions_needed()
     assert other.questions_needed == difference.questions_needed(0.05 / 3)
     ends = (other.questions_needed_low, other.questions_needed_high)

@@ -5,7 +5,7 @@ import pytest
 from report_samples import sample, step, table
 
 from graphrag_eval_lc import run_evaluation
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
 from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
@@ -150,7 +150,7 @@ def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name:
     settings = load_config(config)
     fallen_at = {}
     for output in ("[]", '[{"x": "T1"}, {"x": "T3"}]', '[{"x": "T2"}, {"x": "T1"}]'):
-        [found] = reported_samples([result_of(output)], metrics_of(settings))
+        [found] = reported_samples([result_of(output)], Metrics(settings))
         fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
     assert list(fallen_at.values()) == [["query non-empty"], ["rows right"], []]
     [[shown]] = step_groups(SampleSteps(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings))

@@ -2,7 +2,7 @@ from typing import Any
 
 from report_samples import result, step, table
 
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.questions import MeasuredKeys, detail_of
 from graphrag_eval_lc.report.reported_run import reported_samples
@@ -11,7 +11,7 @@ from graphrag_eval_lc.report.steps import SampleSteps
 
 def detail(result: Any, config: Any = None) -> dict[str, Any]:
     settings = load_config(config, has_llm=True)
-    metrics = metrics_of(settings)
+    metrics = Metrics(settings)
     return detail_of(
         next(reported_samples([result], metrics)), SampleSteps(result, settings), MeasuredKeys(settings, metrics)
     )

@@ -2,7 +2,7 @@ from typing import Any
 
 from report_samples import sample, step, table
 
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import reported_samples
 
@@ -10,7 +10,7 @@ STEPS_SCORES = ("steps_score", "steps_recall", "steps_precision", "steps_f1", "s
 
 
 def keys(*results: Any) -> list[str]:
-    return [sample.key for sample in reported_samples(results, metrics_of(EvaluationConfig()))]
+    return [sample.key for sample in reported_samples(results, Metrics(EvaluationConfig()))]
 
 
 def test_repeats_from_the_second_on_are_in_the_key() -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from uncertain_steps import results_of, results_of_tool
 
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
 from graphrag_eval_lc.report.reported_run import reported_run, reported_samples
@@ -92,7 +92,7 @@ def test_page_shows_the_bound(tmp_path: Any) -> None:
 
 def funnel_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     funnel = Funnel()
-    metrics = metrics_of(load_config(None))
+    metrics = Metrics(load_config(None))
     for result in results:
         result["reference_steps"][0][0]["output"] = table("T1")  # so that an answer is expected
     for found in reported_samples(results, metrics):
@@ -112,7 +112,7 @@ def test_undecided_query_falls_out_at_no_stage_of_the_funnel() -> None:
 def test_undecided_steps_are_neither_right_nor_wrong_beside_the_answer() -> None:
     matrix = Matrix()
     results = [{**result, "answer_f1": 1.0} for result in results_of(q_1="?", q_2="no", q_3="ok")]
-    for found in reported_samples(results, metrics_of(load_config(None))):
+    for found in reported_samples(results, Metrics(load_config(None))):
         matrix.add(found)
     record = matrix.record()
     assert record is not None

@@ -1,5 +1,5 @@
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import reported_samples
 from graphrag_eval_lc.report.scores import shown_scores, template_metrics, template_rows
@@ -15,7 +15,7 @@ def test_a_row_has_questions_errors_scores_and_what_was_spent() -> None:
     ]
     for result in results:
         result["custom_metrics"] = ["mine"]
-    for sample in reported_samples(results, metrics_of(EvaluationConfig())):
+    for sample in reported_samples(results, Metrics(EvaluationConfig())):
         numbers.add(sample.result)
         spent.add(sample)
     scores = shown_scores(numbers)

@@ -1,6 +1,6 @@
 from typing import Any
 
-from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.report.reported_run import reported_samples
@@ -10,7 +10,7 @@ from graphrag_eval_lc.report.spent import Spent
 def spent_by(*results: Any) -> Spent:
     spent = Spent(EvaluationConfig())
     known = [{"question_id": str(at), "template_id": "t", **result} for at, result in enumerate(results)]
-    for sample in reported_samples(known, metrics_of(EvaluationConfig())):
+    for sample in reported_samples(known, Metrics(EvaluationConfig())):
         spent.add(sample)
     return spent
 

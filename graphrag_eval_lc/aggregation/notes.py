@@ -1,0 +1,123 @@
+"""Sentences about scores: why a question scored less than in full, what is undecided, and how steps are graded."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.config import EvaluationConfig, StepsConfig
+from graphrag_eval_lc.records import is_error
+from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_PRECISION, STEPS_SCORE
+from graphrag_eval_lc.texts import counted, shortened
+
+_SHOWN_REASON = 270
+_MOST_DIGITS = 9
+
+
+def reason_of(result: Mapping[str, Any]) -> str:
+    """Say in one line why a question did not score in full.
+
+    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else,
+    where steps are graded, that there were more calls than it takes.
+
+    Example:
+        >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
+        'TimeoutError: no answer in 600 s'
+        >>> reason_of({"status": "success", "steps_score": 0.5, "steps_precision": 1 / 3, "steps_diagnosis": []})
+        'all is fulfilled, by more calls than it takes: steps_precision is 0.33'
+    """
+    if is_error(result):
+        return shortened(str(result.get("error") or "failed without a message"), _SHOWN_REASON)
+    for group, diagnoses in reversed(list(enumerate(result.get("steps_diagnosis", ())))):
+        for index, diagnosis in enumerate(diagnoses):
+            if diagnosis["matched"] and diagnosis["score"] == 1.0:
+                continue
+            name = result["reference_steps"][group][index]["name"]
+            about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []
+            about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
+            told = f" ({', '.join(about)})" if about else ""
+            return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
+    score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
+    if score is not None and score < 1 and precision is not None and precision < 1:  # only where steps are graded
+        return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
+    return ""
+
+
+def uncertainty_texts(
+    undecided: int, outputs_cut: int, score: float | None = None, upper: float | None = None
+) -> list[str]:
+    """Return a sentence on undecided steps and one on cut outputs, each only where there are any.
+
+    Args:
+        undecided: The number of undecided reference steps.
+        outputs_cut: The number of cut outputs.
+        score: The mean of ``steps_score``.
+        upper: The mean of ``steps_score_upper``.
+
+    Example:
+        >>> uncertainty_texts(2, 0, 0.9, 0.95)
+        ['2 reference steps are undecided and count 0: steps_score is between 0.900 and 0.950.']
+    """
+    texts = []
+    between = bounds_text(score, upper)
+    if undecided or between:
+        # Without such steps, a step that may fit would fit better than another or leave more room before it.
+        steps = counted(undecided, "reference step is undecided and counts", "reference steps are undecided and count")
+        text = f"{steps if undecided else 'some comparisons are undecided and count'} 0"
+        texts.append(f"{text}: {STEPS_SCORE} is {between}." if between else f"{text}.")
+    if outputs_cut:
+        text = f"{counted(outputs_cut, 'output ends', 'outputs end')} before the end, and what stood there is not known"
+        texts.append(f"{text}; raise the length limit of the tool, or of the capture (max_output_chars).")
+    return texts
+
+
+def bounds_text(score: float | None, upper: float | None) -> str:
+    """Return between what a mean lies, as text that tells both apart; empty where that is not known or all the same.
+
+    Example:
+        >>> bounds_text(0.9, 0.95), bounds_text(0.9, 0.9001), bounds_text(0.9, None)
+        ('between 0.900 and 0.950', 'between 0.9000 and 0.9001', '')
+    """
+    if score is None or upper is None or upper <= score:
+        return ""
+    digits = next((digits for digits in range(3, _MOST_DIGITS) if f"{score:.{digits}f}" != f"{upper:.{digits}f}"), 0)
+    return f"between {score:.{digits}f} and {upper:.{digits}f}" if digits else ""
+
+
+def grading_note(config: EvaluationConfig) -> str | None:
+    """Return what ``steps_score`` is where steps are graded; None where they are not.
+
+    Example:
+        >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded")))
+        'Steps are graded: steps_score is steps_f1, over all groups'
+        >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded", scoring="last_group")))
+        'Steps are graded: steps_score is steps_f1, over all groups; scoring: last_group says nothing'
+    """
+    steps = config.steps
+    if steps.grading == "binary":
+        return None
+    # Where it is the default nobody expects anything of it.
+    ignored = f"; scoring: {steps.scoring} says nothing" if "scoring" in steps.model_fields_set else ""
+    return f"Steps are graded: {STEPS_SCORE} is {STEPS_F1}, over all groups{ignored}"
+
+
+def grading_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Say that steps were graded otherwise before; None where they were not.
+
+    Args:
+        before: The configuration of the earlier scoring, as run.json has it.
+        now: That of the present one.
+
+    Example:
+        >>> grading_change({"steps": {"scoring": "last_group"}}, {"steps": {"grading": "graded"}})
+        'steps are graded now and were binary before, so that steps_score is not comparable with that of before'
+    """
+    old, new = _grading(before), _grading(now)
+    if old == new:
+        return None
+    return f"steps are {new} now and were {old} before, so that {STEPS_SCORE} is not comparable with that of before"
+
+
+def _grading(config: Mapping[str, Any]) -> Any:
+    steps = config.get("steps")
+    default = StepsConfig().grading
+    return steps.get("grading", default) if isinstance(steps, Mapping) else default
