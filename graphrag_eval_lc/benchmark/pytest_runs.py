@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -124,37 +125,20 @@ def folder_names(runs: Iterable[tuple[str, str]]) -> list[str]:
         ['test_a.test_agent', 'test_b.test_agent']
     """
     given = list(runs)
-    names = [_plain(name) for name, _ in given]
-    for longer in (_with_module, _with_path):
-        names = [
-            longer(name, test) if _is_twice(name, names) else name for name, (_, test) in zip(names, given, strict=True)
-        ]
-    taken: set[str] = set()
-    for place, name in enumerate(names):
-        number = 1
-        while (unique := name if number == 1 else f"{name}_{number}").casefold() in taken:
-            number += 1
-        names[place] = unique
-        taken.add(unique.casefold())
-    return names
-
-
-def _is_twice(name: str, names: Sequence[str]) -> bool:
-    return [each.casefold() for each in names].count(name.casefold()) > 1
-
-
-def _with_module(name: str, test: str) -> str:
-    module, *classes, _ = test.split("::")
-    return _plain(".".join([module.rpartition("/")[2].removesuffix(".py"), *classes, name]))
-
-
-def _with_path(name: str, test: str) -> str:
-    folder, _, _ = test.partition("::")[0].rpartition("/")
-    return _plain(f"{folder}.{name}") if folder else name
+    plain = [_plain(name) for name, _ in given]
+    names: dict[str, str] = {}  # by what file systems take for the same
+    for (name, test), short in zip(given, plain, strict=True):
+        if [each.casefold() for each in plain].count(short.casefold()) > 1:
+            module, *classes, _ = test.split("::")
+            short = _plain(".".join([module.rpartition("/")[2].removesuffix(".py"), *classes, name]))
+        numbered = (short if number == 1 else f"{short}_{number}" for number in count(1))
+        unique = next(each for each in numbered if each.casefold() not in names)
+        names[unique.casefold()] = unique
+    return list(names.values())
 
 
 def _plain(name: str) -> str:
-    """Return a name that every file system takes."""
+    """Return a name that every file system accepts."""
     return _NOT_IN_A_NAME.sub("_", name).strip("._")[:_LONGEST] or "run"
 
 

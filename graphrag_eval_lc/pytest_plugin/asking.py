@@ -14,8 +14,7 @@ from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.compare.gate_names import nearest
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
-from graphrag_eval_lc.pytest_plugin.marked_runs import run_of
+from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of, run_of
 from graphrag_eval_lc.pytest_plugin.parts import Part, part_of
 from graphrag_eval_lc.pytest_plugin.settings import settings_of
 from graphrag_eval_lc.records import is_error
@@ -87,7 +86,7 @@ class Asker:
         self._item = item
         self._question = question
         self._part = part
-        self._run = run_of(item)
+        self._run = run_of(item, question)
 
     @on_one_line
     def __repr__(self) -> str:

@@ -1,6 +1,7 @@
 """The datasets of marked tests: what a marker names is read once, and a test is made of each of its questions."""
 
 import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -90,6 +91,31 @@ class AskedQuestion:
         return cast("Template", {**self.template, "questions": [self.question]})
 
 
+@dataclass(frozen=True, slots=True)
+class MarkedRun:
+    """What one test asks, with one set of its other parameters.
+
+    Attributes:
+        test: The test's node id, without brackets.
+        variant: Its other parameters, as they stand in brackets; empty where it has none.
+        dataset: Its dataset.
+    """
+
+    test: str
+    variant: str
+    dataset: MarkedDataset
+
+    @property
+    def key(self) -> str:
+        """Unlike that of any other run of the session, and the same in each process."""
+        return hashlib.sha256(f"{self.test}[{self.variant}]".encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """The marker's name, else that of the test, with the variant."""
+        return "-".join(filter(None, (self.dataset.name or self.test.rpartition("::")[2], self.variant)))
+
+
 _Read = dict[Path, tuple[EvaluationConfig, Sequence[Template]]]
 _READ = pytest.StashKey[_Read]()
 
@@ -133,6 +159,16 @@ def question_of(item: pytest.Item) -> AskedQuestion | None:
     callspec = getattr(item, "callspec", None)
     question = None if callspec is None else callspec.params.get(_QUESTION)
     return question if isinstance(question, AskedQuestion) else None
+
+
+def run_of(item: pytest.Item, question: AskedQuestion) -> MarkedRun:
+    """Return the run that a test with a question belongs to."""
+    whole = str(item.callspec.id)  # type: ignore[attr-defined]
+    escaped = question.id.encode("unicode_escape").decode("ascii")  # as pytest writes what is not ASCII
+    parts = (part for text in (question.id, escaped) for part in (f"-{text}", f"{text}-") if part in whole)
+    part = next(parts, None)
+    variant = "" if part is None else whole.replace(part, "", 1)
+    return MarkedRun(item.nodeid.removesuffix(f"[{whole}]"), variant, question.dataset)
 
 
 def gates_given(settings: Settings) -> list[GateConfig]:

@@ -18,8 +18,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, question_of
-from graphrag_eval_lc.pytest_plugin.marked_runs import MarkedRun, run_of
+from graphrag_eval_lc.pytest_plugin.datasets import AskedQuestion, MarkedRun, question_of, run_of
 from graphrag_eval_lc.pytest_plugin.settings import settings_of
 from graphrag_eval_lc.retrying import masked_error_text
 from graphrag_eval_lc.run_folder.journal import Journal
@@ -49,19 +48,18 @@ class Part:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note a run, whether or not its tests are deselected later."""
-        if _asks(item):
-            run = run_of(item)
+        if (question := _asked_of(item)) is not None:
+            run = run_of(item, question)
             self._collected.setdefault(run.key, run)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Write which runs there are, and which questions are to be asked."""
-        for item in filter(_asks, session.items):
-            self._select(run_of(item), item)
+        for item in session.items:
+            if (question := _asked_of(item)) is not None:
+                self._select(run_of(item, question), question)
         self._write_plan()
 
-    def _select(self, run: MarkedRun, item: pytest.Item) -> None:
-        question = question_of(item)
-        assert question is not None
+    def _select(self, run: MarkedRun, question: AskedQuestion) -> None:
         self._collected.setdefault(run.key, run)
         self._selected.setdefault(run.key, {})[str(question.question["id"])] = None
 
@@ -104,8 +102,8 @@ class Part:
         self, item: pytest.Item, run: MarkedRun, question: AskedQuestion, agent: Any, options: Mapping[str, Any]
     ) -> None:
         """Note that a question is being asked, which stays so where the process is killed meanwhile."""
-        if not _asks(item):  # by request.getfixturevalue, which nobody sees beforehand
-            self._select(run, item)
+        if _asked_of(item) is None:  # by request.getfixturevalue, which nobody sees beforehand
+            self._select(run, question)
             self._write_plan()
         if run.key not in self._journals:
             self._journals[run.key] = Journal(self._folder / f"{run.key}.jsonl", is_private=self._is_private)
@@ -147,9 +145,9 @@ class Part:
 _PART = pytest.StashKey[Part]()
 
 
-def _asks(item: pytest.Item) -> bool:
-    """Return whether a test asks an agent its question."""
-    return question_of(item) is not None and "graphrag_ask" in getattr(item, "fixturenames", ())
+def _asked_of(item: pytest.Item) -> AskedQuestion | None:
+    """Return the question that a test asks an agent; None where it asks none."""
+    return question_of(item) if "graphrag_ask" in getattr(item, "fixturenames", ()) else None
 
 
 def _asked_in_turn(record: dict[str, Any]) -> dict[str, Any]:

@@ -6,25 +6,35 @@ from typing import Any, Literal
 
 import pytest
 
-_OUTPUT = (
-    "A folder for the run, as graphrag-eval-lc run writes one, with its report. Several tests: a folder in it each."
-)
-_UNDER = (
-    "Fail the session where the mean of a score is below this number, such as steps_score=0.9; before a slash the "
-    "template whose questions count, such as notes/steps_score=0.8; may be repeated."
-)
-_OVER = (
-    "Fail the session where the mean of a metric of which less is better is above this number, such as "
-    "total_tokens=5000; .median, .p95, .min, .max and .sum behind the metric are over all answers, such as "
-    "elapsed_sec.p95=30; may be repeated."
-)
-_CONFIG = "The configuration (YAML or JSON) of datasets whose marker names none; its gates hold too."
-_LABEL = "A name for the run, kept in run.json."
-_OVERWRITE = "Replace an earlier run in the folder of --graphrag-output."
-_OPEN_FILES = (
-    "Let the umask decide who may read the folder of --graphrag-output and its files, as where another user uploads "
-    "them; otherwise they are for you alone."
-)
+# The options by their names, each with its help and the placeholder of its value; the ini file has the same.
+_OPTIONS = {
+    "output": (
+        "A folder for the run, as graphrag-eval-lc run writes one, with its report. Several tests: a folder in it "
+        "each.",
+        "DIR",
+    ),
+    "fail-under": (
+        "Fail the session where the mean of a score is below this number, such as steps_score=0.9; before a slash the "
+        "template whose questions count, such as notes/steps_score=0.8; may be repeated.",
+        "METRIC=MEAN",
+    ),
+    "fail-over": (
+        "Fail the session where the mean of a metric of which less is better is above this number, such as "
+        "total_tokens=5000; .median, .p95, .min, .max and .sum behind the metric are over all answers, such as "
+        "elapsed_sec.p95=30; may be repeated.",
+        "METRIC=NUMBER",
+    ),
+    "config": ("The configuration (YAML or JSON) of datasets whose marker names none; its gates hold too.", "FILE"),
+    "label": ("A name for the run, kept in run.json.", "TEXT"),
+    "overwrite": ("Replace an earlier run in the folder of --graphrag-output.", None),
+    "open-files": (
+        "Let the umask decide who may read the folder of --graphrag-output and its files, as where another user "
+        "uploads them; otherwise they are for you alone.",
+        None,
+    ),
+}
+_PATHS = ("output", "config", "parts")
+_LISTS = ("fail_under", "fail_over")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +74,8 @@ class Settings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Settings":
         """Return the settings that ``as_dict`` gave."""
-        paths = ("output", "config", "parts")
         read: dict[str, Any] = {
-            name: Path(value) if name in paths and value else value for name, value in values.items()
+            name: Path(value) if name in _PATHS and value else value for name, value in values.items()
         }
         return cls(**read)
 
@@ -77,26 +86,17 @@ _KEY = pytest.StashKey[Settings]()
 def add_options(parser: pytest.Parser) -> None:
     """Add the options, and the ini values of the same names."""
     group = parser.getgroup("graphrag-eval-lc", "graphrag-eval-lc: agents over knowledge graphs")
-    for name, text, metavar, many in (
-        ("output", _OUTPUT, "DIR", False),
-        ("fail-under", _UNDER, "METRIC=MEAN", True),
-        ("fail-over", _OVER, "METRIC=NUMBER", True),
-        ("config", _CONFIG, "FILE", False),
-        ("label", _LABEL, "TEXT", False),
-    ):
-        destination = f"graphrag_{name.replace('-', '_')}"
-        action = "append" if many else "store"
-        group.addoption(f"--graphrag-{name}", dest=destination, action=action, metavar=metavar, help=text)
-        kind: Literal["linelist", "string"] = "linelist" if many else "string"
-        parser.addini(destination, _ini_help(name, text), type=kind, default=None)
-    for name, text in (("overwrite", _OVERWRITE), ("open-files", _OPEN_FILES)):
-        destination = f"graphrag_{name.replace('-', '_')}"
-        group.addoption(f"--graphrag-{name}", dest=destination, action="store_true", help=text)
-        parser.addini(destination, _ini_help(name, text), type="bool", default=False)
-
-
-def _ini_help(name: str, text: str) -> str:
-    return f"{text.removesuffix('.')}. The same as --graphrag-{name}, which goes before it."
+    for name, (text, metavar) in _OPTIONS.items():
+        key = name.replace("-", "_")
+        ini = f"{text.removesuffix('.')}. The same as --graphrag-{name}, which goes before it."
+        if metavar is None:
+            group.addoption(f"--graphrag-{name}", dest=f"graphrag_{key}", action="store_true", help=text)
+            parser.addini(f"graphrag_{key}", ini, type="bool", default=False)
+        else:
+            action = "append" if key in _LISTS else "store"
+            group.addoption(f"--graphrag-{name}", dest=f"graphrag_{key}", action=action, metavar=metavar, help=text)
+            kind: Literal["linelist", "string"] = "linelist" if key in _LISTS else "string"
+            parser.addini(f"graphrag_{key}", ini, type=kind, default=None)
 
 
 def keep_settings(config: pytest.Config) -> Settings:
@@ -118,30 +118,14 @@ def settings_of(config: pytest.Config) -> Settings:
 
 
 def _read(config: pytest.Config) -> Settings:
-    label = config.getoption("graphrag_label") or config.getini("graphrag_label")
-    return Settings(
-        output=_path(config, "graphrag_output"),
-        fail_under=_texts(config, "graphrag_fail_under"),
-        fail_over=_texts(config, "graphrag_fail_over"),
-        config=_path(config, "graphrag_config"),
-        label=label or None,
-        overwrite=_is_on(config, "graphrag_overwrite"),
-        open_files=_is_on(config, "graphrag_open_files"),
-    )
-
-
-def _is_on(config: pytest.Config, name: str) -> bool:
-    return bool(config.getoption(name) or config.getini(name))
-
-
-def _texts(config: pytest.Config, name: str) -> list[str]:
-    return list(config.getoption(name) or config.getini(name) or ())
-
-
-def _path(config: pytest.Config, name: str) -> Path | None:
-    """Return a path: relative to the current folder on the command line, else to that of the ini file."""
-    if given := config.getoption(name):
-        return Path(config.invocation_params.dir, given)
-    if given := config.getini(name):
-        return Path(config.rootpath if config.inipath is None else config.inipath.parent, given)
-    return None
+    """Read the options: paths are relative to the current folder on the command line, else to that of the ini file."""
+    values: dict[str, Any] = {}
+    for key in (name.replace("-", "_") for name in _OPTIONS):
+        on_command_line = config.getoption(f"graphrag_{key}")
+        value = on_command_line or config.getini(f"graphrag_{key}")
+        if value and key in _PATHS:
+            of_ini = config.rootpath if config.inipath is None else config.inipath.parent
+            value = Path(config.invocation_params.dir if on_command_line else of_ini, value)
+        if value:
+            values[key] = list(value) if key in _LISTS else value
+    return Settings(**values)

@@ -12,11 +12,8 @@ RUNS = st.lists(st.tuples(TEXTS, TEXTS.map(lambda text: f"tests/{text}.py::test_
 def test_a_name_is_that_of_the_test_and_longer_only_where_two_are_alike() -> None:
     runs = [("agent", "test_a.py::test_it"), ("test_x", "a/test_b.py::TestX::test_x"), ("test_x", "test_b.py::test_x")]
     assert folder_names(runs) == ["agent", "test_b.TestX.test_x", "test_b.test_x"]
-
-
-def test_tests_of_two_folders_with_the_same_file_and_name_have_their_folders() -> None:
-    runs = [("test_x", "a/test_b.py::test_x"), ("test_x", "c/test_b.py::test_x")]
-    assert folder_names(runs) == ["a.test_b.test_x", "c.test_b.test_x"]
+    alike = [("test_x", "a/test_b.py::test_x"), ("test_x", "c/test_b.py::test_x")]
+    assert folder_names(alike) == ["test_b.test_x", "test_b.test_x_2"]
 
 
 @example([("a", "x.py::t"), ("a", "x.py::t"), ("x.a_2", "x.py::t")])
