@@ -29,9 +29,8 @@ from graphrag_eval_lc.benchmark.run_identity import (
 )
 from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, with_described
 from graphrag_eval_lc.budget import Budget
-from graphrag_eval_lc.evaluation.comparing import Comparer
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
-from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
+from graphrag_eval_lc.evaluation.pipeline import Comparer, Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Response, Template

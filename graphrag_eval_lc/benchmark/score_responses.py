@@ -43,7 +43,7 @@ from graphrag_eval_lc.dataset.loading import (
 )
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
-from graphrag_eval_lc.evaluation.comparing import Comparer
+from graphrag_eval_lc.evaluation.pipeline import Comparer
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.judges.request_plan import RequestPlan

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_eval_lc.config import ConfigSource, load_config
 from graphrag_eval_lc.dataset.ids import refuse_ids_as_written, unknown_questions_warning
@@ -76,19 +76,10 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    pipeline, samples, response_of, warnings = _begin(
-        qa_dataset,
-        responses,
-        config,
-        evaluators,
-        llm,
-        embeddings,
-        Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
-    )
-    pipeline.add_all(samples, response_of)
-    for text in (*warnings, *_warnings(pipeline)):
-        warn(text, stacklevel=2)
-    return Results(pipeline.kept())
+    selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
+    begun = _begin(qa_dataset, responses, config, selection, evaluators=evaluators, llm=llm, embeddings=embeddings)
+    begun.pipeline.add_all(begun.samples, begun.response_of)
+    return _ended(begun)
 
 
 async def arun_evaluation(
@@ -104,37 +95,35 @@ async def arun_evaluation(
     answered_only: bool = False,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
-    pipeline, samples, response_of, warnings = _begin(
-        qa_dataset,
-        responses,
-        config,
-        evaluators,
-        llm,
-        embeddings,
-        Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
-    )
-    await pipeline.aadd_all(samples, response_of)
-    for text in (*warnings, *_warnings(pipeline)):
-        warn(text, stacklevel=2)
-    return Results(pipeline.kept())
+    selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
+    begun = _begin(qa_dataset, responses, config, selection, evaluators=evaluators, llm=llm, embeddings=embeddings)
+    await begun.pipeline.aadd_all(begun.samples, begun.response_of)
+    return _ended(begun)
+
+
+class _Begun(NamedTuple):
+    """An evaluation: its pipeline, its samples, what returns their responses, and warnings of these."""
+
+    pipeline: Pipeline
+    samples: Sequence[Sample]
+    response_of: Callable[[Sample], Response | None]
+    warnings: list[str]
 
 
 def _begin(
     qa_dataset: DatasetSource,
     responses: str | PathLike[str] | Responses,
     config: ConfigSource,
-    evaluators: Sequence[Callable[..., Any]],
-    llm: Any,
-    embeddings: Any,
     selection: Selection,
-) -> tuple[Pipeline, Sequence[Sample], Callable[[Sample], Response | None], list[str]]:
-    """Return the pipeline of an evaluation, its samples, what gives their responses, and warnings of these."""
-    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
+    **judging: Any,
+) -> _Begun:
+    has_models = {f"has_{name}": judging[name] is not None for name in ("llm", "embeddings")}
+    settings = load_config(config, **has_models)
     dataset = read_dataset(qa_dataset)
     templates = dataset.templates
     by_key, notes = _responses_by_key(responses, dataset)
     pricing = Pricing(settings.prices)
-    judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
+    judges = judges_of(settings, pricing=pricing, **judging)
     has_ids = selection.template_ids or selection.question_ids
     questions = selection.apply(templates) if has_ids else list(questions_of(templates))
     questions = selection.answered(questions, {question_id for question_id, _ in by_key})
@@ -144,13 +133,16 @@ def _begin(
     known = [str(question["id"]) for _, question in questions_of(templates)]
     unknown = unknown_questions_warning((question_id for question_id, _ in by_key), known)
     warnings = [*dataset.notes, *notes, *([] if unknown is None else [unknown])]
-    return pipeline, samples, lambda sample: by_key.get(sample.key), warnings
+    return _Begun(pipeline, samples, lambda sample: by_key.get(sample.key), warnings)
 
 
-def _warnings(pipeline: Pipeline) -> list[str]:
-    """Return the warnings of an evaluation; first why its judging was stopped, such as a key that is refused."""
-    stopped = pipeline.stopped()
-    return [*([] if stopped is None else [f"the judging was stopped: {stopped['message']}"]), *pipeline.warnings()]
+def _ended(begun: _Begun) -> Results:
+    """Warn, first of why the judging was stopped, such as a key that is refused, and return the results."""
+    if (stopped := begun.pipeline.stopped()) is not None:
+        begun.warnings.append(f"the judging was stopped: {stopped['message']}")
+    for text in (*begun.warnings, *begun.pipeline.warnings()):
+        warn(text, stacklevel=3)
+    return Results(begun.pipeline.kept())
 
 
 def _responses_by_key(

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.registry.metrics import OLDER_CORRECTNESS_ERROR
 from graphrag_eval_lc.texts import counted, shortened
 
 # Older names for other keys, and what a comparison without judges says.
-_NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
+_NOT_COUNTED = {OLDER_CORRECTNESS_ERROR, "comparison_error"}
 _LONGEST_TEXT = 300
 
 

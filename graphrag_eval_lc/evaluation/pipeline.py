@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.comparing import Compared, Comparer
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.judge_failures import JudgeFailures
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
@@ -32,6 +31,38 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
 MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
+
+
+class Compared(NamedTuple):
+    """A response that was compared with its reference, and not yet judged.
+
+    Attributes:
+        sample: The sample.
+        response: Its response, priced; None where there is none.
+        result: What ``evaluate_question`` gives for it.
+    """
+
+    sample: Sample
+    response: Response | None
+    result: Result
+
+
+class Comparer(Protocol):
+    """Compares many responses elsewhere than in the process of the pipeline."""
+
+    def acompared(
+        self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
+    ) -> AsyncGenerator[Compared]:
+        """Compare responses, and yield them in the order in which they are given.
+
+        Args:
+            samples: The samples with their responses, of which only some are taken ahead.
+            number: How many there are.
+            has_repeats: Whether results name their repeat.
+
+        Raises:
+            Exception: What ``evaluate_question`` raises for a response, once all before it are yielded.
+        """
 
 
 class Pipeline:
@@ -105,43 +136,28 @@ class Pipeline:
             samples: The samples.
             response_of: Returns a sample's response, None for an error sample; called when its turn comes.
         """
-        if self._comparer is not None:
-            await self._aadd_compared(self._comparer, samples, response_of)
-            return
-        if self.judges is None:
+        if self.judges is None and self._comparer is None:
             self.add_all(samples, response_of)
             return
-
-        async def score(sample: Sample) -> None:
-            await self._ascore(sample, self.priced(response_of(sample)))
-
-        try:
-            with StallWatch(self._stall_warnings.append):
-                await Workers(score, places=self.judges.max_concurrency).arun(samples)
-        finally:
-            await self.judges.aclose()
-
-    async def _aadd_compared(
-        self, comparer: Comparer, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None]
-    ) -> None:
-        """Have samples compared elsewhere, and judge and keep them here."""
         priced = ((sample, self.priced(response_of(sample))) for sample in samples)
-
-        async def judge(compared: Compared) -> None:
-            await self._ajudge(*compared)
-
-        async with contextlib.aclosing(
-            comparer.acompared(priced, number=len(samples), has_repeats=self._repeats > 1)
-        ) as compared:
+        comparing = self._acompared(priced)
+        if self._comparer is not None:
+            comparing = self._comparer.acompared(priced, number=len(samples), has_repeats=self._repeats > 1)
+        async with contextlib.aclosing(comparing) as compared:
             if self.judges is None:
                 async for sample, _, result in compared:
                     self._take(sample, result)
                 return
             try:
                 with StallWatch(self._stall_warnings.append):
-                    await Workers(judge, places=self.judges.max_concurrency).arun(compared)
+                    await Workers(self._ajudge, places=self.judges.max_concurrency).arun(compared)
             finally:
                 await self.judges.aclose()
+
+    async def _acompared(self, priced: Iterable[tuple[Sample, Response | None]]) -> AsyncGenerator[Compared]:
+        """Compare priced responses in a thread of this process."""
+        for sample, response in priced:
+            yield Compared(sample, response, await asyncio.to_thread(self._unjudged, sample, response))
 
     # --- one after the other, as they come ---
 
@@ -177,7 +193,9 @@ class Pipeline:
             if self.judges is None:  # in batches: a change of threads takes as long as a comparison
                 await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
             else:
-                await self._ascore(*added)
+                # Judges are asked in the loop, as their models may share a client with the agent's.
+                result = await asyncio.to_thread(self._unjudged, *added)
+                await self._ajudge(Compared(*added, result))
         except Exception as problem:
             self._tell_failed(problem)
             raise
@@ -203,16 +221,9 @@ class Pipeline:
         for sample, response in added:
             self._take(sample, self._unjudged(sample, response))
 
-    async def _ascore(self, sample: Sample, response: Response | None) -> None:
-        """Score and judge a priced response.
-
-        Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
-        """
-        result = await asyncio.to_thread(self._unjudged, sample, response)
-        await self._ajudge(sample, response, result)
-
-    async def _ajudge(self, sample: Sample, response: Response | None, result: Result) -> None:
+    async def _ajudge(self, compared: Compared) -> None:
         """Have a compared response judged, and keep its result."""
+        sample, response, result = compared
         if self.judges is not None:
             missing: list[str] = []
             token = not_asked.set(missing)

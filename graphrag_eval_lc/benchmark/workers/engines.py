@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.score_options import RAY, ScoringOptions
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.comparing import Comparer
+from graphrag_eval_lc.evaluation.pipeline import Comparer
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.attempts import Asking

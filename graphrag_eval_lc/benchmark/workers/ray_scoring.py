@@ -16,7 +16,7 @@ from graphrag_eval_lc.benchmark.workers.shipped_kinds import ShippedKinds
 from graphrag_eval_lc.benchmark.workers.shipping import pickled
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
-from graphrag_eval_lc.evaluation.comparing import Compared
+from graphrag_eval_lc.evaluation.pipeline import Compared
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.matching.step_views import StepViews

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.comparing import Compared
-from graphrag_eval_lc.evaluation.pipeline import Pipeline
+from graphrag_eval_lc.evaluation.pipeline import Compared, Pipeline
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample, samples_of
 from graphrag_eval_lc.prices import Pricing
