@@ -7,7 +7,6 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.repeats import passes, repeats_summary
 from graphrag_eval_lc.aggregation.sample_values import (
-    FAMILIES,
     MISSING_KEYS,
     OF_STEPS,
     Metrics,
@@ -23,6 +22,7 @@ from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import (
     COUNTED,
+    FAMILIES,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_QUESTIONS,
     NUMBER_OF_SUCCESS_SAMPLES,

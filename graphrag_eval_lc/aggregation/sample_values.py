@@ -7,15 +7,14 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import LARGEST
-from graphrag_eval_lc.registry.metrics import BUILT_IN, COUNTED, UPPER_BOUNDS, aggregated_metrics, metric_spec
+from graphrag_eval_lc.registry.metrics import COUNTED, FAMILIES, UPPER_BOUNDS, aggregated_metrics, metric_spec
 
 Sample = Mapping[str, Any]
 Values = Mapping[str, Sequence[float]]
 
 # The retrieval metrics that need no language model, by the beginning of their names: where results count the reference
 # steps that nothing fulfilled.
-MISSING_KEYS = {spec.key: spec.missing_key for spec in BUILT_IN if spec.is_family and spec.missing_key is not None}
-FAMILIES = tuple(MISSING_KEYS)
+MISSING_KEYS = {spec.key: spec.missing_key for spec in FAMILIES.values() if spec.missing_key is not None}
 # The judged metrics of retrieval steps, and their costs.
 OF_STEPS = tuple(spec.key for spec in aggregated_metrics("steps"))
 
@@ -85,7 +84,7 @@ class Metrics:
         self.of_samples = tuple(dict.fromkeys((*(() if only else of_config), *more)))
         self.retrieval_names = retrieving.union(tool for tool, name in names.items() if name in retrieving)
         self.found: dict[str, None] = {}
-        self._reads_steps = not only or any(key in OF_STEPS or key.startswith(FAMILIES) for key in more)
+        self._reads_steps = not only or any(key in OF_STEPS or key.startswith(tuple(FAMILIES)) for key in more)
         self._zeros = config.retrieval.metric_keys() if config.retrieval.missing == "zero" else {}
 
     def names(self) -> tuple[str, ...]:
@@ -118,7 +117,7 @@ class Metrics:
         missing = missing_in(sample)
         for step in sample.get("actual_steps") or ():
             judged = OF_STEPS if step.get("name") in self.retrieval_names else ()
-            measured = [key for key in step if key.startswith(FAMILIES)] if missing else ()
+            measured = [key for key in step if key.startswith(tuple(FAMILIES))] if missing else ()
             for metric in (*judged, *measured):
                 given = step.get(metric)
                 if given is not None and (value := _counted(metric, given, has_failed)) is not None:

@@ -10,10 +10,10 @@ from graphrag_eval_lc import matching
 from graphrag_eval_lc.cli.printing import output_console, say
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.console import data_text
-from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
+from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 from graphrag_eval_lc.registry.exporters import exporters
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, metrics_of_users
 from graphrag_eval_lc.registry.plugin_records import plugin_record
 from graphrag_eval_lc.registry.plugins import Plugin, known_plugins, plugin_of, registered_now
 from graphrag_eval_lc.registry.step_kinds import MatcherKey, custom_step_kinds, registered_name
@@ -42,14 +42,14 @@ def print_plugins(config: Path | None, *, show_all: bool) -> None:
 
 def _tables(sources: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
     """Yield the title, the columns and the rows of each table, those of plugins first; ``sources`` are by name."""
-    metrics = [_metric_row(metric.spec, sources[f"metric {key}"]) for key, metric in registered_metrics().items()]
+    metrics = [_metric_row(metric.spec, sources[f"metric {key}"]) for key, metric in metrics_of_users.items()]
     metrics += [_metric_row(spec, _OWN) for spec in BUILT_IN if show_all]
     yield "Metrics", ("metric", "title", "unit", "better", "plugin"), metrics
     kinds = [(key, kind, sources[registered_name(key)]) for key, kind in custom_step_kinds().items()]
     kinds += [(key, kind, _OWN) for kind in matching.BUILT_IN for key in kind.serves if show_all]
     rows = [(_served(key), kind.title, kind.reads, source) for key, kind, source in kinds]
     yield "Step kinds", ("reference steps", "title", "compares", "plugin"), rows
-    evaluators = [(name, sources[f"evaluator {name}"]) for name in registered_evaluators()]
+    evaluators = [(name, sources[f"evaluator {name}"]) for name in evaluators_of_users]
     yield "Evaluators", ("evaluator", "plugin"), evaluators
     known = [(each, sources.get(f"exporter {name}", _OWN)) for name, each in exporters().items()]
     written = [(each.name, each.title, each.file_name, source) for each, source in known if show_all or source != _OWN]

@@ -24,7 +24,7 @@ from graphrag_eval_lc.config.sections import (
     StepsConfig,
 )
 from graphrag_eval_lc.errors import ConfigError
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JudgeSpec, metric_spec, registered_metrics
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JudgeSpec, metric_spec, metrics_of_users
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, step_kinds_by_key
 from graphrag_eval_lc.texts import range_text
 
@@ -166,7 +166,7 @@ def _scores(config: EvaluationConfig) -> list[str]:
     keys = [
         *(spec.key for spec in BUILT_IN if not spec.is_family),
         *(key for family in config.retrieval.metric_keys().values() for key in family),
-        *registered_metrics(),
+        *metrics_of_users,
         *outputs,
     ]
     return [key for key in keys if metric_spec(key).kind == "score"]

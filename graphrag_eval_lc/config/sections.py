@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from graphrag_eval_lc.config.base import Section, mistake
 from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Distance, Measure, parse_measure
 from graphrag_eval_lc.records import RelativeTolerance
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC, RETRIEVAL_IDS, RETRIEVAL_TEXT, family
+from graphrag_eval_lc.registry.metrics import FAMILIES, MAIN_METRIC, RETRIEVAL_IDS, RETRIEVAL_TEXT
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 Scoring = Literal["last_group", "all_groups"]
@@ -284,7 +284,7 @@ class RetrievalConfig(Section):
             >>> RetrievalConfig(measures=["P@5"], text=TextSimilarityConfig(enabled=False)).metric_keys()
             {'retrieval_ids_': ('retrieval_ids_precision@5',), 'retrieval_text_': ()}
         """
-        of_texts = family(RETRIEVAL_TEXT).members if self.text.enabled else ()
+        of_texts = FAMILIES[RETRIEVAL_TEXT].members if self.text.enabled else ()
         return {
             RETRIEVAL_IDS: tuple(f"{RETRIEVAL_IDS}{measure.key}" for measure in self.parsed_measures()),
             RETRIEVAL_TEXT: tuple(f"{RETRIEVAL_TEXT}{measure}" for measure in of_texts),

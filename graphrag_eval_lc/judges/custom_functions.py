@@ -14,9 +14,9 @@ from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.scores import raise_if_cancelled
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
+from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 from graphrag_eval_lc.registry.metric_spec import LARGEST, error_key, reason_key
-from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 from graphrag_eval_lc.registry.signatures import signature_of
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 
@@ -268,8 +268,8 @@ def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFu
     """
     if not isinstance(passed, Iterable):
         raise OptionError(f"evaluators cannot be {passed!r}", key="evaluators", hint="Give a list of functions.")
-    evaluators: list[CustomFunction] = [MetricFunction(metric) for metric in registered_metrics().values()]
-    evaluators += [_evaluator(name, function) for name, function in registered_evaluators().items()]
+    evaluators: list[CustomFunction] = [MetricFunction(metric) for metric in metrics_of_users.values()]
+    evaluators += [_evaluator(name, function) for name, function in evaluators_of_users.items()]
     known = [each.function for each in evaluators]
     evaluators += [
         each if isinstance(each, CustomFunction) else CustomFunction(each)
@@ -288,7 +288,7 @@ def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFu
 
 def has_registered_functions() -> bool:
     """Return whether there is a registered metric or evaluator."""
-    return bool(registered_metrics() or registered_evaluators())
+    return bool(metrics_of_users or evaluators_of_users)
 
 
 def _evaluator(name: str, function: Evaluator) -> CustomFunction:

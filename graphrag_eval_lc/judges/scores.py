@@ -10,7 +10,13 @@ from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.judges.model_interface import GivenUpError, NotAskedError, cost_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
-from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_CORRECTNESS,
+    ANSWER_F1,
+    ANSWER_PRECISION,
+    ANSWER_RECALL,
+    OLDER_CORRECTNESS_ERROR,
+)
 
 # The metrics of a result that are not judged, as no more is asked: a list that whoever counts them sets.
 not_asked: ContextVar[list[str]] = ContextVar("not_asked")
@@ -45,7 +51,7 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
         raise_if_cancelled(problem)
         record = error_record(ANSWER_CORRECTNESS, problem)
         text = record.get(error_key(ANSWER_CORRECTNESS))
-        return record if text is None else {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): text}
+        return record if text is None else {**record, OLDER_CORRECTNESS_ERROR: text}
     details = score.details
     supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
     covered = details.get("covered_claims")

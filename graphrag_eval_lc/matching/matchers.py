@@ -265,7 +265,7 @@ def register_matcher(
 
 def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
     """Return the step kind of a matcher, with all else that is known of such steps without it."""
-    built_in, name = built_in_step_kinds(), key[0]
+    built_in, name = built_in_step_kinds, key[0]
     known = built_in.get(key) or (built_in.get((name, None)) if name is not None else None)
     # Shown as without the matcher: by the name if there is one, else by the media type.
     shown = (
@@ -285,7 +285,7 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
     """Return the matchers that users registered, including those that replace a built-in one."""
-    built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
+    built_in = {key: kind.matcher for key, kind in built_in_step_kinds.items()}
     return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 
 

@@ -21,6 +21,7 @@ from graphrag_eval_lc.registry.metric_spec import (
 )
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
+    FAMILIES,
     JUDGES,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_QUESTIONS,
@@ -63,15 +64,16 @@ _LONGEST_UNIT = 30
 # Line breaks and what else steers a terminal, and halves of characters, which no file takes.
 _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
 
-_evaluators: dict[str, Callable[..., Any]] = {}
+# The evaluators that users registered, by their names.
+evaluators_of_users: Final[dict[str, Callable[..., Any]]] = {}
 
 declare_registry(
     lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
     partial(saved_mappings, metrics_of_users),
 )
 declare_registry(
-    lambda: {f"evaluator {name}": function for name, function in _evaluators.items()},
-    partial(saved_mappings, _evaluators),
+    lambda: {f"evaluator {name}": function for name, function in evaluators_of_users.items()},
+    partial(saved_mappings, evaluators_of_users),
 )
 
 
@@ -186,23 +188,18 @@ def _register_metric_of(spec: MetricSpec, function: Function) -> Function:
 def _check_declaration(spec: MetricSpec) -> None:
     """Refuse a declaration that no metric of a user's own can have."""
     is_unit = _is_line(spec.unit) and 0 < len(spec.unit.strip()) <= _LONGEST_UNIT
-    bounds = "Give the least and the greatest value, such as (0, 1), or None for no bound."
     not_own = "Leave it out; it is for metrics that this package measures itself."
     for name, is_right, hint in (
         (
             "range",
             _is_range(spec.range),
-            bounds,
+            "Give the least and the greatest value, such as (0, 1), or None for no bound.",
         ),
         ("unit", is_unit, "Give score, tokens, seconds, usd, count, or a word of your own."),
         ("kind", spec.kind in get_args(Kind), f"Give one of {', '.join(get_args(Kind))}."),
         ("lower_is_better", isinstance(spec.lower_is_better, bool), "Give True or False."),
         ("title", _is_line(spec.title), "Give a few words in a line."),
-        (
-            "over",
-            spec.over == "questions",
-            "A metric of your own is over questions: it gets a question and its response.",
-        ),
+        ("over", spec.over == "questions", "Your metric is over questions: it gets a question and its response."),
         *((name, not getattr(spec, name), not_own) for name in _NOT_OWN),
     ):
         if not is_right:
@@ -309,11 +306,6 @@ def register_evaluator(function: Any = None, /, *, name: str | None = None) -> A
     return partial(_register_evaluator_of, name=name) if function is None else _register_evaluator_of(function, name)
 
 
-def registered_evaluators() -> Mapping[str, Callable[..., Any]]:
-    """Return the evaluators that users registered, by their names."""
-    return _evaluators
-
-
 def _register_evaluator_of(function: Function, name: str | None) -> Function:
     if not callable(function):
         raise PluginError(f"an evaluator cannot be {function!r:.80}", hint="Give a function.")
@@ -322,7 +314,7 @@ def _register_evaluator_of(function: Function, name: str | None) -> Function:
         name = str(getattr(inner, "__name__", type(inner).__name__))
     if name == "<lambda>":
         raise PluginError("a lambda has no name to stand in the results", hint="Write register_evaluator(name=…).")
-    _evaluators[_checked_key(name, "evaluator", function)] = function
+    evaluators_of_users[_checked_key(name, "evaluator", function)] = function
     return function
 
 
@@ -367,7 +359,6 @@ def _hint_of_two(owner: Any, function: Any) -> str:
     return "Give one of them another key."
 
 
-_FAMILY_PREFIXES = tuple(spec.key for spec in BUILT_IN if spec.is_family)
 _JUDGED = [spec.cost_key.removesuffix(COST_ENDING) for spec in BUILT_IN if spec.cost_key is not None]
 _RESERVED = frozenset(
     {
@@ -408,4 +399,4 @@ def is_reserved_key(key: str) -> bool:
         >>> is_reserved_key("steps_score"), is_reserved_key("retrieval_ids_ndcg@10"), is_reserved_key("politeness")
         (True, True, False)
     """
-    return key in _RESERVED or key.startswith(_FAMILY_PREFIXES)
+    return key in _RESERVED or key.startswith(tuple(FAMILIES))

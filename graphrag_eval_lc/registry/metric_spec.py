@@ -185,10 +185,6 @@ class MetricSpec:
             return self.range[1]
         return min(0.0, (self.usual_range or self.range)[0] or 0.0)
 
-    def value_in_failure(self, measured: float) -> float | None:
-        """Return what a measured value of a failed question counts as: of a score ``value_of_failure``, else itself."""
-        return self.value_of_failure if self.kind == "score" else measured
-
 
 def undeclared_spec(key: str) -> MetricSpec:
     """Return the declaration of an undeclared metric: a cost if its name ends so, else a score.

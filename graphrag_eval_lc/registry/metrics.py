@@ -49,6 +49,8 @@ COST: Final = "cost"
 TRUE_POSITIVES: Final = "answer_true_positives"
 FALSE_POSITIVES: Final = "answer_false_positives"
 FALSE_NEGATIVES: Final = "answer_false_negatives"
+# The key of the error of answer correctness in earlier versions of graphrag-eval, which results have too.
+OLDER_CORRECTNESS_ERROR: Final = "answer_eval_error"
 TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
 TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
 
@@ -69,13 +71,11 @@ class JudgeSpec:
     Attributes:
         key: Its name in ``judges: {metrics: […]}`` of the config.
         details: The keys of results that it writes beside its metrics and their costs, reasons and errors.
-        older_error_key: A second key of its error: the one of earlier versions of graphrag-eval.
         needs_embeddings: Whether it needs an embedding model.
     """
 
     key: str
     details: tuple[str, ...] = ()
-    older_error_key: str | None = None
     needs_embeddings: bool = False
 
     @property
@@ -86,8 +86,7 @@ class JudgeSpec:
     @property
     def keys(self) -> tuple[str, ...]:
         """All keys that it may write, each once."""
-        older = () if self.older_error_key is None else (self.older_error_key,)
-        return tuple(dict.fromkeys((*self.details, *(key for spec in self.metrics for key in spec.keys), *older)))
+        return tuple(dict.fromkeys((*self.details, *(key for spec in self.metrics for key in spec.keys))))
 
     @property
     def over(self) -> Over:
@@ -316,8 +315,8 @@ JUDGES: Final = (
             "answer_reference_claims_count",
             "answer_actual_claims_count",
             "answer_matching_claims_count",
+            OLDER_CORRECTNESS_ERROR,
         ),
-        older_error_key="answer_eval_error",
     ),
     JudgeSpec(key=ANSWER_RELEVANCE, needs_embeddings=True),
     JudgeSpec(key=RETRIEVAL_ANSWER),
@@ -326,7 +325,7 @@ JUDGES: Final = (
 )
 
 _BUILT_IN = {spec.key: spec for spec in BUILT_IN if not spec.is_family}
-_FAMILIES = tuple(spec for spec in BUILT_IN if spec.is_family)
+FAMILIES: Final = {spec.key: spec for spec in BUILT_IN if spec.is_family}
 _COSTS = {spec.cost_key: cost_spec(spec.cost_key) for spec in BUILT_IN if spec.cost_key is not None}
 
 
@@ -363,7 +362,7 @@ def metric_spec(key: str) -> MetricSpec:
 
 @lru_cache(maxsize=1024)
 def _spec_by_name(key: str) -> MetricSpec:
-    family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
+    family = next((spec for spec in FAMILIES.values() if key.startswith(spec.key)), None)
     if family is None:
         return undeclared_spec(key)
     return replace(family, key=key, title=key, is_family=False, members=(), family=family.key)
@@ -376,7 +375,7 @@ def is_declared(key: str) -> bool:
 
 def is_built_in(key: str) -> bool:
     """Return whether a metric is one of this package."""
-    is_known = key in _BUILT_IN or key in _COSTS or any(key.startswith(each.key) for each in _FAMILIES)
+    is_known = key in _BUILT_IN or key in _COSTS or key.startswith(tuple(FAMILIES))
     return is_known and key not in metrics_of_users
 
 
@@ -420,28 +419,3 @@ def own_metrics(summary: Mapping[str, Any]) -> list[str]:
         and not is_built_in(metric)
         and metric_spec(metric).spent_by != "judges"
     ]
-
-
-def family(key: str) -> MetricSpec:
-    """Return the declaration of a family of metrics.
-
-    Example:
-        >>> family("retrieval_text_").members
-        ('precision', 'recall', 'f1')
-    """
-    return next(spec for spec in _FAMILIES if spec.key == key)
-
-
-def judge_spec(key: str) -> JudgeSpec:
-    """Return the declaration of a judge.
-
-    Example:
-        >>> [spec.key for spec in judge_spec("retrieval_context").metrics]
-        ['retrieval_context_recall', 'retrieval_context_precision', 'retrieval_context_f1']
-    """
-    return next(judge for judge in JUDGES if judge.key == key)
-
-
-def registered_metrics() -> Mapping[str, RegisteredMetric]:
-    """Return the metrics that users registered, by their keys."""
-    return metrics_of_users

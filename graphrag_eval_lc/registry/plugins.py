@@ -292,7 +292,7 @@ def _load_installed(entry_point: EntryPoint) -> None:
         cause = problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
         raise PluginError(
             f"the plugin {entry_point.name} ({entry_point.value}) of {package} cannot be loaded, as {cause}",
-            hint=f"Mend or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
+            hint=f"Fix or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
         ) from problem
 
 

@@ -213,14 +213,15 @@ class _Served:
         return [*self.where.get((name, media_type), ()), *anyone] if name is not None else anyone
 
 
-_built_in: dict[MatcherKey, StepKind] = {}
+# The kinds of this package by what they serve.
+built_in_step_kinds: Final[dict[MatcherKey, StepKind]] = {}
 _served = _Served({})
 
 
 def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
     """Declare the kinds of this package."""
     for kind in kinds:
-        _built_in.update(dict.fromkeys(kind.serves, kind))
+        built_in_step_kinds.update(dict.fromkeys(kind.serves, kind))
         _register(kind)
     declare_registry(
         lambda: {registered_name(key): kind.matcher for key, kind in custom_step_kinds().items()}, saved_step_kinds
@@ -263,21 +264,18 @@ def register_step_kind(kind: StepKind) -> StepKind:
 def _register(kind: StepKind) -> None:
     global _served
     kinds = {
-        key: served if served.key != kind.key or served in _built_in.values() else _built_in.get(key)
+        key: served
+        if served.key != kind.key or served in built_in_step_kinds.values()
+        else built_in_step_kinds.get(key)
         for key, served in _served.kinds.items()
     }
     left = {key: served for key, served in kinds.items() if served is not None and key not in kind.serves}
-    _served = _Served({**left, **dict.fromkeys(kind.serves, kind)}, frozenset(_built_in.values()))
-
-
-def step_kinds() -> list[StepKind]:
-    """Return all kinds that serve some steps, those of this package first."""
-    return list(dict.fromkeys(_served.kinds.values()))
+    _served = _Served({**left, **dict.fromkeys(kind.serves, kind)}, frozenset(built_in_step_kinds.values()))
 
 
 def custom_step_kinds() -> dict[MatcherKey, StepKind]:
     """Return the kinds that users registered by what they serve, also those in place of a kind of this package."""
-    return {key: kind for key, kind in _served.kinds.items() if _built_in.get(key) is not kind}
+    return {key: kind for key, kind in _served.kinds.items() if built_in_step_kinds.get(key) is not kind}
 
 
 def saved_step_kinds() -> Callable[[], None]:
@@ -293,7 +291,7 @@ def saved_step_kinds() -> Callable[[], None]:
 
 def has_own_check(kind: StepKind) -> bool:
     """Return whether a kind has a check of a user's own."""
-    return kind.check is not None and all(kind.check is not each.check for each in _built_in.values())
+    return kind.check is not None and all(kind.check is not each.check for each in built_in_step_kinds.values())
 
 
 def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
@@ -339,9 +337,9 @@ def step_kind_of(
 
 def step_kinds_by_key() -> dict[str, StepKind]:
     """Return the kinds of this package and of users by their keys; of users' kinds with the same key the last."""
-    if not _built_in:
+    if not built_in_step_kinds:
         import_module(_HOME)
-    return {kind.key: kind for kind in (*_built_in.values(), *_served.kinds.values())}
+    return {kind.key: kind for kind in (*built_in_step_kinds.values(), *_served.kinds.values())}
 
 
 def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str, Any]) -> StepKind | None:
@@ -381,7 +379,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
         return found
     if (name, None) in kinds:  # compared by its name, whatever its media type
         return media_type
-    for key, kind in _built_in.items() if media_type is None else kinds.items():
+    for key, kind in built_in_step_kinds.items() if media_type is None else kinds.items():
         if key[0] != name and (media_type is None or key[0] is not None):
             continue
         if key[1] is None or kinds.get(key) is None:
@@ -427,11 +425,6 @@ def is_misspelt_media_type(given: str, known: str) -> bool:
     return len(words[0] & words[1]) > 1
 
 
-def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:
-    """Return the kinds of this package by what they serve."""
-    return _built_in
-
-
 def shown_as(name: str, kind: StepKind) -> ShownAs:
     """Return how reports treat reference steps of a name and a kind; a name with a meaning decides alone.
 
@@ -441,7 +434,7 @@ def shown_as(name: str, kind: StepKind) -> ShownAs:
         >>> shown_as("sparql_query", text), shown_as("run_sparql", text), shown_as("autocomplete_search", text)
         ('rows', 'text', 'text')
     """
-    if name not in names_with_a_meaning() or name in kind.names:
+    if name not in _served.names_with_a_meaning or name in kind.names:
         return kind.shown_as
     return next((each.shown_as for each in _served.kinds.values() if name in each.names), "text")
 
@@ -458,10 +451,10 @@ def drafting_kinds(name: str) -> list[StepKind]:
 
 def drafting_kinds_by_form() -> list[StepKind]:
     """Return the kinds that serve a media type under any name, those with media types of users first."""
-    kinds, places = _served.kinds, {key: place for place, key in enumerate(_built_in)}
+    kinds, places = _served.kinds, {key: place for place, key in enumerate(built_in_step_kinds)}
 
     def place(key: MatcherKey) -> int:
-        built_in = _built_in.get(key)
+        built_in = built_in_step_kinds.get(key)
         if built_in is None or (kinds[key] is not built_in and built_in.parse_for(key[1]) is not built_in.parse):
             return -1  # this package drafts none with that media type by its form
         return places[key]
@@ -486,8 +479,3 @@ def have_other_meanings(name: str, other: str) -> bool:
     if not {name, other} <= _served.names_with_a_meaning:
         return False
     return not any({name, other} <= kind.names for kind in _served.kinds.values())
-
-
-def names_with_a_meaning() -> frozenset[str]:
-    """Return the names that a kind serves or that fulfil its reference steps."""
-    return _served.names_with_a_meaning

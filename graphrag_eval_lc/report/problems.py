@@ -15,7 +15,7 @@ from graphrag_eval_lc.matching.rows.row_steps import ROWS, actual_results, refer
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
-from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, registered_metrics
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, metrics_of_users
 from graphrag_eval_lc.report.formats import args_text, one_line
 from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
 from graphrag_eval_lc.report.steps import SampleSteps
@@ -232,7 +232,7 @@ class Problems:
         self, config: EvaluationConfig, functions: Iterable[str] = (), reference_names: Iterable[str] = ()
     ) -> None:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
-        own = dict.fromkeys((*custom, *functions, *registered_metrics()))
+        own = dict.fromkeys((*custom, *functions, *metrics_of_users))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._errors: dict[tuple[str, str], _Group] = {}
         self._scoring: Scoring = config.steps.counted

@@ -18,7 +18,7 @@ from graphrag_eval_lc.registry.metrics import (
     JUDGES_COST,
     TOTAL_TOKENS,
     metrics_of_records,
-    registered_metrics,
+    metrics_of_users,
 )
 from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.reported_run import ReportedSample
@@ -90,7 +90,7 @@ class Spent:
 def _shown() -> list[MetricSpec]:
     """Return the metrics of what was spent that are shown: wholes before their parts, then users' own."""
     built_in = [spec for spec in BUILT_IN if spec.heading]
-    own = {**metrics_of_records.get({}), **{key: each.spec for key, each in registered_metrics().items()}}
+    own = {**metrics_of_records.get({}), **{key: each.spec for key, each in metrics_of_users.items()}}
     return [
         *sorted(built_in, key=lambda spec: (_UNITS.index(spec.unit), spec.is_part)),
         *(spec for spec in own.values() if spec.is_spent),

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from graphrag_eval_lc import BenchmarkRun, write_report
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 
 pytestmark = pytest.mark.full
 
@@ -225,7 +225,7 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     run: BenchmarkRun, tmp_path: Path, open_report: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 4.0))
-    monkeypatch.setitem(registered_metrics(), "detour", RegisteredMetric(spec, lambda question, response: None))
+    monkeypatch.setitem(metrics_of_users, "detour", RegisteredMetric(spec, lambda question, response: None))
     opened = open_report(write_report(with_metrics(run, detour=lambda at: at % 5), tmp_path / "report.html"))
     search = opened.page.get_by_role("search")
     search.get_by_label("Score").select_option("detour")

@@ -8,7 +8,7 @@ from graphrag_eval_lc import MetricSpec, register_evaluator, register_metric
 from graphrag_eval_lc.errors import PluginError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import declaration, note_recorded, recorded_only_here
-from graphrag_eval_lc.registry.metrics import is_declared, registered_metrics
+from graphrag_eval_lc.registry.metrics import is_declared, metrics_of_users
 
 
 def measure(question: Any, response: Any) -> float:
@@ -23,7 +23,7 @@ def test_decorator_declares_the_metric_and_returns_the_function() -> None:
     decorated = register_metric(key="saved_sec", title="seconds saved", unit="seconds", lower_is_better=True)(measure)
     spec = metric_spec("saved_sec")
     assert decorated is measure
-    assert registered_metrics()["saved_sec"].function is measure
+    assert metrics_of_users["saved_sec"].function is measure
     assert (spec.title, spec.unit, spec.lower_is_better, spec.over) == ("seconds saved", "seconds", True, "questions")
     assert spec.error_key == "saved_sec_error"
 
@@ -66,7 +66,7 @@ def test_of_what_was_spent_less_is_better_without_being_told() -> None:
 def test_a_wrong_key_is_refused(key: Any) -> None:
     with pytest.raises(PluginError, match="the key of a metric cannot be"):
         register_metric(key=key)(measure)
-    assert not registered_metrics()
+    assert not metrics_of_users
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_same_function_again_takes_its_own_place() -> None:
     first, second = cell(1.0), cell(2.0)
     register_metric(key="own", unit="a")(first)
     register_metric(key="own", unit="b")(second)
-    assert registered_metrics()["own"].function is second
+    assert metrics_of_users["own"].function is second
     assert metric_spec("own").unit == "b"
 
 
@@ -139,7 +139,7 @@ def test_a_key_of_another_function_is_refused_by_name() -> None:
         register_metric(key="own")(other)
     with pytest.raises(PluginError, match=r"the key own .* is that of the metric"):
         register_evaluator(name="own")(other)
-    assert registered_metrics()["own"].function is measure
+    assert metrics_of_users["own"].function is measure
 
 
 def test_declaration_in_a_record_counts_where_nobody_declares_the_metric() -> None:

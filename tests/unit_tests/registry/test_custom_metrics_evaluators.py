@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_eval_lc import register_evaluator, register_metric
 from graphrag_eval_lc.errors import PluginError
-from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
+from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 
 
 def is_short(question: Any, response: Any) -> bool:
@@ -24,8 +24,8 @@ def test_a_function_has_its_own_name_or_another_one() -> None:
     register_evaluator(name="brief")(is_short)
     register_evaluator(checks := Checks())
     register_evaluator(name="half")(partial(is_short, None))
-    assert list(registered_evaluators()) == ["is_short", "brief", "Checks", "half"]
-    assert registered_evaluators()["Checks"] is checks
+    assert list(evaluators_of_users) == ["is_short", "brief", "Checks", "half"]
+    assert evaluators_of_users["Checks"] is checks
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def test_judges_are_of_questions_or_of_steps_and_write_each_key_once() -> None:
     }
     keys = [key for judge in registry.JUDGES for key in judge.keys]
     assert len(keys) == len(set(keys))
-    assert registry.judge_spec("answer_correctness").keys[-1] == "answer_eval_error"
+    assert registry.OLDER_CORRECTNESS_ERROR in keys
 
 
 def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,11 +33,11 @@ def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.M
         (MetricSpec(key="m", range=(-1.0, 1.0), usual_range=(0.0, 1.0)), 0.0),
         (MetricSpec(key="m", lower_is_better=True), 1.0),
         (MetricSpec(key="m", lower_is_better=True, range=(0.0, None)), None),
-        (MetricSpec(key="m", kind="spent", lower_is_better=True), 0.25),
-        (MetricSpec(key="m", kind="count", lower_is_better=True), 0.25),
+        (MetricSpec(key="m", kind="spent", lower_is_better=True), None),
+        (MetricSpec(key="m", kind="count", lower_is_better=True), None),
     ],
 )
-def test_failed_question_counts_as_the_worst_score_and_spent_what_it_spent(
+def test_failed_question_counts_as_the_worst_score_and_has_none_of_what_was_spent(
     spec: MetricSpec, counts_as: float | None
 ) -> None:
-    assert spec.value_in_failure(0.25) == counts_as
+    assert spec.value_of_failure == counts_as

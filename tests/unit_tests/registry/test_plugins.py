@@ -11,7 +11,7 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, PluginError
 from graphrag_eval_lc.registry import plugins
 from graphrag_eval_lc.registry.exporters import exporter, exporters
-from graphrag_eval_lc.registry.metrics import registered_metrics
+from graphrag_eval_lc.registry.metrics import metrics_of_users
 from graphrag_eval_lc.registry.plugin_records import plugin_record, plugin_records
 from graphrag_eval_lc.registry.plugins import (
     SWITCH,
@@ -63,16 +63,16 @@ def test_a_module_or_a_file_registers_what_it_has(name: str) -> None:
     write(f"{name.replace('.', '/')}.py" if not name.endswith(".py") else name)
     (plugin,) = load_plugins([name], via="--plugin")
     assert (plugin.name, plugin.via) == (name, "--plugin")
-    assert plugin_of("metric words", registered_metrics()["words"].function) == plugin
+    assert plugin_of("metric words", metrics_of_users["words"].function) == plugin
     assert known_plugins() == [plugin]
 
 
 def test_a_plugin_is_loaded_once() -> None:
     write("acme_metrics.py")
     assert load_plugins(["acme_metrics.py"]) == load_plugins(["acme_metrics.py"], via="config")
-    function = registered_metrics()["words"].function
+    function = metrics_of_users["words"].function
     load_plugins(["acme_metrics.py"])
-    assert registered_metrics()["words"].function is function
+    assert metrics_of_users["words"].function is function
 
 
 def test_a_module_that_is_imported_already_is_a_plugin_too() -> None:
@@ -89,7 +89,7 @@ def test_what_a_plugin_registers_of_others_is_its_own() -> None:
         "register_metric(MetricSpec(key='distance'), math.dist)"
     )
     load_plugins(["acme_metrics"])
-    assert plugin_of("metric distance", registered_metrics()["distance"].function).name == "acme_metrics"
+    assert plugin_of("metric distance", metrics_of_users["distance"].function).name == "acme_metrics"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_broken_one_is_named_with_its_package_each_time(
             load_config()
         assert str(caught.value) == (
             f"the plugin acme (acme_metrics) of the package acme-checks cannot be loaded, as {cause}. "
-            f"Mend or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages."
+            f"Fix or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages."
         )
     monkeypatch.setenv(SWITCH, "1")
     load_config()
@@ -214,7 +214,7 @@ def test_what_only_reads_runs_does_without_a_broken_one_and_says_so() -> None:
     for _ in range(2):
         (told,) = [text for text in compare_runs(results, results).warnings if "plugin" in text]
         assert told.startswith("the plugin acme (acme_metrics) of the package acme-checks cannot be loaded, as System")
-        assert "words" in registered_metrics()
+        assert "words" in metrics_of_users
     with pytest.raises(PluginError, match="the plugin acme"):
         load_config()
 

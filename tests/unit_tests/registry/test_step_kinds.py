@@ -15,8 +15,8 @@ from graphrag_eval_lc.registry.step_kinds import (
     MatcherKey,
     built_in_step_kinds,
     custom_step_kinds,
+    have_other_meanings,
     names_that_fulfil,
-    names_with_a_meaning,
     saved_step_kinds,
     shown_as,
     step_kind_for,
@@ -45,7 +45,7 @@ def test_kind_of_the_same_key_is_registered_in_the_place_of_the_first() -> None:
     second = register_step_kind(kind("rows", ("b", None)))
     assert custom_step_kinds() == {("b", None): second}
     assert step_kind_for("a", "application/json").key == "json"
-    assert "a" not in names_with_a_meaning()
+    assert not have_other_meanings("a", "retrieval")
 
 
 def test_kind_that_is_called_as_one_of_the_package_takes_only_what_it_serves() -> None:
@@ -56,7 +56,7 @@ def test_kind_that_is_called_as_one_of_the_package_takes_only_what_it_serves() -
 def test_names_that_may_fulfil_it_have_a_meaning() -> None:
     register_step_kind(kind("found", ("find", None), ("find_all", None), fulfilled_by=("search", "query")))
     assert names_that_fulfil("find_all") == {"search", "query"}
-    assert names_with_a_meaning() >= {"find", "find_all", "search", "query"}
+    assert all(have_other_meanings(name, "retrieval") for name in ("find", "find_all", "search", "query"))
 
 
 def test_name_with_a_meaning_decides_how_a_step_is_shown() -> None:
@@ -98,7 +98,7 @@ def test_what_cannot_be_declared_is_reported(serves: Any, more: dict[str, Any], 
 # --- each stands in one place ----------------------------------------------------------------------------------------
 
 PACKAGE = Path(graphrag_eval_lc.__file__).parent
-DECLARED = {part for key in built_in_step_kinds() for part in key if part} | {"autocomplete_search", "text/uri"}
+DECLARED = {part for key in built_in_step_kinds for part in key if part} | {"autocomplete_search", "text/uri"}
 
 
 def texts_in(source: str) -> Iterator[str]:

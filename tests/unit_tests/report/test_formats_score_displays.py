@@ -1,12 +1,12 @@
 import pytest
 
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.metrics import BUILT_IN, RegisteredMetric, metrics_of_users
 from graphrag_eval_lc.report.formats import score_display
 
 
 def register(monkeypatch: pytest.MonkeyPatch, spec: MetricSpec) -> str:
-    monkeypatch.setitem(registered_metrics(), spec.key, RegisteredMetric(spec, lambda question, response: None))
+    monkeypatch.setitem(metrics_of_users, spec.key, RegisteredMetric(spec, lambda question, response: None))
     return spec.key
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from graphrag_eval_lc import compute_aggregates, report_html
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.run_report import ReportData, report_data
 from graphrag_eval_lc.report.summary import summary_tables
@@ -26,7 +26,7 @@ EFFORT = MetricSpec(
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     for spec in (DETOUR, EFFORT):
-        monkeypatch.setitem(registered_metrics(), spec.key, RegisteredMetric(spec, lambda question, response: None))
+        monkeypatch.setitem(metrics_of_users, spec.key, RegisteredMetric(spec, lambda question, response: None))
 
 
 def results(*detours: float | None) -> list[dict[str, Any]]:
