@@ -2,6 +2,7 @@
 
 import sys
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import fsum
@@ -97,12 +98,6 @@ class QuestionValues:
             return 0.0, 0
         return sums.totals[self._place], sums.counts[self._place]
 
-    def _add(self, metric: str, total: float, count: int) -> None:
-        sums = self._sums.get(metric)
-        if sums is None:
-            sums = self._sums[metric] = _Sums()
-        sums.add(self._place, total, count)
-
 
 class RunValues:
     """The values of a run's questions; results are added one at a time, and only their values are kept.
@@ -129,7 +124,7 @@ class RunValues:
         self.questions: dict[str, QuestionValues] = {}
         self._metrics = Metrics(config or EvaluationConfig(), metrics, only=only)
         self._measured: dict[str, None] = {}
-        self._sums: dict[str, _Sums] = {}
+        self._sums: defaultdict[str, _Sums] = defaultdict(_Sums)
         self._needs_met: dict[frozenset[Need], frozenset[Need]] = {}
 
     def add(self, result: Sample, values: Values | None = None) -> None:
@@ -154,7 +149,8 @@ class RunValues:
         self._measured.update(dict.fromkeys(values))
         for metric, of_metric in with_bounds(values).items():
             if not has_failed or metric_spec(metric).kind != "score":
-                question._add(metric, of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric), 1)
+                mean = of_metric[0] if len(of_metric) == 1 else sum(of_metric) / len(of_metric)
+                self._sums[metric].add(question._place, mean, 1)
 
     def add_all(self, other: "RunValues") -> None:
         """Add the values of another run, whose samples count as further repeats of its questions."""
@@ -169,7 +165,7 @@ class RunValues:
             for metric in other._sums:
                 total, count = theirs._sum_of(metric)
                 if count:
-                    question._add(metric, total, count)
+                    self._sums[metric].add(question._place, total, count)
 
     def measured(self) -> Sequence[str]:
         """Return the metrics that some sample has, the first seen first."""

@@ -19,53 +19,42 @@ _LARGEST_WHOLE = 2**53
 _EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')
 
 
-class ValueArray:
-    """A growing array of numbers, 8 bytes each; they come out as integers where all are.
+class Column:
+    """A growing column of numbers, 12 bytes each, with the rows of their results; integers come out as such if all are.
+
+    A metric of steps may have several values a row.
 
     Example:
-        >>> values = ValueArray()
-        >>> values.append(3)
-        >>> values.tolist()
-        [3]
-        >>> values.append(0.5)
-        >>> values.tolist()
-        [3.0, 0.5]
+        >>> column = Column()
+        >>> column.add(0, [3, 5])
+        >>> column.values()
+        [3, 5]
+        >>> column.add(1, [0.5])
+        >>> list(column.items())
+        [(0, 3.0), (0, 5.0), (1, 0.5)]
     """
 
-    __slots__ = ("_are_whole", "_values")
-
-    def __init__(self) -> None:
-        self._values = array("d")
-        self._are_whole = True
-
-    def append(self, value: float) -> None:
-        """Add a number; an integer beyond 2**53 becomes the nearest float."""
-        self._values.append(value)
-        self._are_whole = self._are_whole and isinstance(value, int) and abs(value) <= _LARGEST_WHOLE
-
-    def tolist(self) -> list[float]:
-        """Return the numbers in the order in which they were added."""
-        return [int(value) for value in self._values] if self._are_whole else self._values.tolist()
-
-
-class Column:
-    """The values of one metric, each with the row of its result; a metric of steps may have several a row."""
-
-    __slots__ = ("_rows", "_values")
+    __slots__ = ("_are_whole", "_rows", "_values")
 
     def __init__(self) -> None:
         self._rows = array("I")
-        self._values = ValueArray()
+        self._values = array("d")
+        self._are_whole = True
 
     def add(self, row: int, values: Sequence[float]) -> None:
-        """Add the values of a result."""
+        """Add the values of a result; an integer beyond 2**53 becomes the nearest float."""
         for value in values:
             self._rows.append(row)
             self._values.append(value)
+            self._are_whole = self._are_whole and isinstance(value, int) and abs(value) <= _LARGEST_WHOLE
+
+    def values(self) -> list[float]:
+        """Return the numbers in the order in which they were added."""
+        return list(map(int, self._values)) if self._are_whole else self._values.tolist()
 
     def items(self) -> Iterator[tuple[int, float]]:
         """Yield the rows with their values."""
-        return zip(self._rows, self._values.tolist(), strict=True)
+        return zip(self._rows, self.values(), strict=True)
 
 
 Statistics = dict[str, float]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import Sample, number
-from graphrag_eval_lc.aggregation.statistics import ValueArray, exact_sum
+from graphrag_eval_lc.aggregation.statistics import Column, exact_sum
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import Over
@@ -108,7 +108,7 @@ class Totals:
         self._judge_costs = judge_costs
         self._number_of_samples = 0
         self._number_of_failed_attempts = 0
-        self._spent = {metric: ValueArray() for metric in _METRICS}
+        self._spent = {metric: Column() for metric in _METRICS}
         self._measured = dict.fromkeys(_METRICS, 0)
         self._unmeasured = dict.fromkeys(_METRICS, 0)
 
@@ -125,7 +125,7 @@ class Totals:
                 value = None if given is None else number(given)
                 if value is not None:
                     self._measured[metric] += 1
-                    self._spent[metric].append(value)
+                    self._spent[metric].add(0, [value])
                     continue
                 if asked_no_model is None:
                     asked_no_model = _asked_no_model(record, is_attempt=index > 0)
@@ -136,7 +136,7 @@ class Totals:
                 unmeasured.add(JUDGES_COST)
             else:
                 self._measured[JUDGES_COST] += 1
-                self._spent[JUDGES_COST].append(cost)
+                self._spent[JUDGES_COST].add(0, [cost])
         for metric in unmeasured:
             self._unmeasured[metric] += 1
 
@@ -147,7 +147,7 @@ class Totals:
             summary["number_of_failed_attempts"] = self._number_of_failed_attempts
         measured = [metric for metric in _METRICS if self._measured[metric]]
         summary.update(
-            {metric: exact_sum(self._spent[metric].tolist()) for metric in measured if not self._unmeasured[metric]}
+            {metric: exact_sum(self._spent[metric].values()) for metric in measured if not self._unmeasured[metric]}
         )
         if AGENT_COST in summary and JUDGES_COST in summary:
             summary[COST] = summary[AGENT_COST] + summary[JUDGES_COST]
