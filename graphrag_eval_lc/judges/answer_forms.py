@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -205,3 +205,41 @@ def content_text(content: Any) -> str:
 def _block_text(block: Any) -> str:
     text = block.get("text") if isinstance(block, dict) and block.get("type") in _TEXT_BLOCKS else block
     return text if isinstance(text, str) else ""
+
+
+def message_text(message: Mapping[str, Any], form: type[BaseModel]) -> str:
+    """Return the text of a chat message that has the answer, wherever a model or server has put it.
+
+    That is the first of these parts that can be read: its parsed object, the arguments of each tool call and of the
+    older function call, its content. If none can, it is the first part with a text; if none has one, the reasoning.
+
+    Args:
+        message: A message by OpenAI's keys.
+        form: The form of the answer.
+
+    Example:
+        >>> class Verdict(BaseModel):
+        ...     verdict: int
+        >>> message_text({"content": "Done.", "function_call": {"arguments": {"verdict": 1}}}, Verdict)
+        '{"verdict": 1}'
+    """
+    calls = message.get("tool_calls")
+    called = [*(calls if isinstance(calls, list) else []), message.get("function_call")]
+    functions = [call.get("function", call) for call in called if isinstance(call, Mapping)]
+    parts = [message.get("parsed"), *(each.get("arguments") for each in functions if isinstance(each, Mapping))]
+    texts = _texts_of([*parts, message.get("content")])
+    texts = texts or _texts_of([message.get("reasoning_content"), message.get("reasoning")])
+    return next((text for text in texts if _has_form(text, form)), texts[0] if texts else "")
+
+
+def _texts_of(parts: Iterable[Any]) -> list[str]:
+    texts = (json.dumps(part) if isinstance(part, dict) else content_text(part) for part in parts)
+    return [text for text in texts if text.strip()]
+
+
+def _has_form(text: str, form: type[BaseModel]) -> bool:
+    try:
+        answer_in(text, form)
+    except WrongFormError:
+        return False
+    return True

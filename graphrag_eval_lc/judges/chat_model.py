@@ -4,28 +4,30 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from pydantic import BaseModel
 
+from graphrag_eval_lc.error_bodies import words_of
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.answer_forms import WrongFormError, answer_in, closed_schema, form_in_words, form_name
-from graphrag_eval_lc.judges.endpoint import (
-    EndpointAbilities,
-    Mode,
-    form_parameters,
-    leaves_no_room,
-    messages_with_form,
+from graphrag_eval_lc.judges.model import (
+    AskedModel,
+    AskingOptions,
+    ModelDescription,
+    is_failed_generation,
+    refuses_part,
 )
-from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
 from graphrag_eval_lc.judges.model_interface import Answer, Asked, BrokenAnswerError, CutAnswerError, Usage
 from graphrag_eval_lc.judges.request_plan import RequestPlan, example_of, size_of
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.retrying import is_too_long, status_of
 
 Outcome = TypeVar("Outcome")
 Messages = list[dict[str, str]]
+Mode = Literal["json_schema", "tools", "json_object", "text"]
 
 _FIRST_TOKENS = 4096  # of an answer, which the oldest models in use can give
 _FIRST_REASONING_TOKENS = 16_384  # thoughts count too
@@ -42,10 +44,7 @@ class ChatJudgeModel(AskedModel, ABC):
     that once an answer was cut off, and shrinks if prompt and answer are too long together.
 
     Args:
-        name: Its name in messages and in the cache.
-        model: Its name at the provider.
-        provider: Who runs it.
-        settings: All else that its answers depend on.
+        described: Its names and settings.
         temperature: The temperature to send; None for none.
         max_tokens: The longest answer; None: open.
         abilities: What is known of the endpoint.
@@ -54,18 +53,15 @@ class ChatJudgeModel(AskedModel, ABC):
 
     def __init__(
         self,
-        name: str,
-        model: str,
-        provider: str | None,
-        settings: Mapping[str, Any],
+        described: ModelDescription,
         *,
         temperature: float | None,
         max_tokens: int | None,
-        abilities: EndpointAbilities,
+        abilities: "EndpointAbilities",
         **options: Unpack[AskingOptions],
     ) -> None:
-        super().__init__(name, model, provider, settings, **options)
-        first = _FIRST_REASONING_TOKENS if _REASONING.match(model) else _FIRST_TOKENS
+        super().__init__(described, **options)
+        first = _FIRST_REASONING_TOKENS if _REASONING.match(described.model) else _FIRST_TOKENS
         self._temperature = temperature
         self._abilities = abilities
         self._tokens = first if max_tokens is None else max_tokens  # with which requests begin now
@@ -115,14 +111,14 @@ class ChatJudgeModel(AskedModel, ABC):
             if not plan.is_known(digest):
                 at_once = n if self._abilities.takes_n else 1
                 body = self._request(self._abilities, messages, schema, at_once, self._tokens, temperature)
-                plan.add(self._model, self._provider, [size_of(body)] * (n // at_once), at_once)
+                plan.add(self.described.model, self.described.provider, [size_of(body)] * (n // at_once), at_once)
             return (schema.model_validate(example_of(closed_schema(schema))),) * n
 
         return await self._through_cache(asked, read, request, planned)
 
     def _request(
         self,
-        abilities: EndpointAbilities,
+        abilities: "EndpointAbilities",
         messages: Messages,
         form: type[BaseModel],
         n: int,
@@ -132,8 +128,11 @@ class ChatJudgeModel(AskedModel, ABC):
         """Return the body of a request."""
         schema = closed_schema(form)
         if abilities.is_in_words:
-            messages = messages_with_form(messages, schema)
-        request: dict[str, Any] = {"model": self._model, "messages": messages}
+            # At the end of the user's message too, as the last word weighs most and it may ask for another form.
+            words = form_in_words(schema)
+            in_words = [{**message, "content": f"{message['content']}\n\n{words}"} for message in messages[:2]]
+            messages = [*in_words, *messages[2:]]
+        request: dict[str, Any] = {"model": self.described.model, "messages": messages}
         request |= form_parameters(abilities.mode, form_name(form), schema)
         if n > 1 and abilities.takes_n:
             request["n"] = n
@@ -186,7 +185,7 @@ class ChatJudgeModel(AskedModel, ABC):
                     self._learn(self._abilities, replace(self._abilities, takes_n=False))
                 return texts
 
-    def _learn(self, known: EndpointAbilities, learned: EndpointAbilities) -> None:
+    def _learn(self, known: "EndpointAbilities", learned: "EndpointAbilities") -> None:
         if self._abilities == known:  # else another request has learned meanwhile
             self._abilities = learned
 
@@ -215,6 +214,89 @@ async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Ou
         if isinstance(outcome, BaseException):
             raise outcome
     return good
+
+
+# --- what an endpoint accepts ---
+
+_NEXT_MODE: dict[Mode, Mode] = {"json_schema": "tools", "tools": "json_object", "json_object": "text"}
+_SCHEMA = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
+_REFUSED_MODE: dict[Mode, re.Pattern[str]] = {
+    "json_schema": re.compile(rf"{_SCHEMA}|json", re.IGNORECASE),
+    "tools": re.compile(r"tool|function", re.IGNORECASE),
+    "json_object": re.compile(rf"{_SCHEMA}|json", re.IGNORECASE),
+}
+_TOKENS_KEY = re.compile(r"max_(?:completion_)?tokens")
+_ANSWERS_ROOM = re.compile(r"completion|max_(?:output_|new_|completion_)?tokens", re.IGNORECASE)
+_TOO_MUCH_ROOM = re.compile(
+    r"too (?:large|high|big)|at most|at least|range|exceed|maximum|must be|<=|less than", re.IGNORECASE
+)
+_REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAbilities:
+    """What an endpoint accepts, as far as is known.
+
+    Attributes:
+        mode: How it is asked for the form: by a strict JSON schema, a function to call, JSON mode or the prompt alone.
+        takes_n: Whether one request may ask for several answers.
+        takes_temperature: Whether a request may set the temperature.
+        tokens_key: The parameter that bounds the answer's tokens; None if it accepts none.
+        tells_form: Whether the prompt has the form too, since an answer broke the schema: the endpoint ignores it.
+    """
+
+    mode: Mode = "json_schema"
+    takes_n: bool = True
+    takes_temperature: bool = True
+    tokens_key: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+    tells_form: bool = False
+
+    @property
+    def is_in_words(self) -> bool:
+        """Whether the prompt must have the form."""
+        return self.tells_form or self.mode in {"json_object", "text"}
+
+    def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
+        """Return what is known after an endpoint refused a request; None if the error says nothing new."""
+        next_mode = _NEXT_MODE.get(self.mode)
+        if is_failed_generation(error):
+            # A retry broke the form too: the model cannot write it in this mode.
+            return None if next_mode is None else replace(self, mode=next_mode)
+        if not refuses_part(error) or leaves_no_room(error):
+            return None
+        text = words_of(error)
+        if self.tokens_key in request and _TOKENS_KEY.search(text):
+            return replace(self, tokens_key="max_completion_tokens" if self.tokens_key == "max_tokens" else None)
+        if "temperature" in request and "temperature" in text:
+            return replace(self, takes_temperature=False)
+        if next_mode is not None and (status_of(error) == 501 or _REFUSED_MODE[self.mode].search(text)):
+            return replace(self, mode=next_mode)
+        if request.get("n", 1) > 1 and _REFUSED_N.search(text):
+            return replace(self, takes_n=False)
+        return None
+
+
+def leaves_no_room(error: BaseException) -> bool:
+    """Return whether an endpoint refused a request as too long with the room for its answer."""
+    text = words_of(error)
+    if is_too_long(error):
+        return _ANSWERS_ROOM.search(text) is not None
+    is_too_much = _TOKENS_KEY.search(text) is not None and _TOO_MUCH_ROOM.search(text) is not None
+    return status_of(error) in {400, 422} and is_too_much
+
+
+def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a chat request that asks for the form of the answer."""
+    if mode == "json_schema":
+        form = {"name": name, "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
+    if mode == "tools":
+        function = {"name": name, "description": "Give the answer.", "parameters": schema}
+        return {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": name}},
+        }
+    return {"response_format": {"type": "json_object"}} if mode == "json_object" else {}
 
 
 _LONGEST_REFUSAL = 300

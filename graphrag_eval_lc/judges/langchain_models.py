@@ -1,21 +1,17 @@
-"""Chat models and embedding models of judges that are asked through LangChain."""
+"""Chat models of judges that are asked through LangChain."""
 
 import inspect
 import json
-from functools import partial
 from typing import Any, Unpack
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
-from graphrag_eval_lc.judges.answer_forms import closed_schema, content_text, form_name
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
-from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
-from graphrag_eval_lc.judges.endpoint import EndpointAbilities, Mode, TokensKey
-from graphrag_eval_lc.judges.model import AskingOptions, usage_in, usage_of
+from graphrag_eval_lc.judges.answer_forms import closed_schema, form_name, message_text
+from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, EndpointAbilities, Mode, check_finish_reason, refused
+from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in, usage_of
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.retrying import masked_error_text
 
@@ -39,16 +35,15 @@ class LangChainJudgeModel(ChatJudgeModel):
         fields = type(model).model_fields
         self._tokens_field = next((name for name in _TOKENS_FIELDS if name in fields), None)
         tokens = getattr(model, self._tokens_field) if self._tokens_field is not None else None
-        # It knows itself under which name to send the longest answer.
-        tokens_key: TokensKey | None = None if self._tokens_field is None else "max_completion_tokens"
+        settings = {"model": model._get_llm_string()}  # the key in LangChain's own cache
         super().__init__(
-            f"{provider}:{model_name}" if provider else model_name,
-            model_name,
-            provider,
-            {"model": model._get_llm_string()},  # the key in LangChain's own cache
+            ModelDescription(f"{provider}:{model_name}" if provider else model_name, model_name, provider, settings),
             temperature=temperature if isinstance(temperature, int | float) else None,
             max_tokens=tokens if isinstance(tokens, int) and tokens > 0 else None,
-            abilities=EndpointAbilities(takes_n=False, tokens_key=tokens_key),
+            # It knows itself under which name to send the longest answer.
+            abilities=EndpointAbilities(
+                takes_n=False, tokens_key=None if self._tokens_field is None else "max_completion_tokens"
+            ),
             **options,
         )
         self._chat_model = model
@@ -59,7 +54,7 @@ class LangChainJudgeModel(ChatJudgeModel):
         close_connections_of_resting_loops()  # the class may share its HTTP client with other loops
         try:
             given: Any = await self._runnable(request, mode, form).ainvoke(request["messages"])
-            message = given["raw"] if isinstance(given, dict) else given
+            message, parsed = (given["raw"], given.get("parsed")) if isinstance(given, dict) else (given, None)
         except _UNREADABLE as problem:
             raise BrokenAnswerError(f"the answer cannot be read: {masked_error_text(problem)}") from problem
         except Exception as problem:
@@ -73,7 +68,7 @@ class LangChainJudgeModel(ChatJudgeModel):
             raise refused(self.name, str(refusal))
         for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
             check_finish_reason(self.name, message.response_metadata.get(key))
-        return [_answer_text(message)]
+        return [_answer_text(message, parsed, form)]
 
     def _runnable(self, request: dict[str, Any], mode: Mode, form: type[BaseModel]) -> Any:
         """Return what is asked: the chat model, with the settings of a request and structured output."""
@@ -111,35 +106,7 @@ def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) 
         check_finish_reason(name, "content_filter")
 
 
-def _answer_text(message: AIMessage) -> str:
-    if message.tool_calls:
-        return json.dumps(message.tool_calls[0]["args"])
-    if message.invalid_tool_calls:
-        return message.invalid_tool_calls[0]["args"] or ""
-    return str(message.text) or content_text(message.additional_kwargs.get("reasoning_content"))
-
-
-class LangChainEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model of LangChain. It reports no tokens, so its cost is unknown."""
-
-    def __init__(self, embeddings: Embeddings, **options: Unpack[AskingOptions]) -> None:
-        model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")
-        kind = type(embeddings).__name__
-        super().__init__(
-            f"{kind}:{model}" if model else kind,
-            model or kind,
-            None,
-            {name: getattr(embeddings, name, None) for name in ("dimensions", "base_url", "openai_api_base")},
-            **options,
-        )
-        self._embeddings = embeddings
-
-    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        return await self._sent({"input": texts}, partial(self._answered, texts), paid)
-
-    async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        close_connections_of_resting_loops()
-        vectors = tuple(tuple(map(float, vector)) for vector in await self._embeddings.aembed_documents(texts))
-        paid.append(Usage(None, None, None))
-        check_vectors(vectors, len(texts))
-        return vectors
+def _answer_text(message: AIMessage, parsed: Any, form: type[BaseModel]) -> str:
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    parts = {"tool_calls": [{"arguments": call["args"]} for call in calls], "content": str(message.text)}
+    return message_text({**message.additional_kwargs, "parsed": parsed, **parts}, form)

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
 from weakref import WeakValueDictionary
@@ -14,10 +15,9 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.budget import Budget, BudgetSpentError
 from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
-from graphrag_eval_lc.error_bodies import unsaid_body
+from graphrag_eval_lc.error_bodies import unsaid_body, words_of
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.judges.cache import PAID_IN_VAIN, JudgeCache, request_digest
-from graphrag_eval_lc.judges.endpoint import is_failed_generation, refuses_part
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
     BrokenAnswerError,
@@ -27,8 +27,8 @@ from graphrag_eval_lc.judges.model_interface import (
     TooLongError,
     UnusableAnswerError,
     Usage,
+    paid_error,
     total_cost,
-    unusable_answer,
 )
 from graphrag_eval_lc.judges.request_plan import RequestPlan, RequestSize, size_of
 from graphrag_eval_lc.masking import masked_text
@@ -64,6 +64,23 @@ _HINTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """Which model it is.
+
+    Attributes:
+        name: Its name in messages and in the cache, such as ``openai:gpt-4o-mini``.
+        model: Its name at the provider.
+        provider: Who runs it.
+        settings: All else that its answers depend on.
+    """
+
+    name: str
+    model: str
+    provider: str | None
+    settings: Mapping[str, Any]
+
+
 class AskingOptions(TypedDict, total=False):
     """How a model is asked.
 
@@ -95,31 +112,20 @@ class AskedModel:
     will refuse all (a wrong key, an unknown model, a used up quota), nothing more is sent.
 
     Args:
-        name: Its name in messages and in the cache.
-        model: Its name at the provider.
-        provider: Who runs it.
-        settings: All else that its answers depend on.
+        described: Its names and settings.
         **options: How it is asked.
 
     Attributes:
+        name: Its name in messages and in the cache.
         given_up: Why nothing more is sent; None while requests are sent.
     """
 
-    def __init__(
-        self,
-        name: str,
-        model: str,
-        provider: str | None,
-        settings: Mapping[str, Any],
-        **options: Unpack[AskingOptions],
-    ) -> None:
-        self.name = name
+    def __init__(self, described: ModelDescription, **options: Unpack[AskingOptions]) -> None:
+        self.described = described
+        self.name = described.name
         self.given_up: str | None = None
-        self._model = model
-        self._provider = provider
-        self._settings = settings
         self._pricing = options.get("pricing") or Pricing()
-        self._pricing.load(model, provider)  # not with the first answers, which would wait to be written
+        self._pricing.load(described.model, described.provider)  # not with the first answers, which would wait
         self._cache = options.get("cache")
         self._takes_records = self._cache is not None
         self._plan = options.get("plan")
@@ -143,25 +149,17 @@ class AskedModel:
     ) -> Asked[Any]:
         """Return answers from the cache, or new ones; of equal requests at once the others wait for the first.
 
-        Args:
-            asked: All that the answers depend on, next to the settings of the model.
-            read: Returns the answers in a record; a ValueError, KeyError or TypeError says that it has none.
-            request: Returns the record of new answers and these; it adds the usages of its requests to the list.
-            planned: Counts the requests, unless a digest is known, and returns examples.
-
-        Raises:
-            UnusableAnswerError: There is no usable answer; it has the cost.
+        ``asked`` is all that the answers depend on, next to the model's settings. ``read`` returns the answers in a
+        record, ``request`` a new record with its answers, and ``planned`` examples in place of a request.
         """
-        if self._cache is None:
-            if self._plan is not None:
-                return Asked(planned(self._plan, ""), 0.0, is_planned=True)
-            return await self._new("", request)
-        digest = request_digest(self.name, {**asked, "settings": self._settings})
+        digest = request_digest(self.name, {**asked, "settings": self.described.settings})
         known = self._known(digest, read)
         if known is not None:
             return known
         if self._plan is not None:
-            return Asked(planned(self._plan, digest), 0.0, is_planned=True)
+            return Asked(planned(self._plan, digest if self._cache is not None else ""), 0.0, is_planned=True)
+        if self._cache is None:
+            return await self._new(digest, request)
         async with self._locks.setdefault((id(asyncio.get_running_loop()), digest), asyncio.Lock()):
             return self._known(digest, read) or await self._new(digest, request)
 
@@ -177,10 +175,9 @@ class AskedModel:
             return None
         if self._plan is not None:
             self._plan.known += 1
-        if digest in self._counted:
-            return Asked(values, 0.0, usages, is_cached=True)
+        is_counted = digest in self._counted
         self._counted.add(digest)
-        return Asked(values, self._cost(usages), usages, is_cached=True)
+        return Asked(values, 0.0 if is_counted else self._cost(usages), usages, is_cached=True)
 
     async def _new(
         self, digest: str, request: Callable[[list[Usage]], Awaitable[tuple[dict[str, Any], tuple[Any, ...]]]]
@@ -193,23 +190,23 @@ class AskedModel:
             self._paid_in_vain(paid)
             raise
         except JudgeError as problem:
-            raise unusable_answer(problem, self._paid_in_vain(paid)) from problem.__cause__
+            raise paid_error(problem, [self._paid_in_vain(paid)]) from problem.__cause__
         except Exception as problem:
-            kind, what, hint = self._failure(problem)
-            raise kind(what, hint=hint, cost=self._paid_in_vain(paid)) from problem
+            raise self._failure(problem, self._paid_in_vain(paid)) from problem
         cost = self._cost(paid)
         self._counted.add(digest)
         record["usages"] = [asdict(usage) for usage in paid]
         self._keep(digest, record if cost is None else {**record, COST: cost})
         return Asked(values, cost, tuple(paid))
 
-    def _failure(self, problem: Exception) -> tuple[type[UnusableAnswerError], str, str | None]:
+    def _failure(self, problem: Exception, cost: float | None) -> UnusableAnswerError:
         text = _refusal_text(problem)
         if is_too_long(problem):
             hint = "Judge with a model that takes longer texts, or leave the metric out (judges: metrics)."
-            return TooLongError, f"the texts are too long for {self.name}: {text}", hint
+            return TooLongError(f"the texts are too long for {self.name}: {text}", hint=hint, cost=cost)
         text = ", ".join((text, *getattr(problem, "__notes__", ())))
-        return UnusableAnswerError, f"{self.name} could not be asked: {text}", _HINTS.get(status_of(problem) or 0)
+        hint = _HINTS.get(status_of(problem) or 0, "")
+        return UnusableAnswerError(f"{self.name} could not be asked: {text}", hint=hint or None, cost=cost)
 
     def _keep(self, digest: str, record: Mapping[str, Any]) -> None:
         """Write into the cache; if that fails, the answer is used all the same, and no further one is kept."""
@@ -224,14 +221,14 @@ class AskedModel:
     # --- money ---
 
     def _cost(self, usages: Iterable[Usage]) -> float | None:
-        return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
+        return usages_cost(usages, self._pricing, model=self.described.model, provider=self.described.provider)
 
     def _most_cost(self, size: RequestSize) -> float | None:
         return self._pricing.most_cost(
-            self._model,
+            self.described.model,
             input_tokens=size.input_tokens,
             output_tokens=size.output_tokens or 0,
-            provider=self._provider,
+            provider=self.described.provider,
         )
 
     def _paid_in_vain(self, usages: Sequence[Usage]) -> float | None:
@@ -244,7 +241,7 @@ class AskedModel:
     def _check_budget(self) -> None:
         """Refuse a request if nothing is left of the budget, or if nobody knows what the request costs."""
         if self._budget.max_cost is not None and self._most_cost(RequestSize(0, 0)) is None:
-            unpriced = f"no price is known for {self._model} (prices in the config can give it)"
+            unpriced = f"no price is known for {self.described.model} (prices in the config can give it)"
             self._budget.end("max_cost", f"a budget of money cannot be kept: {unpriced}")
         try:
             self._budget.check()
@@ -263,20 +260,11 @@ class AskedModel:
     # --- requests ---
 
     async def _sent(
-        self,
-        request: Mapping[str, Any],
-        send: Callable[[list[Usage]], Awaitable[Outcome]],
-        paid: list[Usage],
+        self, request: Mapping[str, Any], send: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage]
     ) -> Outcome:
-        """Return the outcome of a request.
+        """Return the outcome of a request, by whose body the most that it can cost is known; raise the last error.
 
-        Args:
-            request: Its body, by which the most that it can cost is known.
-            send: Called for each attempt, with a list to which it adds what the provider reports.
-            paid: The usages of all attempts are added to it.
-
-        Raises:
-            Exception: That of the last attempt; a JudgeError at once.
+        ``send`` is called for each attempt with a list, to which it adds what the provider reports; so is ``paid``.
         """
         for attempt in count(1):
             try:
@@ -289,7 +277,7 @@ class AskedModel:
             except Exception as problem:
                 self._count_refusal(problem)
                 wait = self._policy.wait_before_retry(attempt, problem)
-                if wait is None:
+                if wait is None or (is_failed_generation(problem) and attempt > 1):
                     if attempt > 1:
                         problem.add_note(f"after {attempt} attempts")
                     raise
@@ -314,10 +302,7 @@ class AskedModel:
             )
 
     async def _in_place(
-        self,
-        request: Mapping[str, Any],
-        send: Callable[[list[Usage]], Awaitable[Outcome]],
-        paid: list[Usage],
+        self, request: Mapping[str, Any], send: Callable[[list[Usage]], Awaitable[Outcome]], paid: list[Usage]
     ) -> Outcome:
         """Send a request once it has a place, and count what it cost, whatever comes of it."""
         while True:
@@ -331,7 +316,12 @@ class AskedModel:
                 usages: list[Usage] = []
                 was_sent = True
                 try:
-                    return await self._in_time(send(usages))
+                    async with asyncio.timeout(self._timeout) as deadline:
+                        return await send(usages)
+                except TimeoutError:
+                    if deadline.expired():
+                        raise TimeoutError(f"no answer within {self._timeout:g} s") from None
+                    raise
                 except Exception as problem:
                     was_sent = _is_billed_perhaps(problem)
                     raise
@@ -339,14 +329,30 @@ class AskedModel:
                     paid += usages
                     self._spend(usages, request, was_sent=was_sent)
 
-    async def _in_time(self, answer: Awaitable[Outcome]) -> Outcome:
-        try:
-            async with asyncio.timeout(self._timeout) as deadline:
-                return await answer
-        except TimeoutError:
-            if deadline.expired():
-                raise TimeoutError(f"no answer within {self._timeout:g} s") from None
-            raise
+
+# --- what errors mean ---
+
+_SCHEMA = r"schema|structured|grammar|samplers|guided|constrained|response.?format"
+_REFUSED_IN_500 = re.compile(_SCHEMA, re.IGNORECASE)
+_REFUSING_STATUSES = frozenset({400, 404, 415, 422, 501})
+_FAILED_GENERATION = re.compile(r"json_validate_failed|tool_use_failed")
+
+
+def refuses_part(error: BaseException) -> bool:
+    """Return whether an endpoint may have refused a part of the request, which could be left out.
+
+    Not if a text was too long, whatever else the message names. Some local servers say with 500 that they cannot make
+    a grammar of the schema, which a retry does not change.
+    """
+    if is_too_long(error) or is_failed_generation(error):
+        return False
+    status = status_of(error)
+    return status in _REFUSING_STATUSES or (status == 500 and _REFUSED_IN_500.search(words_of(error)) is not None)
+
+
+def is_failed_generation(error: BaseException) -> bool:
+    """Return whether an endpoint refused what the model wrote, not the request: another answer may fit."""
+    return status_of(error) == 400 and _FAILED_GENERATION.search(words_of(error)) is not None
 
 
 def _is_billed_perhaps(error: Exception) -> bool:

@@ -148,12 +148,6 @@ class TooLongError(UnusableAnswerError):
     """The texts of a request are too long for the model."""
 
 
-def unusable_answer(error: JudgeError, cost: float | None) -> UnusableAnswerError:
-    """Return an error as one that has the cost (USD, None: unknown), of the same kind if it has one."""
-    kind = type(error) if isinstance(error, UnusableAnswerError) else UnusableAnswerError
-    return kind(error.what, hint=error.hint, cost=cost)
-
-
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None where one is unknown.
 
@@ -169,13 +163,14 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 
 def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
-    """Return an error with all that was paid in vain: the error's own cost and ``costs``.
+    """Return an error of the same kind with all that was paid in vain: its own cost and ``costs``.
 
     Example:
         >>> paid_error(JudgeError("refused"), [0.5]).cost
         0.5
     """
-    return unusable_answer(error, total_cost([cost_of(error), *costs]))
+    kind = type(error) if isinstance(error, UnusableAnswerError) else UnusableAnswerError
+    return kind(error.what, hint=error.hint, cost=total_cost([cost_of(error), *costs]))
 
 
 def cost_of(error: BaseException) -> float | None:

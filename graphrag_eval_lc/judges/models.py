@@ -12,17 +12,18 @@ from langchain_core.language_models import BaseChatModel
 from graphrag_eval_lc.config import EmbeddingConfig, EvaluationConfig, GenerationConfig, expanded
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
 from graphrag_eval_lc.event_loop.bounded_http import bounded_http
-from graphrag_eval_lc.judges.langchain_models import LangChainEmbeddingModel, LangChainJudgeModel
+from graphrag_eval_lc.judges.embedding_models import LangChainEmbeddingModel, OpenAIEmbeddingModel
+from graphrag_eval_lc.judges.langchain_models import LangChainJudgeModel
 from graphrag_eval_lc.judges.model import AskedModel, AskingOptions
 from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
-from graphrag_eval_lc.judges.model_settings import (
+from graphrag_eval_lc.judges.openai_models import (
     LITELLM_OPTIONS,
     ModelSettings,
+    OpenAIJudgeModel,
     extra_settings,
     given_api_key,
     given_base_url,
     is_openai_compatible,
-    named_settings,
 )
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.prices import Pricing
@@ -53,10 +54,10 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
     if hasattr(llm, "aask") and not isinstance(llm, type):
         return cast("JudgeModel", llm)
     if isinstance(llm, str):
-        llm = GenerationConfig.model_validate(named_settings(llm))
+        llm = GenerationConfig.model_validate(_named_settings(llm))
     if isinstance(llm, GenerationConfig):
         if is_openai_compatible(llm):
-            return cast("JudgeModel", _openai_model("OpenAIJudgeModel", llm, options))
+            return OpenAIJudgeModel(llm, **options)
         bounds = {"temperature": llm.temperature, "max_tokens": llm.max_tokens}
         llm = _langchain_model(llm, _langchain_function("langchain.chat_models", "init_chat_model"), **bounds)
     if isinstance(llm, BaseChatModel):
@@ -83,10 +84,10 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
     if hasattr(embeddings, "aembed") and not isinstance(embeddings, type):
         return cast("EmbeddingModel", embeddings)
     if isinstance(embeddings, str):
-        embeddings = EmbeddingConfig.model_validate(named_settings(embeddings))
+        embeddings = EmbeddingConfig.model_validate(_named_settings(embeddings))
     if isinstance(embeddings, EmbeddingConfig):
         if is_openai_compatible(embeddings):
-            return cast("EmbeddingModel", _openai_model("OpenAIEmbeddingModel", embeddings, options))
+            return OpenAIEmbeddingModel(embeddings, **options)
         embeddings = _langchain_model(embeddings, _langchain_function("langchain.embeddings", "init_embeddings"))
     if isinstance(embeddings, Embeddings):
         return LangChainEmbeddingModel(embeddings, **options)
@@ -170,14 +171,10 @@ def run_models(
     return RunModels(asked, embedded, tuple(own))
 
 
-def _openai_model(kind: str, settings: ModelSettings, options: AskingOptions) -> Any:
-    try:
-        module = import_module("graphrag_eval_lc.judges.openai_models")
-    except ModuleNotFoundError as problem:
-        if problem.name != "openai":
-            raise
-        raise MissingExtraError("Asking a model", "judges", "openai") from None
-    return getattr(module, kind)(settings, **options)
+def _named_settings(name: str) -> dict[str, str]:
+    """Return provider and model of a name such as ``openai:gpt-4o-mini``, by the config's keys."""
+    provider, sign, model = name.partition(":")
+    return {"provider": provider, "model": model} if sign else {"model": name}
 
 
 def _langchain_function(module: str, name: str) -> Callable[..., Any]:

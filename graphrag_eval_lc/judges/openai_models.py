@@ -1,36 +1,23 @@
-"""Chat models and embedding models of judges behind OpenAI-compatible endpoints."""
+"""Chat models of judges behind OpenAI-compatible endpoints: what the config says of them, and how they are asked."""
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Any, Literal, Unpack
+from importlib import import_module
+from typing import Any, Unpack
 
-from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
-from graphrag_eval_lc.error_bodies import words_of
+from graphrag_eval_lc.errors import ConfigError, MissingExtraError
 from graphrag_eval_lc.event_loop.bounded_http import RefusedResponseError, bounded_http
-from graphrag_eval_lc.judges.answer_forms import content_text
-from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, check_finish_reason, refused
-from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
-from graphrag_eval_lc.judges.endpoint import EndpointAbilities, Mode
-from graphrag_eval_lc.judges.model import AskingOptions, usage_in
+from graphrag_eval_lc.judges.answer_forms import message_text
+from graphrag_eval_lc.judges.chat_model import ChatJudgeModel, EndpointAbilities, Mode, check_finish_reason, refused
+from graphrag_eval_lc.judges.model import AskingOptions, ModelDescription, usage_in
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
-from graphrag_eval_lc.judges.model_settings import (
-    CLIENT_OPTIONS,
-    ModelSettings,
-    answer_settings,
-    effective_api_key,
-    effective_base_url,
-    extra_settings,
-    model_name_of,
-    request_settings,
-)
-from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.masking import masked_text, remember_secret
 
 
 class OpenAIJudgeModel(ChatJudgeModel):
@@ -41,12 +28,8 @@ class OpenAIJudgeModel(ChatJudgeModel):
     """
 
     def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
-        bounds = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
         super().__init__(
-            model_name_of(generation),
-            generation.model,
-            generation.provider,
-            {**answer_settings(generation), **bounds},
+            description_of(generation, temperature=generation.temperature, max_tokens=generation.max_tokens),
             temperature=generation.temperature,
             max_tokens=generation.max_tokens,
             abilities=EndpointAbilities(),
@@ -70,62 +53,10 @@ class OpenAIJudgeModel(ChatJudgeModel):
         choices = completion.get("choices")
         if not isinstance(choices, list) or not choices:
             raise BrokenAnswerError("the endpoint answered without choices")
-        return [_answer_text(choice, self.name) for choice in choices]
+        return [_answer_text(choice, self.name, form) for choice in choices]
 
 
-class OpenAIEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 if the endpoint can.
-
-    Raises:
-        ConfigError: There is no API key.
-    """
-
-    def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
-        settings = answer_settings(embedding)
-        super().__init__(model_name_of(embedding), embedding.model, embedding.provider, settings, **options)
-        self._endpoint = Endpoint(embedding)
-        self._encoding: Literal["base64", "float"] = "base64"
-
-    async def aclose(self) -> None:
-        """Close its connections; the end of the loop does so too."""
-        await self._endpoint.aclose()
-
-    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        request = {"model": self._model, "input": texts, **self._endpoint.added_to_body}
-        try:
-            encoded = {**request, "encoding_format": self._encoding}
-            return await self._sent(encoded, partial(self._answered, encoded), paid)
-        except APIStatusError as refusal:
-            is_of_encoding = refusal.status_code in {400, 422} and "encoding" in words_of(refusal)
-            if self._encoding == "float" or not is_of_encoding:
-                raise
-        self._encoding = "float"
-        encoded = {**request, "encoding_format": "float"}
-        return await self._sent(encoded, partial(self._answered, encoded), paid)
-
-    async def _answered(self, request: dict[str, Any], paid: list[Usage]) -> Vectors:
-        body = await self._endpoint.post("/embeddings", request)
-        if body.get("data") or body.get("usage"):
-            paid.append(replace(usage_in(body), output_tokens=0))
-        vectors = _vectors_in(body)
-        check_vectors(vectors, len(request["input"]))
-        return vectors
-
-
-def _vectors_in(body: Mapping[str, Any]) -> Vectors:
-    """Return the vectors of a response in the order of their indices."""
-    try:
-        entries = sorted(enumerate(body["data"]), key=lambda entry: entry[1].get("index", entry[0]))
-        return tuple(_vector(entry["embedding"]) for _, entry in entries)
-    except (AttributeError, LookupError, TypeError, ValueError) as problem:
-        raise BrokenAnswerError(f"the endpoint gave embeddings that cannot be read: {problem}") from None
-
-
-def _vector(embedding: Any) -> tuple[float, ...]:
-    return unpacked(embedding, "f") if isinstance(embedding, str) else tuple(float(number) for number in embedding)
-
-
-def _answer_text(choice: Any, name: str) -> str:
+def _answer_text(choice: Any, name: str, form: type[BaseModel]) -> str:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise BrokenAnswerError("the endpoint answered with a choice without a message")
@@ -134,18 +65,100 @@ def _answer_text(choice: Any, name: str) -> str:
     if choice.get("error"):
         raise _error_with_200(choice["error"])
     check_finish_reason(name, choice.get("finish_reason"))
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        return _arguments_text(calls[0])
-    texts = (content_text(message.get(key)) for key in ("content", "reasoning_content", "reasoning"))
-    return next((text for text in texts if text.strip()), "")
+    return message_text(message, form)
 
 
-def _arguments_text(call: Any) -> str:
-    function = call.get("function") if isinstance(call, dict) else None
-    arguments = function.get("arguments") if isinstance(function, dict) else None
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+# --- what the config says of a model ---
 
+ModelSettings = GenerationConfig | EmbeddingConfig
+"""A model of the config."""
+
+# LiteLLM's names of options that no model takes.
+LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
+CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
+_REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
+# Options of other clients, which endpoints refuse in a request.
+_UNSENT_OPTIONS = LITELLM_OPTIONS | {"api_version", "max_retries", "timeout"}
+# Options that say who asks, which does not change the answer.
+_ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
+_NOT_IN_THE_BODY = CLIENT_OPTIONS | _REQUEST_OPTIONS | _UNSENT_OPTIONS
+# Providers whose endpoints are not OpenAI-compatible, whatever their address.
+_OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
+
+
+def model_name_of(settings: ModelSettings) -> str:
+    """Return the name of a model in messages and in the cache, such as ``openai:gpt-4o-mini``."""
+    return f"{settings.provider}:{settings.model}"
+
+
+def extra_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Return what the config says of a model next to the known keys."""
+    return settings.model_extra or {}
+
+
+def given_api_key(settings: ModelSettings) -> str | None:
+    """Return the key that the config gives."""
+    return settings.api_key.get_secret_value() if settings.api_key is not None else None
+
+
+def given_base_url(settings: ModelSettings) -> str | None:
+    """Return the address that the config gives: ``base_url``, else ``api_base``, LiteLLM's name of it."""
+    return settings.base_url or extra_settings(settings).get("api_base") or None
+
+
+def effective_base_url(settings: ModelSettings) -> str | None:
+    """Return the address to ask; None is OpenAI's own. ``OPENAI_BASE_URL`` is read for the provider openai alone."""
+    of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
+    return given_base_url(settings) or of_environment or None
+
+
+def effective_api_key(settings: ModelSettings) -> str:
+    """Return the key for an endpoint; ``none`` if the endpoint needs none, as OpenAI's client wants one.
+
+    Raises:
+        ConfigError: There is no key for OpenAI's own endpoint.
+    """
+    name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
+    key = given_api_key(settings) or os.environ.get(name)
+    if not key and effective_base_url(settings) is None:
+        raise ConfigError(
+            f"there is no API key for {model_name_of(settings)}",
+            hint=f"Set the environment variable {name}, or api_key in the config.",
+        )
+    remember_secret(key)
+    return key or "none"
+
+
+def is_openai_compatible(settings: ModelSettings) -> bool:
+    """Return whether a model of the config is asked through OpenAI's client."""
+    base_url = given_base_url(settings)
+    if settings.provider == "openai" or base_url is None:
+        return settings.provider == "openai"
+    if settings.provider == "ollama":  # which has both APIs
+        return base_url.rstrip("/").endswith("/v1")
+    return not settings.provider.startswith(_OWN_LANGUAGE)
+
+
+def request_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Return what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
+    extra = extra_settings(settings)
+    own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
+    return {
+        "extra_body": {**own, **extra.get("extra_body", {})},
+        "extra_headers": extra.get("extra_headers", {}),
+        "extra_query": extra.get("extra_query", {}),
+    }
+
+
+def description_of(settings: ModelSettings, **bounds: float | None) -> ModelDescription:
+    """Return which model of the config it is, with the settings on which its answers depend, for the cache."""
+    left_out = _ASKER_OPTIONS | _UNSENT_OPTIONS
+    extra = {name: value for name, value in extra_settings(settings).items() if name not in left_out}
+    answers = {**extra, "base_url": effective_base_url(settings), **bounds}
+    return ModelDescription(model_name_of(settings), settings.model, settings.provider, answers)
+
+
+# --- requests ---
 
 _SHOWN_CHARACTERS = 200
 
@@ -163,9 +176,14 @@ class Endpoint:
 
     Raises:
         ConfigError: There is no key for OpenAI's own endpoint.
+        MissingExtraError: openai is not installed.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
+        try:
+            self._openai = import_module("openai")
+        except ModuleNotFoundError:
+            raise MissingExtraError("Asking a model", "judges", "openai") from None
         added = request_settings(settings)
         self.added_to_body: dict[str, Any] = added["extra_body"]
         self._headers, self._query = added["extra_headers"], added["extra_query"]
@@ -177,8 +195,8 @@ class Endpoint:
             **{name: value for name, value in extra_settings(settings).items() if name in CLIENT_OPTIONS},
         }
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._life: AsyncGenerator[AsyncOpenAI, None] | None = None
-        self._client: AsyncOpenAI | None = None
+        self._life: AsyncGenerator[Any, None] | None = None
+        self._client: Any = None
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Send a request once, and return the JSON object of the response.
@@ -197,7 +215,7 @@ class Endpoint:
             text = await self._client.post(
                 path, cast_to=str, body=body, options={"headers": self._headers, "params": self._query}
             )
-        except APIConnectionError as problem:
+        except self._openai.APIConnectionError as problem:
             if isinstance(problem.__cause__, RefusedResponseError):  # which the client wraps before its version 3
                 raise problem.__cause__ from None
             raise
@@ -209,10 +227,10 @@ class Endpoint:
         if life is not None and self._loop is asyncio.get_running_loop():
             await life.aclose()
 
-    async def _living(self) -> AsyncGenerator[AsyncOpenAI, None]:
+    async def _living(self) -> AsyncGenerator[Any, None]:
         """Yield the client of a loop, and close it when the loop closes, as it ends its generators first."""
-        http_client = DefaultAsyncHttpxClient(event_hooks=bounded_http())
-        async with AsyncOpenAI(http_client=http_client, **self._client_options) as client:
+        http_client = self._openai.DefaultAsyncHttpxClient(event_hooks=bounded_http())
+        async with self._openai.AsyncOpenAI(http_client=http_client, **self._client_options) as client:
             yield client
 
 

@@ -1,6 +1,7 @@
 """Chat models of LangChain: langchain-openai over real HTTP, and scripted ones."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -100,6 +101,31 @@ async def test_the_text_of_an_answer_is_read_without_the_thinking_before_it() ->
     thinking, text = {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": '{"reason": "x", "verdict": 1}'}
     fake = GenericFakeChatModel(messages=iter([AIMessage([thinking, text])]))
     assert (await ask(LangChainJudgeModel(fake))).values[0].verdict == 1
+
+
+@pytest.mark.parametrize("lacks", [set(), {"json_schema"}])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {
+            "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "think", "arguments": "{}"}},
+                {"id": "2", "type": "function", "function": {"name": "Verdict", "arguments": json.dumps(GOOD)}},
+            ]
+        },
+        {"function_call": {"name": "Verdict", "arguments": json.dumps(GOOD)}},
+        {"content": json.dumps(GOOD)},
+    ],
+)
+async def test_an_answer_is_read_wherever_the_message_has_it(
+    openai_stub: OpenAIStub, message: dict[str, Any], lacks: set[str]
+) -> None:
+    openai_stub.lacks = lacks
+    message = {"role": "assistant", "content": None, **message}
+    openai_stub.chat_faults += [None] * len(lacks)
+    openai_stub.chat_faults.append(Fault(change=lambda answer: answer["choices"][0].update(message=message)))
+    assert (await ask(model_of(openai_stub))).values == (Verdict(**GOOD),)
+    assert len(openai_stub.requests) == 1 + len(lacks)
 
 
 async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:

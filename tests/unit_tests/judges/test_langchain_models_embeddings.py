@@ -4,7 +4,7 @@ from langchain_openai import OpenAIEmbeddings
 from openai_stub import OpenAIStub, embeddings_count, server_error
 
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.judges.langchain_models import LangChainEmbeddingModel
+from graphrag_eval_lc.judges.embedding_models import LangChainEmbeddingModel
 
 
 def over_http(stub: OpenAIStub) -> Embeddings:

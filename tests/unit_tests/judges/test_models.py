@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
+from graphrag_eval_lc.judges.embedding_models import OpenAIEmbeddingModel
 from graphrag_eval_lc.judges.models import (
     LangChainEmbeddingModel,
     LangChainJudgeModel,
@@ -17,7 +18,7 @@ from graphrag_eval_lc.judges.models import (
     as_judge_model,
     is_openai_compatible,
 )
-from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel, OpenAIJudgeModel
+from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
 
 
 class Verdict(BaseModel):

@@ -2,6 +2,7 @@
 
 import asyncio
 import email.utils
+import json
 import logging
 import time
 from collections.abc import Callable
@@ -36,6 +37,21 @@ from graphrag_eval_lc.prices import Pricing
 
 COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
 GOOD = {"reason": "It says so.", "verdict": 1}
+
+
+TEXT = json.dumps(GOOD)
+MESSAGES: list[dict[str, Any]] = [
+    {"tool_calls": [{"function": {"name": "think", "arguments": "{}"}}, {"function": {"arguments": TEXT}}]},
+    {"tool_calls": [{"function": {"arguments": TEXT}}, {"function": {"name": "end", "arguments": "{}"}}]},
+    {"tool_calls": [{"function": {"arguments": GOOD}}], "content": "Done."},
+    {"tool_calls": [None, {"function": None}, {"name": "Verdict", "arguments": TEXT}]},
+    {"tool_calls": [{"function": {"name": "end", "arguments": "{}"}}], "content": TEXT},
+    {"function_call": {"name": "Verdict", "arguments": TEXT}, "content": None},
+    {"parsed": GOOD, "content": "Done."},
+    {"content": GOOD},
+    {"content": [{"type": "text", "text": TEXT[:9]}, {"type": "text", "text": TEXT[9:]}]},
+    {"content": "", "reasoning_content": TEXT},
+]
 
 
 class Verdict(BaseModel):
@@ -154,6 +170,28 @@ async def test_an_endpoint_that_ignores_the_schema_is_noticed_after_the_first_an
     for _ in range(3):
         assert (await ask(model)).values == (Verdict(**GOOD),)
     assert len(openai_stub.requests) == 4
+
+
+@pytest.mark.parametrize("broken", [["json_schema"], ["json_schema", "tools"], ["json_schema", "tools", "json_object"]])
+async def test_a_form_that_the_model_cannot_write_is_asked_for_in_the_next_way_after_one_retry(
+    openai_stub: OpenAIStub, broken: list[str]
+) -> None:
+    fault = http_error(400, "Failed to generate JSON. Please adjust your prompt.", code="json_validate_failed")
+    openai_stub.fault_of = lambda request: fault if request.mode in broken else None
+    openai_stub.answer = lambda _: GOOD
+    model = model_of(openai_stub, max_retries=3)
+    for _ in range(2):
+        assert (await ask(model)).values == (Verdict(**GOOD),)
+    retried = [mode for mode in broken for _ in range(2)]
+    last = ["json_schema", "tools", "json_object", "text"][len(broken)]
+    assert [request.mode for request in openai_stub.requests] == [*retried, last, last]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+async def test_an_answer_is_read_wherever_the_message_has_it(openai_stub: OpenAIStub, message: dict[str, Any]) -> None:
+    openai_stub.chat_faults.append(Fault(change=lambda answer: answer["choices"][0].update(message=message)))
+    assert (await ask(model_of(openai_stub))).values == (Verdict(**GOOD),)
+    assert len(openai_stub.requests) == 1
 
 
 async def test_a_temperature_is_at_least_the_one_requested(openai_stub: OpenAIStub) -> None:
