@@ -56,10 +56,8 @@ class _RankedContexts:
 
     async def _score(self, question: str, answer: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
         texts = given_contexts(retrieved_contexts)
-        if not texts:
-            return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"verdicts": [], "reasons": []})
         if not any(texts):
-            return JudgeScore(None, "No retrieved context has a text.", 0.0)
+            return unscored_contexts(texts, verdicts=[], reasons=[])
         judged, cost = await self._judged(question, answer, texts)
         lines = (
             f"{rank}. {'Of use' if one.verdict else 'Of no use'}: {one.reason}"
@@ -145,6 +143,13 @@ def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
         if text is not None and not isinstance(text, str):
             raise JudgeError(f"retrieved context {rank} is no text but {type(text).__name__}")
     return [text if text and text.strip() else "" for text in retrieved_contexts]
+
+
+def unscored_contexts(texts: Sequence[str], **details: Any) -> JudgeScore:
+    """Return the score of contexts without any text: 0 with these details if nothing was retrieved."""
+    if texts:
+        return JudgeScore(None, "No retrieved context has a text.", 0.0)
+    return JudgeScore(0.0, "Nothing was retrieved.", 0.0, details)
 
 
 def mean_precision(verdicts: Sequence[int]) -> float:
@@ -278,10 +283,8 @@ class ContextRecall:
         """
         question, answer = given_text("user_input", user_input), given_text("reference", reference)
         texts = given_contexts(retrieved_contexts)
-        if not texts:
-            return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"statements": []})
         if not any(texts):
-            return JudgeScore(None, "No retrieved context has a text.", 0.0)
+            return unscored_contexts(texts, statements=[])
         prompt = load_prompt("context_recall")
         message = prompt.message(question=question, reference_answer=answer, context=[text for text in texts if text])
         asked = await self._llm.aask(prompt.system, message, Statements)

@@ -1,18 +1,23 @@
-"""Evaluations in Python, passed or registered: functions of a question and its response, or agentevals' evaluators."""
+"""Evaluations of users: functions in Python, passed or registered, and the config's, which a model makes."""
 
 import asyncio
 import functools
 import inspect
 import itertools
 import json
+import re
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from graphrag_eval_lc.config import is_reserved_key
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from graphrag_eval_lc.config import CustomEvaluationConfig, is_reserved_key
 from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.judges.scores import raise_if_cancelled
+from graphrag_eval_lc.judges.model_interface import JudgeModel
+from graphrag_eval_lc.judges.prompts import fences, load_prompt, sendable_text
+from graphrag_eval_lc.judges.scores import error_record, raise_if_cancelled
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import evaluators_of_users
 from graphrag_eval_lc.registry.metric_spec import LARGEST, error_key, reason_key
@@ -295,3 +300,125 @@ def _evaluator(name: str, function: Evaluator) -> CustomFunction:
     evaluator = CustomFunction(function, name)
     evaluator.registered_as = f"evaluator {name}"
     return evaluator
+
+
+# --- evaluations of the config ---
+
+_Value = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
+_PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")  # the names that every provider's schemas take
+
+
+class _MissingInputError(Exception):
+    """A record lacks an input; the text is graphrag-eval's."""
+
+
+class CustomEvaluation:
+    """One evaluation of the config: a model follows its instructions and gives a value for each output.
+
+    Args:
+        config: The evaluation.
+        llm: The model.
+        names: Step names by tool name, as in ``steps.names`` of the config.
+    """
+
+    def __init__(
+        self, config: CustomEvaluationConfig, llm: JudgeModel, *, names: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = config.name
+        self.keys = config.keys
+        self._config = config
+        self._llm = llm
+        self._names = names or {}
+        self._shown, self._schema = _answer_of(config.outputs)
+
+    async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
+        """Evaluate one response.
+
+        Returns:
+            The outputs and, where known, ``{name}_cost``. Where it cannot be evaluated, the outputs are None and
+            ``{name}_error`` says why.
+        """
+        nothing = dict.fromkeys(self._config.outputs)
+        try:
+            message = self._message(self._inputs(question, response))
+            asked = await self._llm.aask(load_prompt("custom_evaluation").system, message, self._schema)
+        except _MissingInputError as problem:
+            return {**nothing, self._config.error_key: str(problem)}
+        except Exception as problem:
+            record = error_record(self.name, problem)
+            return {**nothing, **record} if record else {}
+        values = asked.values[0].model_dump().values()
+        outputs = {key: _read(value) for key, value in zip(self._config.outputs, values, strict=True)}
+        return outputs if asked.cost is None else {**outputs, self._config.cost_key: asked.cost}
+
+    def _inputs(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, str]:
+        """Return the texts of all inputs, or raise graphrag-eval's message on the first missing one."""
+        inputs: dict[str, Any] = {}
+        key: str
+        for name in self._config.inputs:
+            owner, record = ("Actual output", response) if name.startswith("actual_") else ("Reference", question)
+            key = "question_text" if name == "question" else name
+            inputs[name] = record.get(key)
+            if inputs[name] is None:
+                raise _MissingInputError(f"{owner} missing key '{key}'")
+        texts: dict[str, str] = {}
+        for key, value in inputs.items():
+            if key == "reference_steps":
+                texts[key] = "\n\n".join(self._steps_text(group) for group in value)
+            elif key == "actual_steps":
+                texts[key] = self._steps_text(value)
+            else:
+                texts[key] = value if isinstance(value, str) else json_text(value, indent=2)
+        return texts
+
+    def _steps_text(self, steps: Iterable[Mapping[str, Any]]) -> str:
+        keys = dict.fromkeys(self._config.steps_keys or ())
+        named = (
+            step for step in steps if self._config.steps_name in (name := str(step.get("name")), self._names.get(name))
+        )
+        return json_text([{key: _read(step.get(key)) for key in keys} for step in named], indent=2)
+
+    def _message(self, inputs: Mapping[str, str]) -> str:
+        outputs = [
+            f"- {shown}: {description}" if shown == key else f"- {shown} ({key}): {description}"
+            for shown, (key, description) in zip(self._shown, self._config.outputs.items(), strict=True)
+        ]
+        parts = [
+            f"# Instructions\n{self._config.instructions.strip()}",
+            "# Outputs\n" + "\n".join(outputs),
+            "# Material",
+            *fences(inputs),
+        ]
+        return sendable_text("\n\n".join(parts))
+
+
+def _answer_of(outputs: Mapping[str, str]) -> tuple[list[str], type[BaseModel]]:
+    """Return the name of each output in the answer, and the answer's form.
+
+    An output has its own name if a schema can have it, else one by its position.
+    """
+    shown: list[str] = []
+    for position, key in enumerate(outputs, start=1):
+        name = key if _PROPERTY.fullmatch(key) else f"output_{position}"
+        while name != key and name in outputs:
+            name += "_"
+        shown.append(name)
+    # The fields' names are safe whatever the outputs are called; models see the aliases.
+    fields: dict[str, Any] = {
+        f"output_{position}": (_Value, Field(alias=name, description=description))
+        for position, (name, description) in enumerate(zip(shown, outputs.values(), strict=True))
+    }
+    form = create_model("CustomEvaluationOutputs", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+    return shown, form
+
+
+def _read(value: Any) -> Any:
+    """Return the value of a JSON text, and any other text as it is, as graphrag-eval does."""
+    if not isinstance(value, str):
+        return value
+    try:
+        parsed = json.loads(value)
+        json.dumps(parsed, allow_nan=False)
+    except (ValueError, RecursionError):
+        return value
+    return parsed

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError, MissingExtraError
-from graphrag_eval_lc.judges.context_metrics import given_contexts
+from graphrag_eval_lc.judges.context_metrics import given_contexts, unscored_contexts
 from graphrag_eval_lc.judges.model_interface import (
     Answer,
     Asked,
@@ -51,16 +51,10 @@ def ragas_module(name: str) -> ModuleType:
 
 
 class _Models:
-    """The models for one score, and what their answers cost.
+    """The models for one score, asked by ragas, and what their answers cost (USD of each request).
 
-    Args:
-        llm: The chat model.
-        embeddings: The embedding model; None for metrics without one.
-        answers: How often ragas asks the same, one after the other: one request has all these answers.
-
-    Attributes:
-        costs: USD of each request.
-        failure: The error of a request, which ragas may wrap; nothing is asked after it.
+    ragas may ask the same several times: one request has all these answers. It may wrap the error of a request, so
+    that is kept as ``failure``.
     """
 
     def __init__(self, llm: JudgeModel, embeddings: EmbeddingModel | None, answers: int) -> None:
@@ -75,10 +69,8 @@ class _Models:
         """Return the next answer to a prompt."""
         if not self._left.get(prompt):
             temperature = _TEMPERATURE if self._answers > 1 else None
-            asked = await self._paid(
-                self._llm.aask(_SYSTEM, sendable_text(prompt), form, n=self._answers, temperature=temperature)
-            )
-            self._left[prompt] = [*asked.values]
+            request = self._llm.aask(_SYSTEM, sendable_text(prompt), form, n=self._answers, temperature=temperature)
+            self._left[prompt] = [*(await self._paid(request)).values]
         answer: Answer = self._left[prompt].pop(0)
         return answer
 
@@ -132,43 +124,32 @@ def _kinds() -> tuple[type[Any], type[Any]]:
 
 
 class _RagasMetric:
-    """A metric of ragas.
-
-    Args:
-        llm: The chat model: all that ``as_judge_model`` takes.
-        embeddings: The embedding model, only if the metric needs one.
-
-    Raises:
-        ConfigError: ragas cannot be imported.
-        MissingExtraError: ragas is not installed.
-    """
+    """A metric of ragas; see that of its name in ``judges``. Without ragas: ConfigError or MissingExtraError."""
 
     _name = ""
     _answers = 1
 
     def __init__(self, llm: Any, embeddings: Any = None) -> None:
-        self._kind = getattr(ragas_module("ragas.metrics.collections"), self._name)
+        self._kind = getattr(ragas_module("ragas.metrics.collections"), self._name or type(self).__name__)
         self._llm = as_judge_model(llm)
         self._embeddings = None if embeddings is None else as_embedding_model(embeddings)
 
     async def ascore(self, *, user_input: str, **asked: Any) -> JudgeScore:
-        """Return the score; see the metric of this name in ``judges``."""
+        """Return the score."""
+        given: dict[str, Any] = {}
         response = asked.get("response")
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
-        contexts = {}
         if "retrieved_contexts" in asked:
-            contexts["retrieved_contexts"] = texts = given_contexts(asked.pop("retrieved_contexts"))
-            if not texts:
-                return JudgeScore(0.0, "Nothing was retrieved.", 0.0)
+            given["retrieved_contexts"] = texts = given_contexts(asked.pop("retrieved_contexts"))
             if not any(texts):
-                return JudgeScore(None, "No retrieved context has a text.", 0.0)
-        given = {name: given_text(name, text) for name, text in {"user_input": user_input, **asked}.items()}
+                return unscored_contexts(texts)
+        given |= {name: given_text(name, text) for name, text in {"user_input": user_input, **asked}.items()}
         models = _Models(self._llm, self._embeddings, self._answers)
         chat_model, embedding = _kinds()
         made = {"llm": chat_model(models)} | ({} if self._embeddings is None else {"embeddings": embedding(models)})
         try:
-            value = float((await self._kind(**made).ascore(**given, **contexts)).value)
+            value = float((await self._kind(**made).ascore(**given)).value)
         except Exception as problem:  # of ragas, which may wrap that of a model
             failure = models.failure or JudgeError(f"ragas gave no score: {masked_error_text(problem)}")
             raise paid_error(failure, models.costs) from problem
@@ -180,19 +161,13 @@ class _RagasMetric:
 class ContextRecall(_RagasMetric):
     """The share of the statements of the reference that the contexts support."""
 
-    _name = "ContextRecall"
-
 
 class ContextPrecision(_RagasMetric):
     """The mean of precision@k over the ranks of the contexts that are of use for the reference."""
 
-    _name = "ContextPrecision"
-
 
 class ContextUtilization(_RagasMetric):
     """Context precision with the actual answer in place of a reference."""
-
-    _name = "ContextUtilization"
 
 
 class AnswerRelevance(_RagasMetric):

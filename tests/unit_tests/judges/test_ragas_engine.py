@@ -1,12 +1,16 @@
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scripted_judges import ScriptedEmbeddings, ScriptedJudge
 
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.errors import ConfigError, MissingExtraError
+from graphrag_eval_lc.errors import ConfigError, JudgeError, MissingExtraError
+from graphrag_eval_lc.judges import ragas_engine
 from graphrag_eval_lc.judges.judging import Judges
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.ragas_engine import ragas_module
 
 
@@ -16,13 +20,17 @@ def ragas_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def broken_ragas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def broken_ragas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the file of a package that goes before any ragas that is installed."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "ragas"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "ragas").mkdir()
-    return tmp_path / "ragas" / "__init__.py"
+    ragas_engine._kinds.cache_clear()
+    yield tmp_path / "ragas" / "__init__.py"
+    ragas_engine._kinds.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ragas"]:
+        del sys.modules[name]
 
 
 @pytest.mark.usefixtures("ragas_is_absent")
@@ -69,6 +77,44 @@ def test_telemetry_is_off_unless_the_environment_says_otherwise(
         monkeypatch.delenv("RAGAS_DO_NOT_TRACK")
     assert then == ragas_module("ragas").TRACKED
     assert os.environ["RAGAS_DO_NOT_TRACK"] == then
+
+
+FAKE = {
+    "llms/base.py": "class InstructorBaseRagasLLM: ...",
+    "embeddings/base.py": "class BaseRagasEmbedding: ...",
+    "metrics/collections.py": """
+from types import SimpleNamespace
+from pydantic import BaseModel
+class Verdict(BaseModel):
+    verdict: int
+class AnswerRelevancy:
+    def __init__(self, llm, embeddings):
+        self.llm, self.embeddings = llm, embeddings
+    async def ascore(self, user_input, response):
+        try:
+            verdicts = [(await self.llm.agenerate(response, Verdict)).verdict for _ in range(3)]
+            vectors = await self.embeddings.aembed_texts([user_input])
+        except Exception as problem:
+            raise RuntimeError("wrapped") from problem
+        return SimpleNamespace(value=sum(verdicts) + vectors[0][0])
+""",
+}
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_ragas_asks_the_models_of_the_judges_and_errors_are_theirs(broken_ragas: Path, is_asked: bool) -> None:
+    for name, content in {"__init__.py": "", **FAKE}.items():
+        (broken_ragas.parent / name).parent.mkdir(exist_ok=True)
+        (broken_ragas.parent / name).write_text(content, encoding="utf-8")
+    judge = ScriptedJudge([{"verdict": 1}] * 3 if is_asked else [JudgeError("refused")])
+    metric = ragas_engine.AnswerRelevance(judge, ScriptedEmbeddings({"Q?": [0.5]}))
+    if not is_asked:
+        with pytest.raises(UnusableAnswerError, match="refused"):
+            await metric.ascore(user_input="Q?", response="A.")
+        return
+    score = await metric.ascore(user_input="Q?", response="A.")
+    assert (score.value, [asked.n for asked in judge.asked]) == (3.5, [3])
+    assert score.cost == pytest.approx(0.011)
 
 
 @pytest.mark.usefixtures("ragas_is_absent")
