@@ -182,7 +182,9 @@ class Endpoint:
     def __init__(self, settings: ModelSettings) -> None:
         try:
             self._openai = import_module("openai")
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as problem:
+            if problem.name != "openai":
+                raise
             raise MissingExtraError("Asking a model", "judges", "openai") from None
         added = request_settings(settings)
         self.added_to_body: dict[str, Any] = added["extra_body"]
