@@ -42,8 +42,10 @@ class ClaimTexts:
         Names count if the answer has others in their place: a reference may name more than an answer must.
         """
         words = _core(claim)
-        all_names = words.names | words.first
-        is_list = words.is_list_of_names and bool(all_names & (self._answer.names | self._answer.first))
+        all_names, of_answer = words.names | words.first, self._answer.names | self._answer.first
+        is_list = any(
+            listed.is_list_of_names and of_answer & (listed.names | listed.first) for listed in (words, self._reference)
+        )
         names = all_names if self._is_replaced or is_list else set[str]()
         return self._problem(words, names, self._answer, "actual answer")
 
@@ -207,7 +209,8 @@ def _is_denied(claim: Words, text: Words, question: Words) -> bool:
         others, is_other_denied = said.content_for(claim)
         missing = mine - others
         is_of_question = missing <= question.content and said.has_pronoun
-        if len(mine) > 1 and (not missing or (is_of_question and (len(missing) == 1 or not said.entities))):
+        is_enough = len(mine) > 1 or (mine and not claim.entities and not said.entities)
+        if is_enough and (not missing or (is_of_question and (len(missing) == 1 or not said.entities))):
             found.add(is_mine_denied != is_other_denied)
     opener = _OPENER.match(text.text)
     if opener is not None and not question.is_denial and len(claim.content) > 1 and claim.content <= question.content:
@@ -217,9 +220,11 @@ def _is_denied(claim: Words, text: Words, question: Words) -> bool:
 
 # Relations that are the same both ways.
 _SYMMETRIC = re.compile(
-    r"(?:inter)?connect|link|join|border|adjac|neighb|between$|beside|next$|marri|parallel|equal|same$|similar|differ|touch"
+    r"(?:inter)?connect|link|join|border|adjac|neighb|between$|beside|next$|marri|parallel|equal|same$|similar|differ|touch|"
+    r"away|apart|distan|with$"
 )
-_LIST_WORDS = word_set("and or und og et y is are was were equals")
+_COPULAS = word_set("is are was were has have equals")
+_JOINERS = word_set("and or und og et y")
 _MOST_ENTITIES = 6
 
 
@@ -227,15 +232,17 @@ def _is_swapped(claim: Words, text: Words) -> bool:
     """Return whether a text says just what a claim says, with two names, numbers or codes exchanged."""
     keys = [item.key for item in claim.items]
     places = [place for place, item in enumerate(claim.items) if item.is_entity]
-    if len(places) > _MOST_ENTITIES or any(map(_SYMMETRIC.match, keys)):
+    is_distance = "from" in keys and any(item.of == "m" for item in claim.items)
+    if len(places) > _MOST_ENTITIES or is_distance or any(map(_SYMMETRIC.match, keys)):
         return False
     sentences = [[item.key for item in sentence.items] for sentence in text.sentences]
     sentences = [sentence for sentence in sentences if set(keys) <= set(sentence)]
     if any(_has_part(sentence, keys) for sentence in sentences):
         return False
     for one, two in combinations(places, 2):
-        if all(item.is_entity or item.key in _LIST_WORDS for item in claim.items[one:two]):
-            continue  # a list, whose order says nothing
+        between = {item.key for item in claim.items[one:two] if not item.is_entity}
+        if between <= _JOINERS or (between <= _COPULAS and two == len(keys) - 1):
+            continue  # a list, or "A is B": the order says nothing
         exchanged = [*keys]
         exchanged[one], exchanged[two] = keys[two], keys[one]
         if any(_has_part(sentence, exchanged) for sentence in sentences):
@@ -245,9 +252,6 @@ def _is_swapped(claim: Words, text: Words) -> bool:
 
 def _has_part(whole: list[str], part: list[str]) -> bool:
     return any(whole[start : start + len(part)] == part for start in range(len(whole) - len(part) + 1))
-
-
-_COPULAS = word_set("is are was were has have")
 
 
 def _is_of_another(claim: Words, text: Words) -> bool:

@@ -46,8 +46,8 @@ for _measured, _scale, _names in (
     ("s", 3600.0, "h hr hrs hour hours stunde stunden"),
     ("s", 86_400.0, "d day days tag tage"),
     ("s", 604_800.0, "week weeks woche wochen"),
-    ("months", 1.0, "month months monat monate"),
-    ("months", 12.0, "year years yr yrs jahr jahre"),
+    ("s", 2_629_746.0, "month months monat monate"),
+    ("s", 31_556_952.0, "year years yr yrs jahr jahre"),
     ("m", 1609.344, "mi mile miles"),
     ("m", 0.3048, "ft foot feet"),
     ("m", 0.0254, "inch inches"),
@@ -58,17 +58,31 @@ for _measured, _scale, _names in (
 ):
     _UNITS |= dict.fromkeys(_names.split(), (_measured, _scale))
 
+
+def _with_24_hours(match: re.Match[str]) -> str:
+    hour = int(match[1]) % 12 + (12 if match[3] in "pP" else 0)
+    return f"{hour}:{match[2] or '00'}"
+
+
 _ANY_NUMBER_WORD = "|".join(_NUMBER_WORDS)
 _NUMBER_WORD = re.compile(rf"\b({_ANY_NUMBER_WORD})(?:[- ]({'|'.join(_SMALL.split()[1:10])}))?\b", re.IGNORECASE)
 _COUNTED = "|".join(["hundred", "dozen", *(name for name in _UNITS if len(name) > 2)])
 _ARTICLE = re.compile(rf"\b(half )?(?:an?|one) (?=(?:{_COUNTED})\b)", re.IGNORECASE)
 _MULTIPLIED = re.compile(r"\b(\d+) (hundred|dozen)\b(?:(?: and)? (\d{1,2})\b)?", re.IGNORECASE)
+_REWRITTEN = (
+    (re.compile(r"\b(?:[A-Z]\.){2,}"), lambda match: match[0].replace(".", "")),  # U.S.
+    (re.compile(r"\b(\d\d?)\.(\d\d?)\.(\d{4})\b"), r"\1 \2 \3"),  # 05.01.2024
+    (re.compile(r"\b(\d\d?)(?::(\d\d))? ?([ap])\.?m\b\.?", re.IGNORECASE), _with_24_hours),
+    (re.compile(r"\bthree quarters\b", re.IGNORECASE), "0.75"),
+    (re.compile(r"\btwo thirds\b", re.IGNORECASE), "0.6667"),
+    (re.compile(r"\b(?:a|one) quarter of\b", re.IGNORECASE), "0.25 of"),
+    (re.compile(r"\b(?:a|one) third of\b", re.IGNORECASE), "0.3333 of"),
+)
 _AND_A_HALF = re.compile(r"\b(\d+)( \w+)? and a half\b")
-_INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}")
 
 
 def _with_digits(text: str) -> str:
-    """Return a text with its number words as digits, and abbreviations such as ``U.S.`` without points."""
+    """Return a text with its number words as digits, and dates, times and abbreviations in one form."""
 
     def number(match: re.Match[str]) -> str:
         word, ones = match[1].casefold(), (match[2] or "").casefold()
@@ -79,7 +93,8 @@ def _with_digits(text: str) -> str:
             return f"{value} {_NUMBER_WORDS[ones]}"
         return str(value + (_NUMBER_WORDS[ones] if ones else 0))
 
-    text = _INITIALS.sub(lambda match: match[0].replace(".", ""), text)
+    for pattern, replacement in _REWRITTEN:
+        text = pattern.sub(replacement, text)
     text = _ARTICLE.sub(lambda match: "0.5 " if match[1] else "1 ", text)
     text = _AND_A_HALF.sub(r"\1.5\2", _NUMBER_WORD.sub(number, text))
     return _MULTIPLIED.sub(
@@ -90,6 +105,11 @@ def _with_digits(text: str) -> str:
 _LEAST_WORD = 5  # letters; shorter words carry little meaning, and so do these
 _COMMON = word_set("there their these those which where about between located called after before since under other")
 _STEM = 5
+
+
+def stem(word: str) -> str:
+    """Return the beginning of a word without the s of a plural."""
+    return (word[:-1] if word.endswith("s") and not word.endswith("ss") else word)[:_STEM]
 
 
 @dataclass(frozen=True)
@@ -185,6 +205,7 @@ _TOKEN = re.compile(
 )
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]+)")
 _GROUPED_BY_DOTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+_LEAST_NOUN = 4
 _LONGEST_UNIT = 3  # letters of one that is not known, right after a number
 # Words that begin a sentence with a capital and name nothing; "yes" and "no" are answers.
 _OPENERS = word_set(
@@ -202,6 +223,7 @@ _NEGATION = re.compile(
     r"\b(?:[nN](?:ot|ever|either|or|one|icht|ie)|[cC]annot|[kK]ein\w*|\w+n['’]t|no(?!\.? \d)|No(?= [a-z]))\b"
     r"(?! (?:only|just|more|less|fewer|later|earlier|doubt)\b)"
 )
+_NO_NOUNS = EMPTY | _COMMON | word_set("over than into more less when each only then while that were")
 _OPPOSITE = re.compile(r"(?:un|dis|non|in|im)(\w{4,})")
 
 
@@ -218,12 +240,9 @@ def _tokens_of(text: str) -> list[Token]:
         known = _UNITS.get(word) or (_UNITS.get(word.casefold()) if len(word) > 2 else None)
         if unit is not None and word and (known or (len(word) <= _LONGEST_UNIT and word[:3].casefold() not in _MONTH)):
             position = unit.end()
-        noun = "" if known or len(word) < _LEAST_WORD or word in _COMMON else word[:_STEM]
+        noun = "" if known or len(word) < _LEAST_NOUN or word in _NO_NOUNS else stem(word)
         number = Number(frozenset(_readings(match[0])), *(known or ("", 1.0)), noun)
-        token = Token("number", match[0], match.start(), position, number)
-        if tokens and text[tokens[-1].end : match.start()].strip() in {"", "and"}:
-            token = _joined(tokens, token, text)
-        tokens.append(token)
+        tokens.append(_joined(tokens, Token("number", match[0], match.start(), position, number), text))
     return tokens
 
 
@@ -232,14 +251,16 @@ _MONTH = frozenset(month[:3] for month in _MONTHS.split())
 
 def _joined(tokens: list[Token], token: Token, text: str) -> Token:
     """Return one number for a time such as 1 h 30 min, whose beginning is taken from the tokens."""
-    before, after = tokens[-1].number, token.number
-    if before is None or after is None or not before.measures == after.measures == "s":
+    before = next((each for each in reversed(tokens) if each.folded != "and"), None)
+    if before is None or before.number is None or token.number is None or text[before.end : token.start].strip(" and"):
         return token
-    if after.scale >= before.scale or max(after.readings) * after.scale >= before.scale:
+    hours, minutes = before.number, token.number
+    if not hours.measures == minutes.measures == "s" or max(minutes.readings) * minutes.scale >= hours.scale:
         return token
-    total = max(before.readings) * before.scale / after.scale + max(after.readings)
-    start = tokens.pop().start
-    return Token("number", text[start : token.end], start, token.end, Number(frozenset({total}), "s", after.scale))
+    total = max(hours.readings) * hours.scale / minutes.scale + max(minutes.readings)
+    del tokens[tokens.index(before) :]
+    number = Number(frozenset({total}), "s", minutes.scale)
+    return Token("number", text[before.start : token.end], before.start, token.end, number)
 
 
 def _word_token(match: re.Match[str], text: str) -> Token:
@@ -272,7 +293,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•>#|]+\s*|\d{1,3}[.)]\s+)+", re.MULTILINE)
 _IDENTIFIER = re.compile(
     r"<?(?:https?://|urn:)[^\s<>()\[\],;]+>?|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,27}\b", re.IGNORECASE
 )
-_ITEM_END = re.compile(r"[,;|&]|\b(?:and|und|og|et|y)\b")
+_ITEM_END = re.compile(r"[,;|&\n]|\b(?:and|und|og|et|y)\b")
 _LAST_SCRIPT_WITH_SPACES = "\u058f"
 # German capitalises all nouns, so that capitals are no sign of names there.
 _GERMAN = word_set("der die das den ist sind und von mit ein eine einer hat haben wird nicht auf für bei")
@@ -341,7 +362,7 @@ class Words:
     @cached_property
     def content(self) -> frozenset[str]:
         """The beginnings of the words that say something."""
-        return frozenset(word[:_STEM] for word in self.all - EMPTY)
+        return frozenset(map(stem, self.all - EMPTY))
 
     @cached_property
     def is_denial(self) -> bool:
@@ -358,9 +379,9 @@ class Words:
         """Return the content and whether it is denied, as ``disconnected`` denies another text's ``connected``."""
         content, is_denied = set(self.content), self.is_denial
         for word in self._with_prefix:
-            stem = word[1][:_STEM]
-            if stem in other.content and word[0][:_STEM] not in other.content:
-                content = content - {word[0][:_STEM]} | {stem}
+            plain, denied = stem(word[1]), stem(word[0])
+            if plain in other.content and denied not in other.content:
+                content = content - {denied} | {plain}
                 is_denied = not is_denied
         return frozenset(content), is_denied
 
