@@ -77,7 +77,7 @@ class ClaimTexts:
             named = words.names | words.first
             new = set(self._absent(words, named if self._is_replaced else named & self._names, self._reference))
             shared = {*words.numbers, *words.codes, *named} - set(self._absent(words, named, self._reference))
-            is_answer = bool(shared) and (bool(words.numbers.keys() & new) or self._states(words))
+            is_answer = bool(shared) and (bool(words.numbers & new) or self._states(words))
             if problem and (is_answer if new else not self._absent(words, named, self._reference)):
                 found[sentence] = problem
         return found
@@ -202,16 +202,17 @@ _OPENER = re.compile(r"\s*(yes|no|ja|nein)\b(?!\.? \d)", re.IGNORECASE)
 def _is_denied(claim: Words, text: Words, question: Words) -> bool:
     """Return whether a text says the opposite of a claim, and nowhere the same."""
     found = set[bool]()
-    # A negation within a longer sentence may be that of another clause.
-    whole = (sentence for sentence in text.sentences if not sentence.is_denial)
-    for said in (*text.clauses, *whole):
+    for said in (*text.clauses, *text.sentences):
         mine, is_mine_denied = claim.content_for(said)
         others, is_other_denied = said.content_for(claim)
         missing = mine - others
         is_of_question = missing <= question.content and said.has_pronoun
         is_enough = len(mine) > 1 or (mine and not claim.entities and not said.entities)
         if is_enough and (not missing or (is_of_question and (len(missing) == 1 or not said.entities))):
-            found.add(is_mine_denied != is_other_denied)
+            is_opposite = is_mine_denied != is_other_denied
+            # A denial within a longer sentence may be that of another clause.
+            if not (is_opposite and is_other_denied and len(said.clauses) > 1):
+                found.add(is_opposite)
     opener = _OPENER.match(text.text)
     if opener is not None and not question.is_denial and len(claim.content) > 1 and claim.content <= question.content:
         found.add(claim.is_denial != (opener[1][0] in "nN"))

@@ -306,7 +306,7 @@ class Words:
         self.text = _BULLET.sub(lambda bullet: " " * len(bullet[0]), _with_digits(text))
         self.tokens = _tokens_of(self.text)
         self.all = {token.folded for token in self.tokens}
-        self.numbers = {token.text: token.number for token in self.tokens if token.number is not None}
+        self.numbers = {token.text for token in self.tokens if token.number is not None}
         self.codes, self.names, self.first = (
             {token.text for token in self.tokens if token.kind == kind} for kind in ("code", "name", "first")
         )
@@ -319,7 +319,8 @@ class Words:
         counts = (*items, len(lines), len(lines) - 1, len(self.names | self.codes))
         weak = [WEAK_NUMBERS[word] for word in self.all & WEAK_NUMBERS.keys()]
         others = {*weak, *(float(count) for count in counts if count > 1)}
-        return {*self.numbers.values(), *(Number(frozenset({value})) for value in others)}
+        numbers = (token.number for token in self.tokens if token.number is not None)
+        return {*numbers, *(Number(frozenset({value})) for value in others)}
 
     @cached_property
     def stems(self) -> set[str]:
