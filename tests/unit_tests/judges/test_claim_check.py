@@ -6,6 +6,9 @@ import pytest
 import yaml
 
 from graphrag_eval_lc.judges.claim_check import ClaimTexts
+from graphrag_eval_lc.judges.claim_words import sentences_in
+
+ROOT = Path(__file__).parents[3]
 
 TABLES = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text(encoding="utf-8"))
 ZONES = ClaimTexts(
@@ -42,6 +45,17 @@ def test_claims_that_a_reference_may_have_are_left_to_the_model(question: str, r
 def test_claims_that_a_reference_denies_are_not_its_claims(question: str, reference: str, claim: str) -> None:
     assert ClaimTexts(question, reference, "It is so.").not_in_reference(claim)
     assert ClaimTexts(question, "It is so.", reference).not_in_answer(claim)
+
+
+README = [part for part in (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n") if part.strip()]
+
+
+@pytest.mark.parametrize("text", README)
+def test_a_text_lacks_nothing_of_itself_in_any_order(text: str) -> None:
+    reversed_text = "\n".join(reversed(sentences_in(text)))
+    for answer in (text, reversed_text):
+        texts = ClaimTexts("What is it?", text, answer)
+        assert (texts.left_out(), texts.added(), texts.not_in_reference(answer)) == ({}, {}, "")
 
 
 @pytest.mark.parametrize(
