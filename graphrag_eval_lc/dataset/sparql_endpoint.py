@@ -23,6 +23,7 @@ DEFAULT_MAX_BYTES: Final = 100_000_000
 _SHOWN: Final = 200
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _RETRIES: Final = RetryPolicy(longest_retry_after=60.0)
+_UNREACHED: Final = (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.RemoteProtocolError)
 # Public endpoints, such as Wikidata's, refuse requests that do not say who asks.
 _HEADERS: Final = {"Accept": SPARQL_RESULTS, "User-Agent": "graphrag-eval-lc (SPARQL results for a reference dataset)"}
 
@@ -64,12 +65,10 @@ class SparqlEndpoint:
             raise OptionError(f"max_bytes is above 0, not {max_bytes}", hint="Give --max-bytes a positive number.")
         self._url = parsed
         self._timeout = timeout
-        # What runs on this machine is asked directly, whatever proxy the environment names.
-        is_local = parsed.host in _LOCAL
         self._client = httpx.AsyncClient(
             timeout=timeout,
             headers=_HEADERS,
-            trust_env=not is_local,
+            trust_env=parsed.host not in _LOCAL,  # no proxy for what runs on this machine
             follow_redirects=True,
             event_hooks=bounded_http(max_bytes, follows_redirects=follows_redirects),
         )
@@ -93,24 +92,28 @@ class SparqlEndpoint:
 
         Raises:
             EndpointError: There are no results.
-            DatasetError: Nothing at all answers at the URL.
+            DatasetError: Nothing at all answers at the URL, so that no other query is worth a try.
         """
         attempt = 1
         while True:
             try:
-                return await self._asked(query)
+                return self._parsed(await self._sent(query))
+            except httpx.TimeoutException:
+                raise EndpointError(self._too_long()) from None
             except httpx.HTTPError as problem:
-                self._refuse_unreached(problem)
-                is_slow = isinstance(problem, httpx.TimeoutException)
-                wait = None if is_slow else _RETRIES.wait_before_retry(attempt, problem)
+                if not self._has_answered and isinstance(problem, _UNREACHED):
+                    what = f"the endpoint {self.name} cannot be reached ({problem})"
+                    raise DatasetError(what, hint="Check the URL, and that the endpoint runs.") from problem
+                wait = _RETRIES.wait_before_retry(attempt, problem)
                 if wait is None:
+                    said = masked_text(str(problem) or type(problem).__name__)
                     is_gone = isinstance(problem, httpx.ConnectError)
-                    raise (EndpointGoneError if is_gone else EndpointError)(self._said(problem)) from problem
+                    raise (EndpointGoneError if is_gone else EndpointError)(said) from problem
             attempt += 1
             await asyncio.sleep(wait)
 
-    async def _asked(self, query: str) -> Any:
-        """Return the results of a query that is sent once."""
+    async def _sent(self, query: str) -> httpx.Response:
+        """Send a query once."""
         try:
             async with (
                 asyncio.timeout(self._timeout),
@@ -129,8 +132,11 @@ class SparqlEndpoint:
             raise EndpointError(f"{problem}; --max-bytes (max_bytes) allows more") from None
         except RefusedResponseError as problem:
             raise EndpointError(str(problem)) from None
+        return response
+
+    def _parsed(self, response: httpx.Response) -> Any:
         text = response.content.decode("utf-8", "replace")
-        if response.is_error or not response.is_success:
+        if not response.is_success:
             message = f"status {response.status_code}: {shortened(text, _SHOWN) or response.reason_phrase}"
             raise httpx.HTTPStatusError(message, request=response.request, response=response)
         try:
@@ -138,20 +144,6 @@ class SparqlEndpoint:
         except (ValueError, RecursionError):
             media_type = response.headers.get("Content-Type", "no media type")
             raise EndpointError(f"it gives no JSON ({media_type}): {shortened(text, _SHOWN)}") from None
-
-    def _refuse_unreached(self, problem: httpx.HTTPError) -> None:
-        """Raise an error if nothing has ever answered, so that no other query is worth a try."""
-        if self._has_answered or not isinstance(
-            problem, httpx.ConnectError | httpx.UnsupportedProtocol | httpx.RemoteProtocolError
-        ):
-            return
-        hint = "Check the URL, and that the endpoint runs."
-        raise DatasetError(f"the endpoint {self.name} cannot be reached ({problem})", hint=hint) from problem
-
-    def _said(self, problem: httpx.HTTPError) -> str:
-        if isinstance(problem, httpx.TimeoutException):
-            return self._too_long()
-        return masked_text(str(problem) or type(problem).__name__)
 
     def _too_long(self) -> str:
         return f"no results within {self._timeout:g} seconds"
