@@ -1,19 +1,16 @@
-"""Reference datasets and recorded responses: reading, validating and drafting them."""
+"""Reference datasets and recorded responses: files in; checked records, findings, drafts and imported datasets out."""
 
 from graphrag_eval_lc.dataset.loading import (
     RESPONSES,
     TEMPLATES,
     DatasetSource,
     Responses,
-    checked_dataset,
     load_dataset,
-    load_response_records,
     load_responses,
     questions_of,
-    read_response_records,
+    read_dataset,
+    read_responses,
     response_key,
-    response_records,
-    templates_of,
 )
 from graphrag_eval_lc.public_names import only_public
 
@@ -22,15 +19,12 @@ __all__ = [
     "TEMPLATES",
     "DatasetSource",
     "Responses",
-    "checked_dataset",
     "load_dataset",
-    "load_response_records",
     "load_responses",
     "questions_of",
-    "read_response_records",
+    "read_dataset",
+    "read_responses",
     "response_key",
-    "response_records",
-    "templates_of",
 ]
 
 __dir__ = only_public(globals())

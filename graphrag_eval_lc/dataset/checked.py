@@ -7,13 +7,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.dataset.findings import dataset_findings
-from graphrag_eval_lc.dataset.loading import (
-    DatasetSource,
-    LoadedDataset,
-    checked_dataset,
-    loaded_dataset,
-    read_dataset_records,
-)
+from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset, dataset_records, loaded_dataset
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.record_file import Finding, RecordFile
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -70,12 +64,8 @@ def check_dataset(dataset: DatasetSource, config: EvaluationConfig, config_sourc
         >>> str(check_dataset([{"template_id": "t", "questions": [question]}], EvaluationConfig()).problem)[:44]
         'question q, key [0].questions[0].reference_s'
     """
-    if isinstance(dataset, str | PathLike):
-        records = read_dataset_records(dataset)
-        loaded = loaded_dataset(records)
-    else:
-        loaded = LoadedDataset(checked_dataset(dataset))
-        records = RecordFile(loaded.templates)
+    records = dataset_records(dataset)
+    loaded = loaded_dataset(records)
     views = StepViews(config.steps, config.sparql, config.retrieval)
     errors: list[Finding] = []
     warnings = 0

@@ -18,10 +18,9 @@ from graphrag_eval_lc.dataset.loading import (
     read_responses,
     response_key,
     response_records,
-    with_question_ids,
 )
+from graphrag_eval_lc.dataset.mistaken import mistaken_for_responses
 from graphrag_eval_lc.errors import ResponsesError
-from graphrag_eval_lc.files.record_file import RecordFile
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.plugins import registered_now
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run, recorded_dataset
@@ -70,8 +69,9 @@ def draft_source(
         loaded = read_responses(responses)
         records, notes = loaded.records, list(loaded.notes)
     else:
-        records = with_question_ids(responses) if isinstance(responses, Mapping) else response_records(responses)
-        RecordFile(records).check(RESPONSES, ResponsesError)
+        given = response_records(responses)
+        given.check(RESPONSES, ResponsesError, mistaken_for_responses(given.values))
+        records = given.values
     chosen = _one_for_each(records)
     notes += _unfinished(run, chosen)
     templates: Templates | None = None

@@ -1,12 +1,11 @@
 """Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
@@ -28,11 +27,39 @@ TEMPLATES = TypeAdapter(list[TemplateModel])
 RESPONSES = TypeAdapter(list[ResponseModel])
 
 
-def load_dataset(source: Source) -> list[Template]:
+@dataclass(frozen=True, slots=True)
+class LoadedDataset:
+    """A reference dataset, and what its user should know of it.
+
+    Attributes:
+        templates: The templates.
+        changed_ids: The ids that YAML reads otherwise than they are written.
+        notes: Sentences for the user.
+        path: Its file; None if it was made in Python.
+    """
+
+    templates: list[Template]
+    changed_ids: tuple[ChangedId, ...] = ()
+    notes: tuple[str, ...] = ()
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedResponses:
+    """Recorded responses, with all repeats of a question, and what their user should know, as of LoadedDataset."""
+
+    records: list[Response]
+    changed_ids: tuple[ChangedId, ...] = ()
+    notes: tuple[str, ...] = ()
+    path: str | None = None
+
+
+def load_dataset(source: DatasetSource | Source) -> list[Template]:
     r"""Read a reference dataset: a list of templates, each with its questions.
 
     Args:
-        source: A path (.yaml, .yml, .json, .jsonl with one template a line), or a file open for reading.
+        source: A path (.yaml, .yml, .json, .jsonl with one template a line), a file open for reading, or templates that
+            were made in Python, which are checked.
 
     Returns:
         The templates in the file's order, every key kept. A template may have no questions.
@@ -47,77 +74,10 @@ def load_dataset(source: Source) -> list[Template]:
         >>> load_dataset(io.StringIO("- template_id: t\n  questions: [{id: q1, question_text: Why?}]"))
         [{'template_id': 't', 'questions': [{'id': 'q1', 'question_text': 'Why?'}]}]
     """
-    return _warned(_read_dataset(source)).templates
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedDataset:
-    """A reference dataset, and what its user should know of it.
-
-    Attributes:
-        templates: The templates.
-        changed_ids: The ids that YAML reads otherwise than they are written.
-        notes: Sentences for the user.
-        path: Its file; None where it was made in Python.
-    """
-
-    templates: list[Template]
-    changed_ids: tuple[ChangedId, ...] = ()
-    notes: tuple[str, ...] = ()
-    path: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedResponses:
-    """Recorded responses, and what their user should know of them.
-
-    Attributes:
-        records: The responses, with all repeats of a question.
-        changed_ids: The question ids that YAML reads otherwise than they are written.
-        notes: Sentences for the user.
-        path: Their file; None where they were made in Python.
-    """
-
-    records: list[Response]
-    changed_ids: tuple[ChangedId, ...] = ()
-    notes: tuple[str, ...] = ()
-    path: str | None = None
-
-
-Loaded = TypeVar("Loaded", LoadedDataset, LoadedResponses)
-
-
-def _warned(loaded: Loaded) -> Loaded:
+    loaded = read_dataset(source)
     for note in loaded.notes:
-        warn(note, stacklevel=3)
-    return loaded
-
-
-def read_dataset(dataset: DatasetSource) -> LoadedDataset:
-    """Return a dataset with notes, read from its path or checked.
-
-    Raises:
-        DatasetError: The dataset cannot be read or breaks the format.
-    """
-    return _read_dataset(dataset) if isinstance(dataset, str | PathLike) else LoadedDataset(checked_dataset(dataset))
-
-
-def _read_dataset(source: Source) -> LoadedDataset:
-    return loaded_dataset(read_dataset_records(source))
-
-
-def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
-    """Return the dataset of a file that was read.
-
-    Raises:
-        DatasetError: It breaks the format.
-    """
-    dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
-    changed = changed_ids(dataset)
-    refuse_collisions(changed, dataset)
-    note = changed_ids_note(changed, dataset)
-    path = dataset.file.path if dataset.file is not None else None
-    return LoadedDataset(_with_text_ids(dataset.values), tuple(changed), (note,) if note else (), path)
+        warn(note, stacklevel=2)
+    return loaded.templates
 
 
 def load_responses(source: Source) -> dict[str, Response]:
@@ -133,52 +93,115 @@ def load_responses(source: Source) -> dict[str, Response]:
     Raises:
         ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
     """
-    return {str(response["question_id"]): response for response in load_response_records(source)}
+    loaded = read_responses(source)
+    for note in loaded.notes:
+        warn(note, stacklevel=2)
+    return {str(response["question_id"]): response for response in loaded.records}
 
 
-def load_response_records(source: Source) -> list[Response]:
-    """Read recorded responses as ``load_responses`` does, as a list with all repeats of a question.
+def read_dataset(dataset: DatasetSource | Source) -> LoadedDataset:
+    """Return a dataset with notes, read from its path or file, or checked.
 
     Raises:
-        ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
+        DatasetError: The dataset cannot be read or breaks the format.
     """
-    return _warned(_read_responses(source)).records
+    return loaded_dataset(dataset_records(dataset))
 
 
-def read_responses(responses: str | PathLike[str] | Responses) -> LoadedResponses:
-    """Return responses as a list with notes, read from their path or as ``response_records`` does.
+def loaded_dataset(dataset: RecordFile) -> LoadedDataset:
+    """Return the dataset of records.
+
+    Raises:
+        DatasetError: It breaks the format.
+    """
+    dataset.check(TEMPLATES, DatasetError, mistaken_for_dataset(dataset.values))
+    if dataset.file is None:
+        return LoadedDataset(dataset.values)
+    changed = changed_ids(dataset)
+    refuse_collisions(changed, dataset)
+    note = changed_ids_note(changed, dataset)
+    for template in dataset.values:
+        template["template_id"] = str(template["template_id"])
+        for question in template.get("questions") or ():
+            question["id"] = str(question["id"])
+    return LoadedDataset(dataset.values, tuple(changed), (note,) if note else (), dataset.file.path)
+
+
+def read_responses(responses: Responses | Source) -> LoadedResponses:
+    """Return responses as a list with notes, read from their path or file; those of Python have question ids.
 
     Raises:
         ResponsesError: The file cannot be read or breaks the format, or they are neither a mapping nor a list of
             responses with question ids.
     """
-    return (
-        _read_responses(responses)
-        if isinstance(responses, str | PathLike)
-        else LoadedResponses(response_records(responses))
-    )
+    if not is_source(responses):
+        return LoadedResponses(_given_responses(responses))
+    records = response_records(responses)
+    records.check(RESPONSES, ResponsesError, mistaken_for_responses(records.values))
+    changed = changed_ids(records)
+    note = changed_ids_note(changed, records)
+    path = records.file.path if records.file is not None else None
+    return LoadedResponses(records.values, tuple(changed), (note,) if note else (), path)
 
 
-def _read_responses(source: Source) -> LoadedResponses:
-    responses = read_response_records(source)
-    responses.check(RESPONSES, ResponsesError, mistaken_for_responses(responses.values))
-    changed = changed_ids(responses)
-    note = changed_ids_note(changed, responses)
-    path = responses.file.path if responses.file is not None else None
-    return LoadedResponses(responses.values, tuple(changed), (note,) if note else (), path)
+def _given_responses(responses: Any) -> list[Response]:
+    """Return responses that were made in Python, each with its question id."""
+    if isinstance(responses, Mapping):
+        return [cast("Response", each) for each in with_question_ids(responses) if isinstance(each, Mapping)]
+    if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
+        what = f"responses cannot be read from {type(responses).__name__}"
+        raise ResponsesError(what, hint="Give a dict by question id or a list; load_responses(path) reads a file.")
+    records = list(responses)
+    if mistaken := mistaken_for_responses(records):
+        raise ResponsesError(mistaken.what, hint=mistaken.hint)
+    for index, response in enumerate(records):
+        if not isinstance(response, Mapping) or response.get("question_id") is None:
+            hint = "Add the id of the question that it answers."
+            raise ResponsesError("a response without question_id", key=f"[{index}]", hint=hint)
+    return records
 
 
-def read_dataset_records(source: Source) -> RecordFile:
-    """Read a reference dataset without checking its records.
+def is_source(records: Any) -> bool:
+    """Return whether records are a path or an open file, and none of Python's."""
+    return isinstance(records, str | PathLike) or hasattr(records, "read")
+
+
+def dataset_records(dataset: DatasetSource | Source) -> RecordFile:
+    """Return a dataset without checking its templates, read from a path or an open file, or as it was made in Python.
 
     Raises:
         DatasetError: The file cannot be read or parsed.
     """
-    _refuse_folder(source, DatasetError, "reference dataset")
-    return read_records(source, DatasetError, what="reference dataset")
+    if not is_source(dataset):
+        return RecordFile(_listed(dataset))
+    _refuse_folder(dataset, DatasetError, "reference dataset")
+    return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
 
 
-def _refuse_folder(source: Source, error: type[GraphRAGEvalError], what: str) -> None:
+def response_records(responses: Responses | Source) -> RecordFile:
+    """Return responses as a list without checking them, read from a path or an open file, or as made in Python.
+
+    Raises:
+        ResponsesError: The file cannot be read or parsed.
+    """
+    if not is_source(responses):
+        return RecordFile(with_question_ids(responses) if isinstance(responses, Mapping) else _listed(responses))
+    _refuse_folder(responses, ResponsesError, "file of responses")
+    records = read_records(cast("Source", responses), ResponsesError, what="file of responses")
+    if isinstance(records.values, dict):
+        if "question_id" in records.values:
+            records.values = [records.values]
+        else:
+            records.list_by_key("question_id", with_question_ids(records.values))
+    return records
+
+
+def _listed(records: Any) -> Any:
+    """Return a collection of records other than a mapping as a list."""
+    return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
+
+
+def _refuse_folder(source: Any, error: type[GraphRAGEvalError], what: str) -> None:
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return
     responses = Path(source) / RESPONSES_FILE
@@ -186,22 +209,6 @@ def _refuse_folder(source: Source, error: type[GraphRAGEvalError], what: str) ->
     if responses.is_file():
         hint = f"The responses of this run are in {responses}." if error is ResponsesError else _RUN_HINT
     raise error(f"this is a folder, not a {what}", path=source, hint=hint)
-
-
-def read_response_records(source: Source) -> RecordFile:
-    """Read a file of responses as a list, without checking its records.
-
-    Raises:
-        ResponsesError: The file cannot be read or parsed.
-    """
-    _refuse_folder(source, ResponsesError, "file of responses")
-    responses = read_records(source, ResponsesError, what="file of responses")
-    if isinstance(responses.values, dict):
-        if "question_id" in responses.values:
-            responses.values = [responses.values]
-        else:
-            responses.list_by_key("question_id", with_question_ids(responses.values))
-    return responses
 
 
 def journal_records(folder: Path) -> RecordFile:
@@ -217,7 +224,7 @@ def journal_records(folder: Path) -> RecordFile:
         raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, hint=hint)
     lines = list(journal_lines(path))
     if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
-        return read_response_records(path)
+        return response_records(path)
     last = {key_of(line.record): line for line in lines if line.record is not None}
     lines = sorted(last.values(), key=lambda line: line.number)
     return RecordFile(
@@ -231,53 +238,6 @@ def with_question_ids(by_id: Mapping[Any, Any]) -> list[Any]:
         {"question_id": str(key), **response} if isinstance(response, Mapping) else response
         for key, response in by_id.items()
     ]
-
-
-def response_records(responses: Responses) -> list[Response]:
-    """Return responses as a list, each with its question id.
-
-    Raises:
-        ResponsesError: They are neither a mapping nor a list of responses with question ids.
-    """
-    if isinstance(responses, Mapping):
-        return [cast("Response", each) for each in with_question_ids(responses) if isinstance(each, Mapping)]
-    if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
-        raise ResponsesError(
-            f"responses cannot be read from {type(responses).__name__}",
-            hint="Give a dict by question id or a list; load_responses(path) reads a file.",
-        )
-    records = list(responses)
-    if mistaken := mistaken_for_responses(records):
-        raise ResponsesError(mistaken.what, hint=mistaken.hint)
-    for index, response in enumerate(records):
-        if not isinstance(response, Mapping) or response.get("question_id") is None:
-            raise ResponsesError(
-                "a response without question_id", key=f"[{index}]", hint="Add the id of the question that it answers."
-            )
-    return records
-
-
-def checked_dataset(values: Any) -> list[Template]:
-    """Return templates that were made in Python as a list, after checking their format.
-
-    Raises:
-        DatasetError: They break the format; with the first mistake, and how many more there are.
-    """
-    if isinstance(values, str | PathLike):
-        what = f"a list of templates is needed, not the path {os.fspath(values)!r:.80}"
-        raise DatasetError(what, hint="load_dataset(path) reads a file.")
-    templates = list(values) if isinstance(values, Iterable) and not isinstance(values, bytes | dict) else values
-    RecordFile(templates).check(TEMPLATES, DatasetError, mistaken_for_dataset(templates))
-    return cast("list[Template]", templates)
-
-
-def templates_of(dataset: DatasetSource) -> list[Template]:
-    """Return the templates of a dataset, read from its path or checked.
-
-    Raises:
-        DatasetError: The dataset cannot be read or breaks the format.
-    """
-    return _warned(read_dataset(dataset)).templates
 
 
 def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Question]]:
@@ -296,14 +256,6 @@ def response_key(response: Mapping[str, Any]) -> Key:
     """
     repeat = response.get("repeat")
     return str(response["question_id"]), repeat if isinstance(repeat, int) and repeat > 0 else 1
-
-
-def _with_text_ids(templates: list[dict[str, Any]]) -> list[Template]:
-    for template in templates:
-        template["template_id"] = str(template["template_id"])
-        for question in template.get("questions") or ():
-            question["id"] = str(question["id"])
-    return cast("list[Template]", templates)
 
 
 SCHEMA_PATHS = {name: Path(__file__).parent / f"{name}.schema.json" for name in ("dataset", "responses")}

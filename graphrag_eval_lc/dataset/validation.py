@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.findings import (
@@ -20,10 +20,9 @@ from graphrag_eval_lc.dataset.ids import changed_ids, mappings
 from graphrag_eval_lc.dataset.loading import (
     RESPONSES,
     TEMPLATES,
+    dataset_records,
     journal_records,
-    read_dataset_records,
-    read_response_records,
-    with_question_ids,
+    response_records,
 )
 from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.dataset.rules import found
@@ -129,10 +128,10 @@ def validated(
     folder = _run_folder_of(responses)
     run = {} if folder is None else read_run(folder) or {}
     settings = load_config(_config_of(run) if config is None else config, has_llm=True, has_embeddings=True)
-    templates = read_dataset_records(cast("Source", dataset)) if _is_source(dataset) else RecordFile(_listed(dataset))
+    templates = dataset_records(dataset)
     records = None
     if responses is not None:
-        records = _response_records(cast("Any", responses)) if folder is None else journal_records(folder)
+        records = response_records(responses) if folder is None else journal_records(folder)
     selected = _Selected(selection, templates, records)
     mistakes = list(templates.format_findings(TEMPLATES, mistaken_for_dataset(templates.values)))
     views = StepViews(settings.steps, settings.sparql, settings.retrieval)
@@ -214,10 +213,6 @@ class _Selected:
         return answered_note(len(self._ids), len(self._by_id), "checked") if self._selection.answered_only else None
 
 
-def _is_source(records: Any) -> bool:
-    return isinstance(records, str | PathLike) or hasattr(records, "read")
-
-
 def _run_folder_of(responses: Any) -> Path | None:
     """Return the folder of the run that wrote the responses; None for other responses."""
     if not isinstance(responses, str | PathLike):
@@ -243,17 +238,6 @@ def _config_of(run: Mapping[str, Any]) -> dict[str, Any] | None:
         known = step_kinds_by_key()
         sections["steps"] = {**sections["steps"], "kinds": {name: key for name, key in kinds.items() if key in known}}
     return sections
-
-
-def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
-    if _is_source(responses):
-        return read_response_records(cast("Source", responses))
-    return RecordFile(with_question_ids(responses) if isinstance(responses, Mapping) else _listed(responses))
-
-
-def _listed(records: Any) -> Any:
-    """Return a collection of records other than a mapping as a list."""
-    return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
 
 
 def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:

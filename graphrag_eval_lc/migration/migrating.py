@@ -11,14 +11,7 @@ from typing import Any, Final
 from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.config import load_config, locate
 from graphrag_eval_lc.config.loading import PROJECT_FILE, RUN_SECTION
-from graphrag_eval_lc.dataset.loading import (
-    DatasetSource,
-    Responses,
-    load_responses,
-    questions_of,
-    response_records,
-    templates_of,
-)
+from graphrag_eval_lc.dataset.loading import DatasetSource, Responses, load_dataset, questions_of, read_responses
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalWarning, NothingToCompareError
 from graphrag_eval_lc.evaluation.evaluate import run_evaluation
 from graphrag_eval_lc.files.opening import make_folder
@@ -122,8 +115,9 @@ def migrate(
             refuse_existing(target / name, overwrite=overwrite)
     sections, notes = moved_config(config)
     _check_config(sections, config)
-    templates = templates_of(dataset)
-    records = load_responses(responses) if isinstance(responses, str | PathLike) else _by_id(responses)
+    templates = load_dataset(dataset)
+    loaded = read_responses(responses)
+    records = {str(response["question_id"]): response for response in loaded.records}
     ids = [str(question["id"]) for _, question in questions_of(templates)]
     custom = [key for each in sections.get("custom_evaluations", ()) for key in each["outputs"]]
     expected = read_published(published, custom)
@@ -132,7 +126,7 @@ def migrate(
         hint = "Give the dataset that graphrag-eval was given."
         raise NothingToCompareError(f"{what}, such as {listed(expected.question_ids, 1)}", hint=hint)
     version, differing = _checked(templates, records, expected)
-    notes += _notes(ids, records, expected)
+    notes += [*loaded.notes, *_notes(ids, records, expected)]
     found = Migration(version, VERSIONS[version], len(expected.figures), tuple(differing), tuple(notes))
     if target is None:
         return found
@@ -151,10 +145,6 @@ def _check_config(sections: Mapping[str, Any], source: Any) -> None:
         if isinstance(source, str | PathLike):
             locate(problem, source)
         raise
-
-
-def _by_id(responses: Responses) -> dict[str, Response]:
-    return {str(response["question_id"]): response for response in response_records(responses)}
 
 
 def _checked(

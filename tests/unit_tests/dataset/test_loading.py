@@ -109,7 +109,7 @@ def test_empty_or_wrongly_encoded_file_is_one_clear_error(tmp_path: Path, conten
 
 
 def test_what_is_neither_path_nor_file_is_refused() -> None:
-    with pytest.raises(DatasetError, match="cannot be read from NoneType"):
+    with pytest.raises(DatasetError, match="a list is needed at the top, not NoneType"):
         load_dataset(None)  # type: ignore[arg-type]
 
 

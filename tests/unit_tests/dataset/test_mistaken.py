@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import load_dataset, load_responses, run_evaluation, score_responses, validate_dataset
-from graphrag_eval_lc.dataset import checked_dataset
 from graphrag_eval_lc.dataset.mistaken import mistaken_for_dataset, mistaken_for_responses
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 
@@ -82,11 +81,6 @@ def test_what_is_a_dataset_or_nothing_known_is_left_to_the_format(values: Any) -
 @pytest.mark.parametrize("values", [[RESPONSE], [], {}, None, [3], [{"question_id": "q", "template_id": "t"}]])
 def test_what_is_responses_or_nothing_known_is_left_to_the_format(values: Any) -> None:
     assert mistaken_for_responses(values) is None
-
-
-def test_a_path_where_templates_are_needed_names_what_reads_it() -> None:
-    with pytest.raises(DatasetError, match=r"not the path 'qa.json'\. load_dataset\(path\) reads a file\."):
-        checked_dataset("qa.json")
 
 
 @pytest.mark.parametrize(

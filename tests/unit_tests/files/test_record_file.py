@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_eval_lc.dataset.loading import TEMPLATES, read_response_records
+from graphrag_eval_lc.dataset.loading import TEMPLATES, response_records
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.record_file import read_records
 
@@ -28,14 +28,14 @@ def test_text_that_yaml_reads_as_something_else_is_named_as_it_is_written(value:
 
 def test_responses_by_id_have_lines_too() -> None:
     text = "q1:\n  actual_answer: x\n0123:\n  actual_answer: y\n  question_id: z\n"
-    records = read_response_records(io.StringIO(text))
+    records = response_records(io.StringIO(text))
     assert [records.line_of((index, "question_id")) for index in (0, 1)] == [1, 5]
     assert [records.line_of((index, "actual_answer")) for index in (0, 1)] == [2, 4]
     assert records.written((0, "question_id")) is None
 
 
 def test_mapping_that_repeats_an_id_has_no_lines_of_its_records() -> None:
-    records = read_response_records(io.StringIO("q1: {}\nq1: {}\n"))
+    records = response_records(io.StringIO("q1: {}\nq1: {}\n"))
     assert records.values == [{"question_id": "q1"}]
     assert list(records.repeated_keys()) == [("q1", 2)]
 
