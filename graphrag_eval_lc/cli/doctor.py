@@ -10,7 +10,7 @@ from graphrag_eval_lc.cli.plugins import print_plugins
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_json, say
 from graphrag_eval_lc.cli.project import Config
 from graphrag_eval_lc.cli.secret_files import find_secrets
-from graphrag_eval_lc.onboarding.doctor import Examined, examine
+from graphrag_eval_lc.onboarding.doctor import Examination
 from graphrag_eval_lc.texts import counted
 
 _WIDTH = 9
@@ -64,7 +64,7 @@ def doctor(
     if shows_plugins:
         print_plugins(config, show_all=show_all)
         return
-    examined = Examined(
+    examination = Examination(
         agent=agent,
         dataset=dataset,
         config=config,
@@ -76,7 +76,7 @@ def doctor(
     )
     levels: list[str] = []
     rows: list[dict[str, Any]] = []
-    for check in examine(examined):
+    for check in examination.checks():
         levels.append(check.level)
         if as_json:
             rows.append({"area": check.area, "level": check.level, "what": check.what, "hint": check.hint})

@@ -6,14 +6,14 @@ from langchain_core.tools import BaseTool
 
 _DEEPEST = 12
 _INNER = ("bound", "first", "last", "builder", "runnable")
-_LISTS = ("middle", "steps", "branches")
+_SEVERAL = ("nodes", "middle", "steps", "branches")
 
 
 def tools_in(runnable: object) -> dict[str, BaseTool]:
     """Return the tools of an agent by their names, in its order.
 
-    The nodes of a graph are looked through, those of subgraphs too, for LangGraph's ``ToolNode``. What a function calls
-    by itself cannot be seen, and neither can the tools of an agent on a server.
+    The nodes of a graph and of its subgraphs are searched for LangGraph's ``ToolNode``. Tools that a function calls
+    itself are not visible, nor are those of an agent on a server.
 
     Args:
         runnable: A compiled graph or another Runnable.
@@ -29,33 +29,25 @@ def tools_in(runnable: object) -> dict[str, BaseTool]:
         ['run_query']
     """
     found: dict[str, BaseTool] = {}
-    for tools in _tool_tables(runnable, set(), 0):
-        for name, tool in tools.items():
-            found.setdefault(str(name), tool)
+    for name, tool in _tools_below(runnable, set(), 0):
+        found.setdefault(name, tool)
     return found
 
 
-def _tool_tables(node: object, seen: set[int], depth: int) -> Iterator[Mapping[str, BaseTool]]:
+def _tools_below(node: object, seen: set[int], depth: int) -> Iterator[tuple[str, BaseTool]]:
     if node is None or id(node) in seen or depth > _DEEPEST:
         return
     seen.add(id(node))
     tools = getattr(node, "tools_by_name", None)
     if isinstance(tools, Mapping) and all(isinstance(each, BaseTool) for each in tools.values()):
-        yield tools
+        yield from ((str(name), tool) for name, tool in tools.items())
         return
-    for part in _parts(node):
-        yield from _tool_tables(part, seen, depth + 1)
-
-
-def _parts(node: object) -> Iterator[object]:
-    nodes = getattr(node, "nodes", None)
-    if isinstance(nodes, Mapping):
-        yield from nodes.values()
-    for name in _INNER:
-        yield getattr(node, name, None)
-    for name in _LISTS:
+    parts = [getattr(node, name, None) for name in _INNER]
+    for name in _SEVERAL:
         several = getattr(node, name, None)
         if isinstance(several, Mapping):
-            yield from several.values()
+            parts.extend(several.values())
         elif isinstance(several, Iterable) and not isinstance(several, str | bytes):
-            yield from several
+            parts.extend(several)
+    for part in parts:
+        yield from _tools_below(part, seen, depth + 1)

@@ -1,7 +1,7 @@
-"""Begins a project: asks the agent a question or reads responses, and writes its config and its first dataset."""
+"""Begins a project: asks an agent or reads its responses, and writes its config and its first dataset."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -33,10 +33,10 @@ _EMPTY_DATASET = """\
     - id: question_1
       question_text: Replace this by a question of yours
 """
-_SCHEMAS = Path(".graphrag_eval")
-_COMPLETED_BY = "# yaml-language-server: $schema={path}\n"
+_SCHEMAS = ".graphrag_eval"
+_COMPLETED_BY = f"# yaml-language-server: $schema={_SCHEMAS}/{{name}}\n"
 _DRAFTED = """\
-# A draft of what the agent did, which is no truth: check each question, then remove its mark draft.
+# Do not trust this draft: it records what the agent did, right or wrong. Check each question, then remove draft: true.
 # Further questions of the same kind go below the same template_id.
 """
 
@@ -72,15 +72,15 @@ def begin_project(
     overwrite: bool = False,
     agent_key_env: str | None = None,
 ) -> BegunProject:
-    """Write the project file and the first dataset of an agent, and on request a workflow.
+    """Write the project file and the first dataset of an agent, and optionally a workflow.
 
     Args:
         agent: The agent's spec, relative to the current folder.
         folder: The project's folder.
-        ask: Questions that the agent is asked, which may cost; their answers become drafts of reference answers.
-        responses: A file of recorded responses, or the folder of a run, in place of asking.
-        ci: Whose workflow is written too.
-        overwrite: Whether files that are there are replaced.
+        ask: Questions that the agent is asked, which may cost; its answers become drafts of reference answers.
+        responses: A file of recorded responses, or the folder of a run, instead of asking.
+        ci: The service whose workflow is written too.
+        overwrite: Whether existing files are replaced.
         agent_key_env: The environment variable with the key of the agent's server.
 
     Raises:
@@ -93,28 +93,28 @@ def begin_project(
         raise OptionError("--ask and --responses exclude each other", hint="Leave one of them out.")
     target = Path(folder)
     files = {target / PROJECT_FILE: "", target / DATASET_FILE: ""}
-    schemas = {"config": CONFIG_SCHEMA_PATH, "dataset": SCHEMA_PATHS["dataset"]}
-    completed_by = {name: _COMPLETED_BY.format(path=f"{_SCHEMAS}/{path.name}") for name, path in schemas.items()}
-    beside = {target / _SCHEMAS / path.name: path.read_text(encoding="utf-8") for path in schemas.values()}
-    notes: list[str] = []
+    to_do: list[str] = []
     if ci is not None:
-        path, text, to_do = workflow(ci, target)
+        path, text, note = workflow(ci, target)
         files[path] = text
-        notes.append(f"{to_do}.")
+        to_do.append(f"{note}.")
     for path in files:
         refuse_existing(path, overwrite=overwrite)
 
     tools, warnings = _loaded_tools(agent, agent_key_env)
-    records = _asked(agent, ask, agent_key_env) if ask else list(_recorded(responses))
+    records = _asked(agent, ask, agent_key_env) if ask else _recorded(responses)
     findings = tool_findings(records, tools)
-    proposal = Proposal(
-        spec_from(agent, target), findings, {"agent_key_env": agent_key_env} if agent_key_env is not None else None
-    )
-    dataset, drafted = _dataset_text(records, proposal)
-    files[target / PROJECT_FILE] = completed_by["config"] + proposal.text()
-    files[target / DATASET_FILE] = completed_by["dataset"] + dataset
+    run = {} if agent_key_env is None else {"agent_key_env": agent_key_env}
+    proposal = Proposal(spec_from(agent, target), findings, run)
     load_config(proposal.sections())  # refuses what could not be used
-    for path, text in {**files, **beside}.items():
+    dataset, drafted = _dataset_text(records, proposal)
+    config_schema, dataset_schema = CONFIG_SCHEMA_PATH, SCHEMA_PATHS["dataset"]
+    files[target / PROJECT_FILE] = _COMPLETED_BY.format(name=config_schema.name) + proposal.text()
+    files[target / DATASET_FILE] = _COMPLETED_BY.format(name=dataset_schema.name) + dataset
+    schemas = {
+        target / _SCHEMAS / path.name: path.read_text(encoding="utf-8") for path in (config_schema, dataset_schema)
+    }
+    for path, text in {**files, **schemas}.items():
         make_folder(path.parent, is_private=False)
         replace_file(path, [text.encode()])
     return BegunProject(
@@ -122,19 +122,18 @@ def begin_project(
         files=tuple(files),
         findings=tuple(findings),
         questions=drafted,
-        notes=(*warnings, *(each.note for each in findings if each.note and each.calls), *notes),
+        notes=(*warnings, *(each.note for each in findings if each.note and each.calls), *to_do),
         problems=tuple(_problems(records, asked=len(ask))),
     )
 
 
 def _loaded_tools(agent: str, agent_key_env: str | None) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the descriptions of the agent's tools, and what is to be known of the agent; it is not asked anything."""
+    """Return the descriptions of the agent's tools and warnings about the agent; it is not asked anything."""
 
     async def load() -> tuple[dict[str, str], tuple[str, ...]]:
         loaded = await aload_agent(agent, has_input_fn=True, key_variable=agent_key_env)
         try:
-            tools = tools_in(loaded.runnable)
-            return {name: tool.description for name, tool in tools.items()}, loaded.warnings
+            return {name: tool.description for name, tool in tools_in(loaded.runnable).items()}, loaded.warnings
         finally:
             await loaded.aclose()
 
@@ -142,8 +141,10 @@ def _loaded_tools(agent: str, agent_key_env: str | None) -> tuple[dict[str, str]
 
 
 def _asked(agent: str, questions: Sequence[str], agent_key_env: str | None) -> list[Response]:
-    ids = list(_question_ids(questions))
-    asked: list[Question] = [{"id": each, "question_text": text} for each, text in zip(ids, questions, strict=True)]
+    asked: list[Question] = [
+        {"id": question_id, "question_text": text}
+        for question_id, text in zip(_question_ids(questions), questions, strict=True)
+    ]
     run = run_benchmark(
         agent,
         [{"template_id": _FIRST_TEMPLATE, "questions": asked}],
@@ -154,11 +155,11 @@ def _asked(agent: str, questions: Sequence[str], agent_key_env: str | None) -> l
     return run.responses
 
 
-def _recorded(responses: str | PathLike[str] | None) -> Iterable[Response]:
+def _recorded(responses: str | PathLike[str] | None) -> list[Response]:
     if responses is None:
         return []
     path = Path(responses)
-    return load_responses(path / "responses.jsonl" if path.is_dir() else path).values()
+    return list(load_responses(path / "responses.jsonl" if path.is_dir() else path).values())
 
 
 def _question_ids(questions: Sequence[str]) -> Iterator[str]:
@@ -185,15 +186,10 @@ def _dataset_text(records: Sequence[Response], proposal: Proposal) -> tuple[str,
 
 
 def _problems(records: Sequence[Response], *, asked: int) -> Iterator[str]:
-    for record in records:
-        if is_error(record):
-            yield f"{record.get('question_id')} failed: {record.get('error')}"
+    for record in filter(is_error, records):
+        yield f"{record.get('question_id')} failed: {record.get('error')}"
     if asked > len(records):
         yield f"{counted(asked - len(records), 'question')} without an answer"
-    silent = [str(record.get("question_id")) for record in records if not is_error(record) and not _has_steps(record)]
+    silent = [str(each.get("question_id")) for each in records if not is_error(each) and not each.get("actual_steps")]
     if silent:
         yield f"no tool was called for {listed(silent)}, so that there are no steps to compare"
-
-
-def _has_steps(record: Response) -> bool:
-    return bool(record.get("actual_steps"))

@@ -1,8 +1,10 @@
-"""The config that is proposed for an agent, as values and as a file with its reasons."""
+"""The project file that is proposed for an agent, with its reasons."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -15,109 +17,86 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 DATASET_FILE = "questions.yaml"
 RUNS_FOLDER = "runs"
-FIRST_GATE = 0.8
+_FIRST_GATE = 0.8
+_BEGINNING = "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
+_ABOUT = {
+    "steps": "# How the steps of tools are compared with the reference steps of the dataset.",
+    RETRIEVAL: "# The tools whose documents are scored by their ids (recall, precision, nDCG, …).",
+    "capture": "# The documents of these tools are kept with their ids, instead of the text that the model reads.",
+}
+_END = f"""
+# What a run must reach: otherwise the command ends with exit code 1.
+gates:
+  - {{metric: {MAIN_METRIC}, under: {_FIRST_GATE}}}
+
+# With a section llm a language model judges the answers too. It costs money: `run --dry-run` says how much before
+# anything is asked.
+# llm: {{generation: {{model: gpt-4o-mini, api_key: '${{OPENAI_API_KEY}}'}}}}
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a project file says.
+    """The project file of an agent.
 
     Attributes:
-        agent: The spec of the agent, as it is from the project's folder.
+        agent: The spec of the agent, relative to the project's folder.
         findings: What is known of its tools.
         run: Further options of ``run``.
     """
 
     agent: str
     findings: Sequence[ToolFinding] = ()
-    run: Mapping[str, Any] | None = None
-
-    @property
-    def names(self) -> dict[str, str]:
-        """``steps.names``: the tools that fulfil reference steps of another name."""
-        named = (each for each in self.findings if each.reference_name and not self._is_documents(each))
-        return {each.tool: str(each.reference_name) for each in named}
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """``steps.kinds``: the tools that give rows under a name, or in a form, that does not say so."""
-        return {each.tool: "rows" for each in self.findings if each.gives == "rows" and _needs_kind(each)}
-
-    @property
-    def outputs(self) -> dict[str, dict[str, Any]]:
-        """``steps.outputs``: where the rows of tools stand that would not be found there."""
-        return {each.tool: dict(each.declared) for each in self.findings if each.declared}
-
-    @property
-    def retrieval(self) -> list[str]:
-        """``retrieval.steps``: the tools that give documents."""
-        return [each.tool for each in self.findings if self._is_documents(each) and not each.is_known]
-
-    @property
-    def documents(self) -> list[str]:
-        """``capture.retrieval_documents``: all tools that give documents."""
-        return [each.tool for each in self.findings if self._is_documents(each)]
-
-    @staticmethod
-    def _is_documents(finding: ToolFinding) -> bool:
-        return finding.gives == "documents"
+    run: Mapping[str, Any] = field(default_factory=dict)
 
     def sections(self) -> dict[str, Any]:
-        """Return the config's sections on steps, retrieval and capture, those alone that say something."""
-        steps = {"names": self.names, "outputs": self.outputs, "kinds": self.kinds}
+        """Return the sections of the config on steps, retrieval and capture, without empty ones."""
+        documents = [each for each in self.findings if each.gives == "documents"]
+        named = [each for each in self.findings if each.reference_name and each not in documents]
+        steps = {
+            "names": {each.tool: str(each.reference_name) for each in named},
+            "outputs": {each.tool: dict(each.declared) for each in self.findings if each.declared},
+            "kinds": {each.tool: "rows" for each in self.findings if _needs_kind(each)},
+        }
+        unknown = [each.tool for each in documents if not each.is_known]
         sections: dict[str, Any] = {
             "steps": {key: value for key, value in steps.items() if value},
-            RETRIEVAL: {"steps": self.retrieval} if self.retrieval else {},
-            "capture": {"retrieval_documents": self.documents} if self.documents else {},
+            RETRIEVAL: {"steps": unknown} if unknown else {},
+            "capture": {"retrieval_documents": [each.tool for each in documents]} if documents else {},
         }
         return {name: section for name, section in sections.items() if section}
 
     def text(self) -> str:
         """Return the project file: YAML with a comment on each part."""
-        return "\n".join(self._lines()) + "\n"
-
-    def _lines(self) -> Iterator[str]:
-        run = {"agent": self.agent, "dataset": DATASET_FILE, "output": RUNS_FOLDER, **(self.run or {})}
-        yield "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
-        yield from _yaml_of(RUN_SECTION, run, {"output": "each run gets a folder of its own in it"})
+        run = {"agent": self.agent, "dataset": DATASET_FILE, "output": RUNS_FOLDER, **self.run}
         about = {each.tool: each.about for each in self.findings}
-        sections = self.sections()
-        if "steps" in sections:
-            yield ""
-            yield "# How the steps of tools are compared with the reference steps of the dataset."
-            yield "steps:"
-            for key, tools in sections["steps"].items():
-                yield from (f"  {line}" for line in _yaml_of(key, tools, about))
-        if RETRIEVAL in sections:
-            yield ""
-            yield "# The tools whose documents are scored by their ids (recall, precision, nDCG, …)."
-            yield from _yaml_of(RETRIEVAL, sections[RETRIEVAL])
-        if "capture" in sections:
-            yield ""
-            yield "# The documents of these tools are kept with their ids, in place of the text that the model reads."
-            yield from _yaml_of("capture", sections["capture"])
-        yield ""
-        yield "# What a run must reach: the command ends with exit code 1 where it does not."
-        yield "gates:"
-        yield f"  - {{metric: {MAIN_METRIC}, under: {FIRST_GATE}}}"
-        yield ""
-        yield "# A language model judges the answers too where there is a section llm. It costs money: `run --dry-run`"
-        yield "# says how much before anything is asked."
-        yield "# llm: {generation: {model: gpt-4o-mini, api_key: '${OPENAI_API_KEY}'}}"
+        lines = [
+            "# The project: graphrag-eval-lc finds this file in the current folder. Options of a command override it."
+        ]
+        lines += _yaml_of(RUN_SECTION, run, {"output": "each run gets a new folder in it"})
+        for name, section in self.sections().items():
+            lines += ["", _ABOUT[name]]
+            if name == "steps":
+                lines += ["steps:", *(f"  {line}" for key in section for line in _yaml_of(key, section[key], about))]
+            else:
+                lines += _yaml_of(name, section)
+        return "\n".join([*lines, _END])
 
 
 def _needs_kind(finding: ToolFinding) -> bool:
+    """Return whether a tool returns rows under a name, or in a form, that does not say so."""
+    if finding.gives != "rows":
+        return False
     if not finding.has_media_type and SPARQL_QUERY in (finding.tool, finding.reference_name):
         return True
     return not finding.is_known and finding.reference_name is None
 
 
-def _yaml_of(key: str, values: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> Iterator[str]:
+def _yaml_of(key: str, values: Mapping[str, Any], comments: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     yield f"{key}:"
     for name, value in values.items():
-        line = _in_one_line({name: value})
-        comment = (comments or {}).get(name)
-        yield f"  {line}  # {' '.join(comment.split())}" if comment else f"  {line}"
+        comment = " ".join(comments.get(name, "").split())
+        yield f"  {_in_one_line({name: value})}{f'  # {comment}' if comment else ''}"
 
 
 def _in_one_line(entry: Mapping[str, Any]) -> str:
@@ -133,23 +112,13 @@ def _in_one_line(entry: Mapping[str, Any]) -> str:
 
 
 def spec_from(agent: str, folder: Path) -> str:
-    """Return the spec of an agent as it is from another folder: what names a file is relative to the current one.
+    """Return the spec of an agent relative to another folder: a file in it is relative to the current one.
 
     Example:
         >>> spec_from("agents/mine.py:agent", Path("agents"))
         'mine.py:agent'
     """
     place, separator, name = agent.rpartition(":")
-    if "://" in agent or not place.lower().endswith((".py", ".json")):
+    if "://" in agent or not place.lower().endswith((".py", ".json")) or Path(place).is_absolute():
         return agent
-    path = Path(place)
-    if path.is_absolute():
-        return agent
-    return f"{_relative(path.resolve(), folder.resolve())}{separator}{name}"
-
-
-def _relative(path: Path, folder: Path) -> str:
-    for up, parent in enumerate([folder, *folder.parents]):
-        if path.is_relative_to(parent):
-            return "/".join([*[".."] * up, *path.relative_to(parent).parts])
-    return str(path)
+    return f"{Path(os.path.relpath(Path(place).resolve(), folder.resolve())).as_posix()}{separator}{name}"

@@ -26,7 +26,7 @@ _QUERIES: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ("Cypher", re.compile(r"\b(MATCH|MERGE|UNWIND|CALL)\b.*\bRETURN\b", re.IGNORECASE | re.DOTALL)),
     ("SQL", re.compile(r"\bSELECT\b.+\bFROM\b", re.IGNORECASE | re.DOTALL)),
 )
-_REFERENCE_NAMES: Mapping[str, str] = {"SPARQL": SPARQL_QUERY, "Cypher": CYPHER_QUERY}
+_REFERENCE_NAMES: Mapping[Language, str] = {"SPARQL": SPARQL_QUERY, "Cypher": CYPHER_QUERY}
 _IRI = re.compile(r"<?(https?://|urn:)\S+$")
 _TEXT_KEYS = {"text", "page_content", "content"}
 _DEEPEST_PATH = 3
@@ -72,8 +72,8 @@ class ToolFinding:
         """
         if not self.calls:
             return f"not called yet; {self.note}" if self.note else "not called yet"
-        kinds = {"rows": "rows", "documents": "documents", "entities": "entities", "text": "text", "unknown": "text"}
-        given = f"{kinds[self.gives]} as {self.form}" if self.form else kinds[self.gives]
+        gives = "text" if self.gives == "unknown" else self.gives
+        given = f"{gives} as {self.form}" if self.form else gives
         return f"{counted(self.calls, 'call')}: {f'{self.language}, ' if self.language else ''}{given}"
 
 
@@ -101,7 +101,7 @@ def tool_findings(responses: Iterable[Mapping[str, Any]], tools: Mapping[str, st
 
 
 def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
-    language = next(filter(None, (_language(step.get("args")) for step in steps)), None)
+    language: Language | None = next(filter(None, (_language(step.get("args")) for step in steps)), None)
     outputs = [step.get("output") for step in steps]
     is_known = bool(drafting_kinds(tool))
     base: dict[str, Any] = {"tool": tool, "calls": len(steps), "language": language, "is_known": is_known}
@@ -113,10 +113,11 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
         name = None if is_known else AUTOCOMPLETE_SEARCH
         return ToolFinding(**base, gives="entities", form="IRIs", reference_name=name)
     if results is None:
-        note = _unreadable(tool, language) if language else ""
+        hint = "have the tool return JSON, or name the path to the rows in steps.outputs"
+        note = f"{tool} accepts {language}, and its output cannot be read as rows: {hint}" if language else ""
         return ToolFinding(**base, gives="text", note=note)
     is_search = language is None and _finds_entities(results)
-    name = AUTOCOMPLETE_SEARCH if is_search else _REFERENCE_NAMES.get(language or "")
+    name = AUTOCOMPLETE_SEARCH if is_search else _REFERENCE_NAMES.get(language) if language else None
     return ToolFinding(
         **base,
         gives="entities" if is_search else "rows",
@@ -127,24 +128,13 @@ def _seen(tool: str, steps: Sequence[Mapping[str, Any]]) -> ToolFinding:
     )
 
 
-def _unreadable(tool: str, language: str) -> str:
-    return (
-        f"{tool} takes {language}, and its output cannot be read as rows: have the tool give JSON, or say where the "
-        "rows stand in steps.outputs"
-    )
-
-
 def _described(tool: str, description: str) -> ToolFinding:
     """Return what the description of a tool suggests that was not called."""
     if drafting_kinds(tool):
         return ToolFinding(tool, is_known=True)
-    text = f"{tool} {description}"
-    for language in get_args(Language):
-        name = _REFERENCE_NAMES.get(language)
-        if name is None:
-            continue
-        if re.search(rf"\b{language}\b|{language.lower()}_|_{language.lower()}", text, re.IGNORECASE):
-            note = f"its description speaks of {language}"
+    for language, name in _REFERENCE_NAMES.items():
+        if re.search(rf"\b{language}\b|{language}_|_{language}", f"{tool} {description}", re.IGNORECASE):
+            note = f"its description mentions {language}"
             return ToolFinding(tool, gives="rows", language=language, reference_name=name, note=note)
     return ToolFinding(tool)
 
@@ -220,14 +210,13 @@ def _is_list_of_iris(output: Any) -> bool:
 
 
 def _finds_entities(results: Sequence[SparqlResults]) -> bool:
-    """Return whether rows name IRIs wherever there are any, as a search by name gives them."""
+    """Return whether all results with rows have an IRI, as those of a search by name do."""
     filled = [each for each in results if each.row_count]
-    return bool(filled) and all(map(_has_iri, filled))
-
-
-def _has_iri(results: SparqlResults) -> bool:
-    return any(
-        bool(_IRI.match(text)) if results.is_untyped else column.kind(row) == "uri"
-        for column in results.columns.values()
-        for row, text in enumerate(column.texts[:_MOST_ROWS])
+    return bool(filled) and all(
+        any(
+            bool(_IRI.match(text)) if each.is_untyped else column.kind(row) == "uri"
+            for column in each.columns.values()
+            for row, text in enumerate(column.texts[:_MOST_ROWS])
+        )
+        for each in filled
     )

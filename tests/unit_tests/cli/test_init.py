@@ -95,7 +95,7 @@ def test_recorded_responses_stand_in_for_asking(folder: Path, capsys: pytest.Cap
 def test_without_question_and_responses_the_dataset_waits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("init", "-a", "grid_agent.py:agent", "--yes") == 0
     told = capsys.readouterr().out
-    assert "ask_graph: not called yet; its description speaks of SPARQL, compared as sparql_query" in told
+    assert "ask_graph: not called yet; its description mentions SPARQL, compared as sparql_query" in told
     assert "The dataset waits for your first question." in told
     assert exit_code("validate") == 0
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from openai_stub import OpenAIStub, http_error
 
-from graphrag_eval_lc.onboarding.doctor import Check, Examined, examine
+from graphrag_eval_lc.onboarding.doctor import Check, Examination
 
 AGENT = '''
 from langchain.agents import create_agent
@@ -52,7 +52,7 @@ def found(area: str, **examined: object) -> list[Check]:
         "config": Path("config.yaml"),
         "output": Path("runs"),
     }
-    checks = list(examine(Examined(**{**given, **examined})))  # type: ignore[arg-type]
+    checks = list(Examination(**{**given, **examined}).checks())  # type: ignore[arg-type]
     return [check for check in checks if check.area == area]
 
 
@@ -87,13 +87,13 @@ def test_config_that_names_a_tool_that_is_not_there_is_a_warning() -> None:
     Path("config.yaml").write_text("steps: {names: {ask_grap: sparql_query}}\n")
     [_, check] = found("agent")
     assert check.level == "warning"
-    assert check.what.startswith("steps.names names ask_grap, which is no tool")
+    assert check.what.startswith("steps.names names ask_grap, which is not a visible tool")
     assert check.hint == "Did you mean ask_graph?"
 
 
 def test_reference_steps_that_no_tool_fulfils_are_a_warning() -> None:
     [check] = found("steps", config=None)
-    assert check.what == "no tool of the agent that can be seen fulfils reference steps called sparql_query"
+    assert check.what == "no visible tool of the agent matches reference steps called sparql_query"
     assert check.hint == "If ask_graph is this tool, write steps: {names: {ask_graph: sparql_query}} in the config."
 
 
@@ -104,12 +104,12 @@ def test_lookup_is_named_by_the_name_that_the_agent_has_for_it() -> None:
     Path("qa.yaml").write_text(DATASET + "    - - {name: iri_discovery, output: 'urn:a'}\n")
     check, *_ = found("steps", config=None)
     target = "write steps: {names: {TOOL: autocomplete_search}} in the config."
-    assert check.what.endswith("fulfils reference steps called iri_discovery")
+    assert check.what.endswith("matches reference steps called iri_discovery")
     assert check.hint.endswith(f"{target} Tools without a reference step: ask_graph, lookup.")
     Path("config.yaml").write_text("steps: {names: {ask_graph: sparql_query, lookup: autocomplete_search}}")
     [check] = found("steps")
     fulfilled = "iri_discovery by ask_graph, lookup; sparql_query by ask_graph"
-    assert (check.level, check.what) == ("ok", f"each kind of reference step can be fulfilled: {fulfilled}")
+    assert (check.level, check.what) == ("ok", f"a tool matches each kind of reference step: {fulfilled}")
 
 
 def test_mistakes_of_the_dataset_are_errors_with_their_place() -> None:

@@ -1,20 +1,49 @@
-from graphrag_eval_lc.onboarding.installed import Installed, extras, installed
+from collections.abc import Callable
+
+import pytest
+from packaging.requirements import Requirement
+
+from graphrag_eval_lc.onboarding import installed
+from graphrag_eval_lc.onboarding.doctor import Check, Examination
+from graphrag_eval_lc.onboarding.installed import is_tested, requirements_by_extra
 
 
 def test_core_and_extras_are_told_apart() -> None:
-    found = {each.name: each for each in installed()}
-    assert found["langchain-core"].extra is None
-    assert found["jinja2"].extra == "report"
-    assert found["langchain-core"].is_in_range
-    assert "graphrag-eval-lc" not in found
+    names = {extra: [each.name for each in packages] for extra, packages in requirements_by_extra().items()}
+    assert "langchain-core" in names[""]
+    assert "jinja2" in names["report"]
+    assert not any("graphrag-eval-lc" in found for found in names.values())
+    assert "all" not in names
 
 
-def test_version_outside_of_the_tested_range_is_not_in_it() -> None:
-    assert Installed("openai", ">=2.0.0,<4", "3.1.0").is_in_range
-    assert not Installed("openai", ">=2.0.0,<4", "4.0.0").is_in_range
-    assert not Installed("openai", ">=2.0.0,<4", None).is_in_range
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Check]]:
+    """Return the checks of versions and extras if these versions are installed of what is needed."""
+
+    def found(needed: dict[str, list[str]], versions: dict[str, str]) -> list[Check]:
+        packages = {extra: [Requirement(text) for text in texts] for extra, texts in needed.items()}
+        monkeypatch.setattr("graphrag_eval_lc.onboarding.doctor.requirements_by_extra", lambda: packages)
+        for module in (installed.__name__, "graphrag_eval_lc.onboarding.doctor"):
+            monkeypatch.setattr(f"{module}.installed_version", versions.get)
+        return [check for check in Examination().checks() if check.area in ("versions", "extras")][1:]
+
+    return found
 
 
-def test_missing_packages_are_told_by_their_extra() -> None:
-    found = [Installed("a", "", "1", "x"), Installed("b", "", None, "x"), Installed("c", "", "1", "y")]
-    assert extras(found) == {"x": ["b"], "y": []}
+def test_missing_and_untested_packages_are_reported_with_the_command_that_fixes_them(
+    checks: Callable[..., list[Check]],
+) -> None:
+    needed = {"": ["openai>=2,<4", "lang>=1"], "x": ["a>=1", "b"], "y": ["c<2"]}
+    assert [check[:3] for check in checks(needed, {"openai": "4.0.0", "a": "1", "c": "3"})] == [
+        ("error", "lang is not installed", "Run: pip install 'lang>=1'"),
+        ("warning", "openai 4.0.0 was not tested with this package", "Run: pip install 'openai<4,>=2'"),
+        ("ok", "installed: y", ""),
+        ("note", "[x] lacks b", "Only what uses them needs them. Run: pip install 'graphrag-eval-lc[x]'"),
+        ("warning", "c 3 was not tested with [y]", "Run: pip install 'c<2'"),
+    ]
+    found = checks({"": ["openai>=2,<4", "lang>=1"]}, {"openai": "3.1", "lang": "1.0"})
+    assert [check[:2] for check in found] == [("ok", "lang 1.0 and 1 further package as tested")]
+
+
+def test_a_missing_package_is_not_tested() -> None:
+    assert not is_tested(Requirement("no-such-package>=1"))

@@ -84,7 +84,7 @@ def test_lookup_whose_iris_stand_in_any_form_is_recognized_and_drafted(output: s
     ]
     response: Any = {"question_id": "q", "question_text": "Who?", "status": "success", "actual_steps": steps}
     proposal = Proposal("my_agent.py:agent", tool_findings([response]))
-    assert proposal.names == {"lookup": "autocomplete_search", "ask": "sparql_query"}
+    assert proposal.sections()["steps"]["names"] == {"lookup": "autocomplete_search", "ask": "sparql_query"}
     drafted = draft_dataset([response], config=proposal.sections())
     names = [group[0]["name"] for group in drafted[0]["questions"][0]["reference_steps"]]
     assert names == ["iri_discovery", "sparql_query"]
@@ -169,7 +169,7 @@ def test_tools_that_were_not_called_are_told_by_their_descriptions() -> None:
     tools = {"ask": "Run a SPARQL query.", "cypher_search": "Look something up.", "clock": "Tell the time."}
     found = tool_findings([], tools)
     assert [each.reference_name for each in found] == ["sparql_query", "cypher_query", None]
-    assert found[0].about == "not called yet; its description speaks of SPARQL"
+    assert found[0].about == "not called yet; its description mentions SPARQL"
     assert found[2].about == "not called yet"
 
 
