@@ -71,28 +71,6 @@ def test_all_shows_what_the_package_has(exit_code: Command, capsys: pytest.Captu
         assert name in shown
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "doctor --plugins",
-        "score qa.yaml responses.jsonl -o run",
-        "run qa.yaml -a agent.py:graph -o run",
-        "validate qa.yaml",
-        "dataset draft responses.jsonl -o draft.yaml",
-    ],
-)
-def test_a_plugin_that_is_not_there_is_one_sentence_and_code_2(
-    exit_code: Command, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert exit_code(*command.split(), "--plugin", "absent.py") == 2
-    assert capsys.readouterr().err == (
-        "Error: the plugin absent.py cannot be used, as there is no file absent.py. "
-        "Write package.module or path/to/file.py.\n"
-    )
-    assert not Path("run").exists()
-    assert not Path("draft.yaml").exists()
-
-
 def test_run_and_score_have_what_a_plugin_gives(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     with registered_only_here():
         exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run", "--plugin", "checks.py", "-q")

@@ -33,18 +33,6 @@ def test_a_dataset_of_qald_becomes_a_reference_dataset(
     assert load_dataset("new.json")[0]["questions"][0]["question_text"] == "哪个 0"
 
 
-def test_a_file_that_exists_is_replaced_only_if_asked_for_and_before_anything_is_read(
-    sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("new.yaml").write_text("mine")
-    assert exit_code("dataset", "import", "absent.json", "-o", "new.yaml") == 2
-    error = capsys.readouterr().err
-    assert error == "Error: new.yaml: the file exists already. Give another one, or pass --overwrite.\n"
-    assert Path("new.yaml").read_text() == "mine"
-    assert exit_code(*IMPORT, "--overwrite") == 0
-    assert load_dataset("new.yaml")
-
-
 def test_broken_questions_are_findings_and_the_others_are_written(
     sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,25 +72,6 @@ def test_what_cannot_be_imported_is_wrong_input(
     assert complaint in output.err
     assert output.out == ""
     assert not Path("new.yaml").exists()
-
-
-def test_answers_of_a_model_are_responses_that_score_reads(
-    sample: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO5.", "ground_truth": "NO1."}]))
-    arguments = ("dataset", "import", "ragas.json", "-o", "new.yaml", "--responses")
-    assert exit_code(*arguments, "new.yaml") == 2
-    assert "would be one file" in capsys.readouterr().err
-    assert exit_code(*arguments, "new.jsonl") == 0
-    assert "Wrote 1 response to new.jsonl.\n" in capsys.readouterr().out
-    assert exit_code("score", "new.yaml", "new.jsonl", "-o", "scored", "--no-report") == 0
-    [result] = map(json.loads, Path("scored/results.jsonl").read_text().splitlines())
-    assert (result["actual_answer"], result["reference_answer"], result["status"]) == ("NO5.", "NO1.", "success")
-    assert exit_code(*arguments, "new.jsonl", "--overwrite") == 0
-    Path("ragas.json").write_text(json.dumps([{"question": "Who?", "answer": "NO1."}]))
-    assert exit_code(*arguments, "none.jsonl", "--overwrite") == 0
-    assert "none.jsonl is not written" in capsys.readouterr().err
-    assert not Path("none.jsonl").exists()
 
 
 def test_a_table_is_asked_for_at_an_endpoint(

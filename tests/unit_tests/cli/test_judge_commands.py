@@ -200,11 +200,3 @@ def test_environment_variable_that_is_not_set_is_told_before_the_agent_is_asked(
     assert "NOT_SET_ANYWHERE_KEY" in error
     assert "Traceback" not in error
     assert not Path("run/responses.jsonl").exists()
-
-
-@pytest.mark.parametrize("command", [RUN, SCORE])
-def test_budget_of_no_money_is_refused(
-    judged_files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
-) -> None:
-    assert exit_code(*command, "--max-cost", "0") == 2
-    assert "max_cost cannot be 0" in capsys.readouterr().err

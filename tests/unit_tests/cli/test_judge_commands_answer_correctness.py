@@ -178,25 +178,3 @@ def test_file_of_windows_with_huge_and_quoted_cells_survives(stub: OpenAIStub, e
     assert column("Question") == ['a "b"\tc\r\nd']
     assert column("Reference answer") == [huge]
     assert column("Reasoning") == ["reason 5"]
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        (
-            "Question\tReference answer\tAnswer\n",
-            "Error: in.tsv, line 1: there is no column Actual answer. Rename Answer",
-        ),
-        ("Question\tReference answer\tActual answer\n1\n", "Error: in.tsv, line 2: the row has 1 cell"),
-        ("", "Error: in.tsv: the table of answers is empty"),
-    ],
-)
-def test_wrong_input_is_one_sentence(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], content: str, complaint: str
-) -> None:
-    Path("in.tsv").write_text(content)
-    assert exit_code(*COMMAND) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(complaint)
-    assert error.count("\n") == 1
-    assert not Path("out").exists()

@@ -11,46 +11,6 @@ from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.errors import DatasetError
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ("score absent.yaml responses.jsonl -o run", "Error: absent.yaml: the reference dataset cannot"),
-        ("score qa.yaml absent.jsonl -o run", "Error: absent.jsonl: the file of responses cannot"),
-        ("score agent.py responses.jsonl -o run", "Error: agent.py"),
-        ("score qa.yaml responses.jsonl -o run -c absent.yaml", "the config cannot be read"),
-        (
-            "run qa.yaml -a agent.py:absent -o run",
-            "agent.py has no attribute absent. It has: answer, make_input, sometimes,",
-        ),
-        ("run qa.yaml -a agent -o run", "'agent' is no spec of an agent"),
-        ("run absent.yaml -a agent.py:graph -o run", "Error: absent.yaml: the reference dataset cannot"),
-        ("run qa.yaml -a agent.py:graph -o qa.yaml", "Error: qa.yaml: cannot be written"),
-    ],
-)
-def test_wrong_input_is_one_sentence_and_code_2(
-    files: Path,
-    exit_code: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
-    arguments: str,
-    complaint: str,
-) -> None:
-    assert exit_code(*arguments.split()) == 2
-    output = capsys.readouterr()
-    assert complaint in output.err
-    assert output.err.count("\n") == 1
-    assert "Traceback" not in output.err
-    assert output.out == ""
-    assert not (files / "run" / "results.jsonl").exists()
-
-
-def test_secrets_in_an_error_are_masked(
-    files: Path, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    (files / "agent.py").write_text("raise RuntimeError('sk-abcDEF123456abcDEF123456 is wrong')")
-    assert exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run") == 2
-    assert "RuntimeError: sk-*** is wrong" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("place", [0, 4])
 def test_debug_shows_the_traceback_wherever_it_stands(place: int) -> None:
     arguments = ["score", "absent.yaml", "responses.jsonl", "-o", "run"]

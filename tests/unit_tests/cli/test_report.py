@@ -45,50 +45,6 @@ def test_without_a_browser_it_says_where_the_report_is_and_no_more(
     assert capfd.readouterr().err == f"No browser could be opened. The report is at {address}\n"
 
 
-@pytest.mark.parametrize(
-    ("output", "says"),
-    [
-        ("absent/r.html", "absent: the report's folder is not there. Make it first, or give a file elsewhere.\n"),
-        ("run", "run: this is a folder. Give a file, such as run/report.html.\n"),
-    ],
-)
-def test_an_output_that_can_be_no_file_is_one_clear_error(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], output: str, says: str
-) -> None:
-    assert exit_code(*SCORE) == 0
-    capsys.readouterr()
-    assert exit_code("report", "run", "-o", output) == 2
-    assert capsys.readouterr().err.endswith(says)
-
-
-def test_a_folder_without_a_run_is_an_error_that_says_what_to_give(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_code("report", "nowhere") == 2
-    assert "nowhere: there is no such folder" in capsys.readouterr().err
-    assert exit_code("report", ".") == 2
-    assert "the folder holds no results.jsonl" in capsys.readouterr().err
-
-
-def test_run_and_score_write_it_at_their_end(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run") == 0
-    assert "Written to run: run.json, responses.jsonl, results.jsonl, aggregates.yaml, report.html" in (
-        capsys.readouterr().out
-    )
-    Path("run/report.html").unlink()
-    assert exit_code("score", "run") == 0
-    assert Path("run/report.html").exists()
-    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "--overwrite", "--no-report") == 0
-    assert not Path("run/report.html").exists()
-
-
-def test_an_interrupted_run_has_its_report_too(files: Path, exit_code: Command) -> None:
-    assert exit_code("run", "qa.yaml", "-a", "agent.py:interrupted", "-o", "run", "-j", "1") == 130
-    assert "The run was stopped" in Path("run/report.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("problem", [OSError("away"), RecursionError("too deep"), MemoryError()])
 def test_a_report_that_cannot_be_written_is_a_warning(
     files: Path,

@@ -37,54 +37,6 @@ def test_agent_is_asked_and_the_scores_are_shown(
     assert answers() == dict.fromkeys(("q1", "q2", "q3"), "In NO1.")
 
 
-def test_run_in_which_no_question_is_answered_is_a_finding(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_code(*RUN, "agent.py:make_failing") == 1
-    assert "Not one question was answered; the table above shows the errors." in capsys.readouterr().err
-    results = [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()]
-    assert [result["error"] for result in results] == ["RuntimeError: away"] * 3
-
-
-def test_dataset_without_questions_is_refused(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("qa.yaml").write_text("[]")
-    assert exit_code(*RUN, "agent.py:graph") == 2
-    assert "the dataset has no question. Add questions" in capsys.readouterr().err
-
-
-def test_graph_of_a_langgraph_json_is_asked(files: Path, exit_code: Command) -> None:
-    Path("langgraph.json").write_text('{"graphs": {"g": "./agent.py:graph"}}')
-    for spec in ("g", "langgraph.json:g"):  # the second goes on with the first
-        assert exit_code(*RUN, spec) == 0
-    assert answers() == dict.fromkeys(("q1", "q2", "q3"), "In NO1.")
-    assert (record()["agent"], record()["agent_source"]) == ("langgraph.json:g", "./agent.py:graph")
-
-
-@pytest.mark.parametrize(
-    ("agent", "complaint"),
-    [
-        (["langgraph.json:agnt"], "langgraph.json: there is no graph agnt. It has agent; write langgraph.json:agent."),
-        (["http://user:pa55word@127.0.0.1/agent"], "has a user or password in it, which would be written down"),
-        (["http://127.0.0.1:1/agent"], "there is no LangGraph server at http://127.0.0.1:1 ("),
-        (["agent.py:graph", "--agent-key-env", "KEY"], "there is no server to give the key to"),
-        (["http://127.0.0.1:1/agent", "--agent-key-env", "lsv2_pt_5ecret"], "that agent_key_env names is not set"),
-    ],
-)
-def test_agent_that_is_not_where_it_is_said_to_be_is_told(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], agent: list[str], complaint: str
-) -> None:
-    Path("langgraph.json").write_text('{"graphs": {"agent": "./agent.py:graph"}}')
-    assert exit_code(*RUN, *agent, "--log-file", "log.jsonl") == 2
-    error = capsys.readouterr().err
-    assert complaint in error
-    assert len(error.splitlines()) == 1
-    assert "pa55word" not in error
-    assert "5ecret" not in error
-    assert not Path("run").exists()
-
-
 # --- options ---------------------------------------------------------------------------------------------------------
 
 OPTIONS: dict[str, tuple[list[str], Any]] = {
@@ -182,61 +134,6 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
     assert reached.keys() == {*OPTIONS, *common}
     only_in_python = {"retry_on", "on_response", "on_event", "llm", "embeddings"}
     assert RunOptions.model_fields.keys() - reached.keys() == only_in_python
-
-
-def test_options_stand_in_the_runs_record(files: Path, exit_code: Command) -> None:
-    arguments = [*OPTIONS["label"][0], *OPTIONS["href"][0], *OPTIONS["tags"][0], *OPTIONS["agent_config"][0]]
-    assert exit_code(*RUN, "agent.py:graph", *arguments, "--template", "who", "--limit", "1", "--timeout", "0") == 0
-    assert {key: record()[key] for key in ("label", "href", "tags", "agent", "agent_config", "selection")} == {
-        "label": "night",
-        "href": "https://ci.example/1",
-        "tags": ["a", "b"],
-        "agent": "agent.py:graph",
-        "agent_config": {"tags": ["a"], "recursion_limit": 9},
-        "selection": {"template_ids": ["who"], "limit": 1},
-    }
-    assert record()["limits"]["timeout"] is None
-    assert list(answers()) == ["q2"]
-
-
-def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command) -> None:
-    functions = ("--input-fn", "agent.py:make_input", "--answer-fn", "agent.py:make_answer")
-    assert exit_code(*RUN, "agent.py:sometimes", *functions, "--question", "q3") == 0
-    assert answers() == {"q3": "made of yes"}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--agent-config", "{"], "--agent-config is no JSON ("),
-        (["--agent-config", "[]"], "--agent-config is no JSON object. Write it as"),
-        (["--max-failures", "many"], "max_failures cannot be 'many'"),
-        (
-            ["--retrieval-documents", ","],
-            "--retrieval-documents names no tool. Write --retrieval-documents search_docs",
-        ),
-        (["--evaluator", "agent.py:absent"], "agent.py has no attribute absent"),
-        (["--plugin", "absent.py"], "there is no file absent.py"),
-        (["--max-time", "0"], "max_time cannot be 0.0"),
-        (["--max-cost", "0"], "max_cost cannot be 0.0"),
-        (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
-        (["--seed", "3"], "a seed selects nothing by itself"),
-        (["--shard", "0/4"], "there is no shard 0/4. The first is 1/4"),
-        (["--shard", "1/2", "--sample", "2"], "shard with sample needs seed"),
-        (["--question", "q9"], "there is no question q9. Did you mean"),
-        (["--template", "when"], "there is no template when. Did you mean where"),
-        (["--log-file", "absent/log.jsonl"], "the log file cannot be opened"),
-        (["--repeats", "0"], "Invalid value for"),
-        (["-j", "0"], "Invalid value for"),
-    ],
-)
-def test_value_that_an_option_cannot_have_is_told(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
-) -> None:
-    assert exit_code(*RUN, "agent.py:graph", *arguments) == 2
-    assert complaint in " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert not Path("run/responses.jsonl").exists()
 
 
 def test_quiet_shows_no_progress_but_the_result_and_the_problems(
@@ -351,72 +248,7 @@ def test_tool_that_nobody_calls_is_told(
 # --- going on --------------------------------------------------------------------------------------------------------
 
 
-def test_same_command_goes_on_with_the_run(files: Path, exit_code: Command) -> None:
-    assert exit_code(*RUN, "agent.py:sometimes") == 0
-    assert exit_code(*RUN, "agent.py:sometimes") == 0
-    assert len(Path("run/responses.jsonl").read_text().splitlines()) == 3
-    assert exit_code(*RUN, "agent.py:sometimes", "--retry-errors") == 0
-    assert len(Path("run/responses.jsonl").read_text().splitlines()) == 4
-    assert len(record()["times"]["sessions"]) == 3
-
-
-def test_changed_run_is_refused_unless_forced_or_overwritten(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_code(*RUN, "agent.py:graph", "--limit", "1") == 0
-    capsys.readouterr()
-    assert exit_code(*RUN, "agent.py:sometimes") == 2
-    error = capsys.readouterr().err
-    assert "the agent was agent.py:graph and is agent.py:sometimes; 2 questions added: q2, q3" in error
-    assert "--force" in error
-    assert "--overwrite" in error
-    assert exit_code(*RUN, "agent.py:sometimes", "--force") == 0
-    assert answers() == {"q1": "In NO1.", "q2": "yes", "q3": None}
-    assert exit_code(*RUN, "agent.py:sometimes", "--overwrite") == 0
-    assert answers() == {"q1": "yes", "q2": "yes", "q3": None}
-
-
-def test_dry_run_shows_what_would_be_asked_and_asks_nothing(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_code(*RUN, "agent.py:sometimes", "--dry-run", "--repeats", "2") == 0
-    assert capsys.readouterr().out == (
-        "6 of 6 would be asked; 0 are answered already.\n"
-        "  where: 2\n"
-        "  who: 4\n"
-        "First: q1, q2, q3, q1 (repeat 2), q2 (repeat 2), q3 (repeat 2).\n"
-    )
-    assert not Path("run").exists()
-    assert exit_code(*RUN, "agent.py:sometimes") == 0
-    capsys.readouterr()
-    assert exit_code(*RUN, "agent.py:sometimes", "--dry-run") == 0
-    assert capsys.readouterr().out == (
-        "0 of 3 would be asked; 3 are answered already.\n1 of those failed; --retry-errors asks them again.\n"
-    )
-
-
-def test_long_plan_is_cut(files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(*RUN, "agent.py:graph", "--dry-run", "--repeats", "500") == 0
-    output = capsys.readouterr().out
-    assert output.startswith("1,500 of 1,500 would be asked")
-    assert output.endswith("q1 (repeat 7), q2 (repeat 7) and 1,480 more.\n")
-
-
 # --- the end before its time -----------------------------------------------------------------------------------------
-
-
-def test_run_that_ended_on_purpose_is_a_finding_and_says_how_to_go_on(
-    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = (*RUN, "agent.py:make_failing", "--max-failures", "0", "-j", "1", "--overwrite", "--label", "a b")
-    assert exit_code(*arguments) == 1
-    error = capsys.readouterr().err
-    assert "The run was stopped: 1 question failed in this session, and no more than 0 may; 2 were not asked." in error
-    assert "To resume:\n" in error
-    assert error.endswith(
-        "  graphrag-eval-lc run qa.yaml --output run --agent agent.py:make_failing --max-failures 0 -j 1 "
-        "--label 'a b'\n"
-    )
 
 
 @pytest.mark.parametrize(("question", "name", "code"), [("q1", "Ctrl-C", 130), ("q2", "SIGTERM", 143)])

@@ -1,0 +1,80 @@
+"""Sessions of commands: what each prints, its exit code and what it writes, as the tables in `sessions` list it.
+
+A session is a list of steps in a folder with the files of `conftest.py`. A step is one of:
+
+- `$`: a command line; `code` (0), and what standard output (`out`) and error (`err`) contain, in words; `out_is` and
+  `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error.
+- `write`, `edit`, `rename`: files with their texts; a file with a text and what replaces it; old names with new ones.
+- `text`, `json`, `rows`: what files contain; values in a JSON file by their dotted keys; columns of a JSON Lines file.
+- `absent`, `exists`: paths.
+"""
+
+import json
+import shlex
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from graphrag_eval_lc.registry import registered_only_here
+
+SESSIONS = {
+    f"{path.stem}: {name}": steps
+    for path in sorted(Path(__file__).with_name("sessions").glob("*.yaml"))
+    for name, steps in yaml.safe_load(path.read_text(encoding="utf-8")).items()
+}
+
+
+def words(text: str) -> str:
+    """Return a text without frames and line breaks, which depend on the terminal."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def check_command(step: dict[str, Any], exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    code = exit_code(*shlex.split(step["$"]))
+    out, err = capsys.readouterr()
+    shown = f"{step['$']}\n{out}\n{err}"
+    assert code == step.get("code", 0), shown
+    for text in step.get("out", []):
+        assert words(text) in words(out), shown
+    for text in step.get("err", []):
+        assert words(text) in words(err), shown
+    for text in step.get("not", []):
+        assert words(text) not in words(out + err), shown
+    assert (out, err) == (step.get("out_is", out), step.get("err_is", err))
+    assert len(err.splitlines()) == step.get("lines", len(err.splitlines())), shown
+    assert "Traceback" not in err
+
+
+def check_files(step: dict[str, Any]) -> None:
+    for name, texts in step.get("text", {}).items():
+        assert [text for text in texts if words(text) not in words(Path(name).read_text(encoding="utf-8"))] == []
+    for name, values in step.get("json", {}).items():
+        document = json.loads(Path(name).read_text(encoding="utf-8"))
+        assert {keys: reduce(lambda at, key: at[key], keys.split("."), document) for keys in values} == values
+    for name, columns in step.get("rows", {}).items():
+        rows = [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+        assert {key: [row.get(key) for row in rows] for key in columns} == columns
+    assert [name for name in step.get("absent", []) if Path(name).exists()] == []
+    assert [name for name in step.get("exists", []) if not Path(name).exists()] == []
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_session(name: str, files: Path, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    with registered_only_here():
+        for step in SESSIONS[name]:
+            for path, text in step.get("write", {}).items():
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).write_text(text, encoding="utf-8")
+            for path, (old, new) in step.get("edit", {}).items():
+                text = Path(path).read_text(encoding="utf-8")
+                assert old in text
+                Path(path).write_text(text.replace(old, new), encoding="utf-8")
+            for path, new in step.get("rename", {}).items():
+                Path(path).rename(new)
+            if "$" in step:
+                check_command(step, exit_code, capsys)
+            check_files(step)
