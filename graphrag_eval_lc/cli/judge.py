@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, QUIET
-from graphrag_eval_lc.cli.judged_tables import judged_table, print_agreement, tell_cost, tell_errors
+from graphrag_eval_lc.cli.judged_tables import judged_table, tell_cost, tell_errors
 from graphrag_eval_lc.cli.options import option
-from graphrag_eval_lc.cli.printing import say
+from graphrag_eval_lc.cli.printing import output_console, say
 from graphrag_eval_lc.evaluation.answer_tables import read_table
 from graphrag_eval_lc.evaluation.judge_agreement import JudgeAgreement, labels_in, verdict_in, verdict_text
 from graphrag_eval_lc.evaluation.judged_tables import answer_judge, answers_in
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
+from graphrag_eval_lc.report.agreement_table import agreement_tables
 from graphrag_eval_lc.texts import counted
 
 # The longer names are graphrag-eval's.
@@ -142,7 +143,9 @@ def agreement(
     )
     found = JudgeAgreement(labels, [verdict_of(cells) for cells in judged.cells])
     say(f"Judge: {judge.name}; an answer is correct if {metric.value} ≥ {threshold:g}.")
-    print_agreement(found, questions, judged.cells, show=show)
+    console = output_console()
+    for each in agreement_tables(found, questions, judged.cells, show=show):
+        console.print(each)
     if output is not None:
         say(f"Written to {output}.")
     tell_cost(judged, judge)
