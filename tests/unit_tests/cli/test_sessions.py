@@ -4,12 +4,14 @@ A session is a list of steps in a folder with the files of `conftest.py`. A step
 
 - `$`: a command line; `code` (0), and what standard output (`out`) and error (`err`) contain, in words; `out_is` and
   `err_is` are all of it, `not` is in neither, `lines` is the number of lines of standard error.
-- `write`, `edit`, `rename`: files with their texts; a file with a text and what replaces it; old names with new ones.
+- `write`, `edit`, `rename`, `cd`: files with their texts; a file with a text and what replaces it; old names with new
+  ones; the folder of the next steps.
 - `text`, `json`, `rows`: what files contain; values in a JSON file by their dotted keys; columns of a JSON Lines file.
 - `absent`, `exists`: paths.
 """
 
 import json
+import os
 import shlex
 from collections.abc import Callable
 from functools import reduce
@@ -75,6 +77,8 @@ def test_session(name: str, files: Path, exit_code: Callable[..., int], capsys: 
                 Path(path).write_text(text.replace(old, new), encoding="utf-8")
             for path, new in step.get("rename", {}).items():
                 Path(path).rename(new)
+            if "cd" in step:
+                os.chdir(step["cd"])  # which the fixture of the files undoes
             if "$" in step:
                 check_command(step, exit_code, capsys)
             check_files(step)
