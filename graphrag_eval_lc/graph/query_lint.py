@@ -1,0 +1,252 @@
+"""Find mistakes in a SPARQL query: in its text, and in what it asks of a graph whose vocabulary is known.
+
+A finding is worth having only if it is true, so each rule leaves out what it cannot be sure of. It needs rdflib, and
+pyoxigraph for the place of a syntax error.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
+from typing import Literal, TypeAlias, get_args
+
+from graphrag_eval_lc.graph.query_forms import (
+    NO_NAMES,
+    PREFIXED_NAME,
+    RDF_TYPE,
+    STANDARD_PREFIXES,
+    Pattern,
+    QueryForm,
+    UnreadableQueryError,
+    declared_prefixes,
+    listed_values,
+    read_query,
+    variables_in,
+)
+from graphrag_eval_lc.graph.query_words import Words
+from graphrag_eval_lc.graph.vocabulary import Vocabulary
+
+LintRule: TypeAlias = Literal[
+    "syntax",
+    "undeclared_prefix",
+    "unknown_class",
+    "unknown_property",
+    "property_not_on_class",
+    "unbound_variable",
+    "disconnected_patterns",
+    "no_limit",
+]
+RULES: tuple[LintRule, ...] = get_args(LintRule)
+
+_STANDARD = tuple(f"<{namespace}" for namespace in STANDARD_PREFIXES.values())
+_IRI = re.compile(r"<[^<>\s]+>")
+_PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
+_RDFLIB_PLACE = re.compile(r"\(line:(\d+), col:(\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFinding:
+    """A mistake in a query.
+
+    Attributes:
+        rule: The rule that found it.
+        what: What is wrong.
+        hint: What would be right; empty if that is not known.
+        line: The line in the query, from 1, of a syntax error.
+        column: The column in that line, from 1.
+    """
+
+    rule: LintRule
+    what: str
+    hint: str = ""
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.hint})" if self.hint else self.what
+
+
+def lint_query(
+    query: str,
+    vocabulary: Vocabulary | None = None,
+    *,
+    prefixes: Mapping[str, str] | None = None,
+    was_answered: bool = False,
+    needs_limit: bool = False,
+) -> list[QueryFinding]:
+    """Find the mistakes of a query.
+
+    Args:
+        query: SPARQL.
+        vocabulary: What the graph has; None leaves out the rules that need it.
+        prefixes: Those that the endpoint knows without a declaration.
+        was_answered: Whether an endpoint answered it: then its syntax and prefixes are right, whatever the standard
+            says.
+        needs_limit: Whether a SELECT without aggregates must have a LIMIT.
+
+    Example:
+        >>> grid = Vocabulary(source="grid", classes={"urn:c#DCLineSegment": 2}, properties={"urn:c#length": 2})
+        >>> for each in lint_query("PREFIX c: <urn:c#> SELECT ?l { ?l a c:DCLine; c:length ?m }", grid):
+        ...     print(each)
+        c:DCLine is not a class of this graph (nearest: c:DCLineSegment)
+    """
+    known = STANDARD_PREFIXES | dict(prefixes or {})
+    declared = declared_prefixes(query)
+    found: list[QueryFinding] = []
+    if not was_answered:
+        used = {prefix for prefix, _ in PREFIXED_NAME.findall(NO_NAMES.sub(" ", query))}
+        missing = sorted(used - declared.keys() - known.keys() - {"_"})
+        found += [QueryFinding("undeclared_prefix", f"the prefix {each}: is not declared") for each in missing]
+        if (wrong := _syntax_error(query, known | dict.fromkeys(missing, "urn:undeclared:"))) is not None:
+            return [wrong]
+    try:
+        form = read_query(query, known)
+    except UnreadableQueryError as problem:
+        return found if was_answered else [*found, _of_rdflib(str(problem))]
+    words = Words(known | declared)
+    found += chain.from_iterable(rule(form, words) for rule in (_unbound, _disconnected))
+    if needs_limit and form.form == "SELECT" and form.limit is None and not _is_aggregated(form):
+        found.append(QueryFinding("no_limit", "it has no LIMIT"))
+    if vocabulary is not None:
+        found += chain.from_iterable(rule(form, words, vocabulary) for rule in _OF_VOCABULARY)
+    return sorted(dict.fromkeys(found), key=lambda each: RULES.index(each.rule))
+
+
+def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | None:
+    """Return the error of pyoxigraph's parser, which is fast and says where; None if it is not installed."""
+    try:
+        store = import_module("pyoxigraph").Store()
+    except ImportError:
+        return None
+    declared = declared_prefixes(query)
+    head = "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items() if name not in declared)
+    try:
+        store.query(head + query)
+    except SyntaxError as problem:
+        if (place := _PLACE.search(str(problem))) is None:
+            return QueryFinding("syntax", f"it is not SPARQL: {problem}")
+        line, column = int(place[1]), int(place[2])
+        column -= len(head) if line == 1 else 0
+        return QueryFinding("syntax", f"it is not SPARQL: line {line}, column {column}: {place[3]}", "", line, column)
+    except (ValueError, RuntimeError, OSError):  # such as SERVICE, which is not followed
+        return None
+    return None
+
+
+def _of_rdflib(message: str) -> QueryFinding:
+    place = _RDFLIB_PLACE.search(message)
+    what = f"it is not SPARQL: {message.splitlines()[0] if message else 'it cannot be read'}"
+    return QueryFinding("syntax", what, "", *(map(int, place.groups()) if place else ()))
+
+
+def _is_aggregated(form: QueryForm) -> bool:
+    return bool(form.group) or any(value is not None for _, value in form.columns)
+
+
+def _unbound(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
+    """Find columns that no pattern, BIND or VALUES ever gives a value."""
+    if form.form != "SELECT":
+        return
+    bound = {term for each in form.patterns for term in (each.subject, each.predicate, each.object)}
+    bound |= {word for each in form.patterns for group in each.where for word in group.split(" ")}
+    for condition, _ in form.filters:
+        if isinstance(condition, tuple) and condition[0] in ("bind", "values", "in"):
+            bound |= set(variables_in(condition[1]))
+    for name, value in form.columns:
+        unbound = [each for each in variables_in(name if value is None else value) if each not in bound]
+        for each in dict.fromkeys(unbound):
+            yield QueryFinding("unbound_variable", f"{words.term(each)} is returned and never bound")
+
+
+def _disconnected(form: QueryForm, words: Words) -> Iterator[QueryFinding]:
+    """Find required patterns that share no variable with the others and name no entity: each row comes with each."""
+    if any(each.where for each in form.patterns) or any(where for _, where in form.filters):
+        return  # groups may be alternatives
+    parts: list[set[str]] = []
+    for joined in chain(
+        (set(variables_in((each.subject, each.predicate, each.object))) for each in form.patterns),
+        (set(variables_in(condition)) for condition, _ in form.filters),
+    ):
+        touching = [part for part in parts if part & joined]
+        parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
+    parts = [part for part in parts if part]
+    if len(parts) < 2:
+        return
+    for part in parts:
+        of_part = [each for each in form.patterns if part & {each.subject, each.object}]
+        if of_part and not any(_names_an_entity(each) for each in of_part):
+            names = ", ".join(words.term(name) for name in sorted(part)[:3])
+            what = f"nothing connects {names} with the other patterns, so that each row is repeated for each of theirs"
+            yield QueryFinding("disconnected_patterns", what)
+            return
+
+
+def _names_an_entity(pattern: Pattern) -> bool:
+    is_class = pattern.predicate == RDF_TYPE
+    return not pattern.subject.startswith("?") or (not is_class and not pattern.object.startswith("?"))
+
+
+def _iris(term: str) -> list[str]:
+    return [iri for iri in _IRI.findall(term) if not iri.startswith(_STANDARD)]
+
+
+def _asked_of_graph(form: QueryForm) -> Iterable[Pattern]:
+    """Return the patterns that this graph answers, and not another endpoint."""
+    return (each for each in form.patterns if not any(group.startswith("service") for group in each.where))
+
+
+def _unknown_classes(form: QueryForm, words: Words, vocabulary: Vocabulary) -> Iterator[QueryFinding]:
+    if not vocabulary.classes or not vocabulary.complete:
+        return
+    variables = {each.object for each in _asked_of_graph(form) if each.predicate == RDF_TYPE}
+    listed = [found for condition, _ in form.filters if (found := listed_values(condition)) and found[0] in variables]
+    terms = chain(variables, *(values for _, values in listed))
+    for iri in dict.fromkeys(chain.from_iterable(map(_iris, terms))):
+        if iri[1:-1] not in vocabulary.classes:
+            what = f"{words.term(iri)} is not a class of this graph"
+            yield QueryFinding("unknown_class", what, _nearest(iri, vocabulary, vocabulary.classes, words))
+
+
+def _unknown_properties(form: QueryForm, words: Words, vocabulary: Vocabulary) -> Iterator[QueryFinding]:
+    if not vocabulary.properties or not vocabulary.complete:
+        return
+    for iri in dict.fromkeys(chain.from_iterable(_iris(each.predicate) for each in _asked_of_graph(form))):
+        if iri[1:-1] not in vocabulary.properties:
+            what = f"{words.term(iri)} is not a property of this graph"
+            yield QueryFinding("unknown_property", what, _nearest(iri, vocabulary, vocabulary.properties, words))
+
+
+def _not_on_class(form: QueryForm, words: Words, vocabulary: Vocabulary) -> Iterator[QueryFinding]:
+    """Find properties that no instance of the variable's class has."""
+    uses = vocabulary.uses
+    if not uses or not vocabulary.complete:
+        return
+    classes: dict[str, set[str]] = {}
+    for each in _asked_of_graph(form):
+        named = _iris(each.object) if each.predicate == RDF_TYPE and not each.where else []
+        if named and all(iri[1:-1] in uses for iri in named):
+            classes.setdefault(each.subject, set()).add(" ".join(sorted(named)))
+    for each in _asked_of_graph(form):
+        name = each.predicate[1:-1]
+        if not each.predicate.startswith("<") or not each.predicate.endswith(">") or name not in vocabulary.properties:
+            continue
+        for group in sorted(classes.get(each.subject, ())):
+            of_class = set().union(*(uses[iri[1:-1]] for iri in _iris(group)))
+            if name not in of_class and not each.predicate.startswith(_STANDARD):
+                classes_text = " or ".join(words.term(iri) for iri in _iris(group))
+                what = f"no {classes_text} has {words.term(each.predicate)}"
+                hint = _nearest(each.predicate, vocabulary, of_class, words)
+                yield QueryFinding("property_not_on_class", what, hint)
+
+
+_OF_VOCABULARY: tuple[Callable[[QueryForm, Words, Vocabulary], Iterator[QueryFinding]], ...] = (
+    _unknown_classes,
+    _unknown_properties,
+    _not_on_class,
+)
+
+
+def _nearest(iri: str, vocabulary: Vocabulary, terms: Iterable[str], words: Words) -> str:
+    nearest = vocabulary.nearest(iri[1:-1], terms)
+    return f"nearest: {', '.join(words.term(f'<{each}>') for each in nearest)}" if nearest else ""

@@ -1,0 +1,77 @@
+"""Write terms, patterns and expressions of a query as people do: with prefixes, and operators between operands."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from graphrag_eval_lc.graph.query_forms import RDF_TYPE, UNDECLARED, Expression, Pattern
+
+_INFIX = ("=", "!=", "<", "<=", "+", "-", "*", "/", "&&", "||")
+_NUMBER = re.compile(
+    r'"([-+.\deE]+|true|false)"\^\^<http://www\.w3\.org/2001/XMLSchema#(?:integer|decimal|double|boolean)>'
+)
+
+
+class Words:
+    """Terms, patterns and expressions as people write them."""
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        self._prefixes = sorted(prefixes.items(), key=lambda each: -len(each[1]))
+
+    def term(self, term: str) -> str:
+        """Return a term, a path or a list of terms with prefixes."""
+        if term == RDF_TYPE:
+            return "a"
+        if term.startswith(("?·", "?_")):
+            return "[]"
+        if term.startswith("{"):
+            return f"{{{' '.join(self.term(each) for each in term[1:-1].split(' '))}}}"
+        if term.startswith('"') and (number := _NUMBER.fullmatch(term)):
+            return number[1]
+        for prefix, namespace in self._prefixes:
+            term = _shortened(term, f"{prefix}:", namespace)
+        return _shortened(term, "", UNDECLARED)
+
+    def pattern(self, pattern: Pattern, where: str | None = None) -> str:
+        """Return a triple pattern, and the group that it is in."""
+        triple = " ".join(self.term(each) for each in (pattern.subject, pattern.predicate, pattern.object))
+        group = " ".join(pattern.where).upper() if where is None else where
+        return f"{group} {{ {triple} }}" if group else triple
+
+    def chains(self, patterns: Iterable[Pattern]) -> Iterator[str]:
+        """Yield patterns as texts, those that only hang together by a node without a name as one path."""
+        left = list(patterns)
+        while left:
+            first = left.pop(0)
+            while (following := next((each for each in left if _follows(first, each)), None)) is not None:
+                left.remove(following)
+                path = f"{first.predicate}/{following.predicate}"
+                first = Pattern(first.subject, path, following.object, first.where)
+            yield self.pattern(first)
+
+    def expression(self, value: Expression) -> str:
+        """Return an expression with operators between their operands."""
+        if isinstance(value, str):
+            return self.term(value)
+        name, *operands = value
+        texts = [self.expression(each) for each in operands]
+        if name == "bind":
+            return f"{texts[1]} AS {texts[0]}"
+        if name in ("in", "not in"):
+            return f"{texts[0]} {str(name).upper()} ({', '.join(texts[1:])})"
+        if name in _INFIX and len(texts) > 1:
+            return f" {name} ".join(texts)
+        if name == "!":
+            return f"!({texts[0]})"
+        head = self.expression(name)
+        return f"{head}({' '.join(texts) if texts[:1] == ['DISTINCT'] else ', '.join(texts)})"
+
+
+def _follows(first: Pattern, second: Pattern) -> bool:
+    return first.object.startswith("?·") and first.object == second.subject and first.where == second.where
+
+
+def _shortened(term: str, prefix: str, namespace: str) -> str:
+    """Write each ``<namespace…>`` of a term or path with its prefix, unless the rest is no local name."""
+    if f"<{namespace}" not in term:
+        return term
+    return re.sub(f"<{re.escape(namespace)}([^<>/#]*)>", lambda found: prefix + found[1], term)

@@ -1,0 +1,239 @@
+"""The vocabulary of a graph: its classes and properties, and which property instances of which class have.
+
+It is read once, from a file or an endpoint, and kept in a JSON file.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from graphrag_eval_lc.errors import ConfigError, MissingExtraError
+from graphrag_eval_lc.files.writing import replace_file
+
+MOST_TERMS = 20_000
+"""Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint."""
+
+_CLASSES = "SELECT ?class (COUNT(?s) AS ?n) WHERE {{ ?s a ?class }} GROUP BY ?class ORDER BY DESC(?n) LIMIT {limit}"
+_PROPERTIES = """
+SELECT ?property (COUNT(?s) AS ?n) WHERE {{ ?s ?property ?o }} GROUP BY ?property ORDER BY DESC(?n) LIMIT {limit}"""
+_USES = "SELECT DISTINCT ?class ?property WHERE {{ ?s a ?class ; ?property ?o }} LIMIT {limit}"
+_VOID = """
+PREFIX void: <http://rdfs.org/ns/void#>
+SELECT DISTINCT ?class ?n ?property WHERE {{
+  {{ ?part void:class ?class OPTIONAL {{ ?part void:entities ?n }}
+     OPTIONAL {{ ?part void:propertyPartition/void:property ?property }} }}
+  UNION
+  {{ ?dataset void:propertyPartition ?all . ?all void:property ?property OPTIONAL {{ ?all void:triples ?n }}
+     FILTER NOT EXISTS {{ ?dataset void:class ?any }} }}
+}} LIMIT {limit}"""
+_ONTOLOGY = """
+PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+PREFIX owl: <http://www.w3.org/2002/07/owl#>
+SELECT DISTINCT ?class ?property WHERE {
+  { VALUES ?c { owl:Class rdfs:Class } ?class a ?c } UNION
+  { VALUES ?p { rdf:Property owl:ObjectProperty owl:DatatypeProperty owl:AnnotationProperty } ?property a ?p }
+  FILTER(!isBlank(?class) || !isBlank(?property))
+}"""
+
+Row: TypeAlias = Mapping[str, str]
+Ask: TypeAlias = Callable[[str], Awaitable[list[Row]]]
+"""Asks a SELECT query, and returns its rows: the text of each bound variable."""
+
+
+class Vocabulary(BaseModel):
+    """The classes and properties of a graph.
+
+    Attributes:
+        format: The version of this format.
+        source: The file or endpoint that it was read from.
+        read_at: When, in UTC.
+        classes: How many instances a class has, by its IRI; None if only an ontology names it.
+        properties: How many triples a property has, by its IRI; None likewise.
+        uses: The properties that instances of a class have, by the IRI of the class; None if it is not known.
+        complete: Whether all classes and properties are listed.
+
+    Example:
+        >>> grid = Vocabulary(source="grid.ttl", classes={"urn:c#Line": 3}, properties={"urn:c#length": 3})
+        >>> grid.nearest("urn:c#Lines", grid.classes)
+        ['urn:c#Line']
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+    source: str
+    read_at: str = ""
+    classes: dict[str, int | None] = Field(default_factory=dict)
+    properties: dict[str, int | None] = Field(default_factory=dict)
+    uses: dict[str, list[str]] | None = None
+    complete: bool = True
+
+    @property
+    def digest(self) -> str:
+        """A digest of the terms, the same whenever and from wherever they were read."""
+        terms = self.model_dump(include={"classes", "properties", "uses", "complete"})
+        return hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:16]
+
+    def nearest(self, iri: str, terms: Iterable[str], most: int = 1) -> list[str]:
+        """Return the terms whose local names are nearest to that of an IRI, the same one in another namespace first."""
+        by_name: dict[str, list[str]] = {}
+        for term in terms:
+            by_name.setdefault(local_name(term), []).append(term)
+        name = local_name(iri)
+        names = [name] if name in by_name else []
+        names += [each for each in by_name if each != name and (each.startswith(name) or each.endswith(f".{name}"))]
+        names += get_close_matches(name, by_name, n=most, cutoff=0.6)
+        namespace = iri.removesuffix(name)
+        found = dict.fromkeys(
+            term for each in names for term in sorted(by_name[each], key=lambda term: not term.startswith(namespace))
+        )
+        return [term for term in found if term != iri][:most]
+
+    def with_ontology(self, other: "Vocabulary") -> Self:
+        """Return it with the terms that an ontology names as well."""
+        return self.model_copy(
+            update={
+                "classes": {**other.classes, **self.classes},
+                "properties": {**other.properties, **self.properties},
+            }
+        )
+
+
+def local_name(iri: str) -> str:
+    """Return what follows the last # or / (or, in a URN, the last colon).
+
+    Example:
+        >>> local_name("https://cim.ucaiug.io/ns#DCLine"), local_name("http://schema.org/name"), local_name("urn:a:b")
+        ('DCLine', 'name', 'b')
+    """
+    for separator in "#/:":
+        if separator in iri:
+            return iri.rsplit(separator, 1)[1] or iri
+    return iri
+
+
+async def read_vocabulary(ask: Ask, source: str, *, most: int = MOST_TERMS) -> Vocabulary:
+    """Read a vocabulary with SELECT queries: VoID if the graph has it, else by counting.
+
+    Args:
+        ask: Asks a query. What it raises is passed on.
+        source: What the queries are sent to, for people.
+        most: The longest list of terms.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    if described := await ask(_VOID.format(limit=most)):
+        classes = {row["class"]: _number(row.get("n")) for row in described if "class" in row}
+        properties = {row["property"]: _number(row.get("n")) for row in described if "class" not in row}
+        pairs = [row for row in described if "class" in row and "property" in row]
+        for row in pairs:
+            properties.setdefault(row["property"], None)
+        is_whole = len(described) < most
+    else:
+        counted = await ask(_CLASSES.format(limit=most)), await ask(_PROPERTIES.format(limit=most))
+        classes = {row["class"]: _number(row.get("n")) for row in counted[0] if "class" in row}
+        properties = {row["property"]: _number(row.get("n")) for row in counted[1] if "property" in row}
+        pairs = await ask(_USES.format(limit=most))
+        is_whole = max(map(len, counted)) < most
+    uses: dict[str, list[str]] = {}
+    for row in pairs:
+        uses.setdefault(row["class"], []).append(row["property"])
+    return Vocabulary(
+        source=source,
+        read_at=now,
+        classes=classes,
+        properties=properties,
+        uses={name: sorted(set(names)) for name, names in uses.items()} if pairs and len(pairs) < most else None,
+        complete=is_whole,
+    )
+
+
+async def vocabulary_of_file(path: Path) -> Vocabulary:
+    """Read the vocabulary of an RDF file; its syntax follows from its name, which may end in .gz.
+
+    Raises:
+        ConfigError: It cannot be read.
+        MissingExtraError: pyoxigraph is not installed.
+    """
+    store = _store_of(path)
+
+    async def ask(query: str) -> list[Row]:
+        names = (found := store.query(query)) and [variable.value for variable in found.variables]
+        return [{name: term.value for name, term in zip(names, row, strict=True) if term is not None} for row in found]
+
+    return await read_vocabulary(ask, str(path))
+
+
+def vocabulary_of_ontology(path: Path) -> Vocabulary:
+    """Read the classes and properties that an ontology declares.
+
+    Raises:
+        ConfigError: It cannot be read.
+        MissingExtraError: pyoxigraph is not installed.
+    """
+    found = _store_of(path).query(_ONTOLOGY)
+    terms: dict[str, dict[str, int | None]] = {"class": {}, "property": {}}
+    for row in found:
+        for name, named in terms.items():
+            if row[name] is not None and not str(row[name]).startswith("_:"):
+                named[row[name].value] = None
+    return Vocabulary(source=str(path), classes=terms["class"], properties=terms["property"])
+
+
+def _store_of(path: Path) -> Any:
+    try:
+        import pyoxigraph
+    except ImportError as problem:
+        raise MissingExtraError("A graph in a file", "graph", "pyoxigraph") from problem
+    syntax = pyoxigraph.RdfFormat.from_extension(Path(path.name.removesuffix(".gz")).suffix.removeprefix("."))
+    if syntax is None:
+        hint = "Name it by its syntax: .ttl, .nt, .nq, .trig, .rdf or .jsonld, each with .gz if it is compressed."
+        raise ConfigError("the name does not say what syntax the graph has", path=path, hint=hint)
+    store = pyoxigraph.Store()
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        store.bulk_load(data, format=syntax, to_graph=pyoxigraph.DefaultGraph())
+    except (SyntaxError, ValueError, EOFError, gzip.BadGzipFile) as problem:
+        raise ConfigError(f"it is not a graph: {problem}", path=path) from problem
+    except OSError as problem:
+        raise ConfigError(f"it cannot be read: {problem.strerror}", path=path) from problem
+    return store
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Load a vocabulary from its JSON file.
+
+    Raises:
+        ConfigError: It cannot be read, or is not a vocabulary of this format.
+    """
+    try:
+        return Vocabulary.model_validate_json(path.read_bytes())
+    except OSError as problem:
+        raise ConfigError(f"it cannot be read: {problem.strerror}", path=path) from problem
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        what = f"it is not a vocabulary: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ConfigError(what, path=path, hint="Remove the file; it is made again.") from problem
+
+
+def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
+    """Write a vocabulary to its JSON file.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, [vocabulary.model_dump_json(indent=1).encode(), b"\n"])
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
