@@ -3,19 +3,19 @@
 It is read once, from a file or an endpoint, and kept in a JSON file.
 """
 
-import gzip
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphrag_eval_lc.errors import ConfigError, MissingExtraError
+from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.graph.sources import Graph, Row, rows_of
 
 MOST_TERMS = 20_000
 """Of classes, properties and pairs of these at most so many are read; a list that is longer is not used by the lint."""
@@ -40,12 +40,8 @@ PREFIX owl: <http://www.w3.org/2002/07/owl#>
 SELECT DISTINCT ?class ?property WHERE {
   { VALUES ?c { owl:Class rdfs:Class } ?class a ?c } UNION
   { VALUES ?p { rdf:Property owl:ObjectProperty owl:DatatypeProperty owl:AnnotationProperty } ?property a ?p }
-  FILTER(!isBlank(?class) || !isBlank(?property))
+  FILTER(isIRI(COALESCE(?class, ?property)))
 }"""
-
-Row: TypeAlias = Mapping[str, str]
-Ask: TypeAlias = Callable[[str], Awaitable[list[Row]]]
-"""Asks a SELECT query, and returns its rows: the text of each bound variable."""
 
 
 class Vocabulary(BaseModel):
@@ -120,16 +116,22 @@ def local_name(iri: str) -> str:
     return iri
 
 
-async def read_vocabulary(ask: Ask, source: str, *, most: int = MOST_TERMS) -> Vocabulary:
+async def read_vocabulary(graph: Graph, *, most: int = MOST_TERMS) -> Vocabulary:
     """Read a vocabulary with SELECT queries: VoID if the graph has it, else by counting.
 
     Args:
-        ask: Asks a query. What it raises is passed on.
-        source: What the queries are sent to, for people.
+        graph: What is asked.
         most: The longest list of terms.
+
+    Raises:
+        EndpointError: The graph has no results for one of the queries.
     """
+
+    async def ask(query: str) -> list[Row]:
+        return rows_of(await graph.results(query.format(limit=most)))
+
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    if described := await ask(_VOID.format(limit=most)):
+    if described := await ask(_VOID):
         classes = {row["class"]: _number(row.get("n")) for row in described if "class" in row}
         properties = {row["property"]: _number(row.get("n")) for row in described if "class" not in row}
         pairs = [row for row in described if "class" in row and "property" in row]
@@ -137,16 +139,16 @@ async def read_vocabulary(ask: Ask, source: str, *, most: int = MOST_TERMS) -> V
             properties.setdefault(row["property"], None)
         is_whole = len(described) < most
     else:
-        counted = await ask(_CLASSES.format(limit=most)), await ask(_PROPERTIES.format(limit=most))
+        counted = await ask(_CLASSES), await ask(_PROPERTIES)
         classes = {row["class"]: _number(row.get("n")) for row in counted[0] if "class" in row}
         properties = {row["property"]: _number(row.get("n")) for row in counted[1] if "property" in row}
-        pairs = await ask(_USES.format(limit=most))
+        pairs = await ask(_USES)
         is_whole = max(map(len, counted)) < most
     uses: dict[str, list[str]] = {}
     for row in pairs:
         uses.setdefault(row["class"], []).append(row["property"])
     return Vocabulary(
-        source=source,
+        source=graph.name,
         read_at=now,
         classes=classes,
         properties=properties,
@@ -155,58 +157,11 @@ async def read_vocabulary(ask: Ask, source: str, *, most: int = MOST_TERMS) -> V
     )
 
 
-async def vocabulary_of_file(path: Path) -> Vocabulary:
-    """Read the vocabulary of an RDF file; its syntax follows from its name, which may end in .gz.
-
-    Raises:
-        ConfigError: It cannot be read.
-        MissingExtraError: pyoxigraph is not installed.
-    """
-    store = _store_of(path)
-
-    async def ask(query: str) -> list[Row]:
-        names = (found := store.query(query)) and [variable.value for variable in found.variables]
-        return [{name: term.value for name, term in zip(names, row, strict=True) if term is not None} for row in found]
-
-    return await read_vocabulary(ask, str(path))
-
-
-def vocabulary_of_ontology(path: Path) -> Vocabulary:
-    """Read the classes and properties that an ontology declares.
-
-    Raises:
-        ConfigError: It cannot be read.
-        MissingExtraError: pyoxigraph is not installed.
-    """
-    found = _store_of(path).query(_ONTOLOGY)
-    terms: dict[str, dict[str, int | None]] = {"class": {}, "property": {}}
-    for row in found:
-        for name, named in terms.items():
-            if row[name] is not None and not str(row[name]).startswith("_:"):
-                named[row[name].value] = None
-    return Vocabulary(source=str(path), classes=terms["class"], properties=terms["property"])
-
-
-def _store_of(path: Path) -> Any:
-    try:
-        import pyoxigraph
-    except ImportError as problem:
-        raise MissingExtraError("A graph in a file", "graph", "pyoxigraph") from problem
-    syntax = pyoxigraph.RdfFormat.from_extension(Path(path.name.removesuffix(".gz")).suffix.removeprefix("."))
-    if syntax is None:
-        hint = "Name it by its syntax: .ttl, .nt, .nq, .trig, .rdf or .jsonld, each with .gz if it is compressed."
-        raise ConfigError("the name does not say what syntax the graph has", path=path, hint=hint)
-    store = pyoxigraph.Store()
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        store.bulk_load(data, format=syntax, to_graph=pyoxigraph.DefaultGraph())
-    except (SyntaxError, ValueError, EOFError, gzip.BadGzipFile) as problem:
-        raise ConfigError(f"it is not a graph: {problem}", path=path) from problem
-    except OSError as problem:
-        raise ConfigError(f"it cannot be read: {problem.strerror}", path=path) from problem
-    return store
+async def read_ontology(graph: Graph) -> Vocabulary:
+    """Read the classes and properties that an ontology declares."""
+    rows = rows_of(await graph.results(_ONTOLOGY))
+    classes, properties = ([row[name] for row in rows if name in row] for name in ("class", "property"))
+    return Vocabulary(source=graph.name, classes=dict.fromkeys(classes), properties=dict.fromkeys(properties))
 
 
 def load_vocabulary(path: Path) -> Vocabulary:

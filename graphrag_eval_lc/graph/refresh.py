@@ -1,0 +1,287 @@
+"""Run the reference queries of a dataset again, and find the references that the graph has outgrown."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from graphrag_eval_lc.dataset.loading import read_dataset_records
+from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
+from graphrag_eval_lc.files.reading import TextFile
+from graphrag_eval_lc.files.writing import AppendFile, json_line
+from graphrag_eval_lc.graph.dataset_text import Location, NewOutput, result_text, with_new_outputs
+from graphrag_eval_lc.graph.sources import GraphSource
+from graphrag_eval_lc.matching.rows import compare_sparql_results
+from graphrag_eval_lc.texts import counted, shortened
+
+RefreshState: TypeAlias = Literal["same", "stale", "empty", "failed"]
+"""What became of a reference: its results are the same, others, none any more, or the query failed."""
+
+_SHOWN_ROWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceQuery:
+    """A reference step with a SPARQL query.
+
+    Attributes:
+        question_id: Its question.
+        location: Where it is in the dataset.
+        line: The line of its output in the file; None for a dataset without one.
+        query: The query.
+        output: The results in the dataset; None if there are none.
+        ordered: Whether their order counts.
+    """
+
+    question_id: str
+    location: Location
+    line: int | None
+    query: str
+    output: Any
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a query returns now.
+
+    Attributes:
+        reference: The reference step.
+        state: What became of it.
+        reason: What differs, or why it failed; empty if nothing does.
+        results: The results of now; None if it failed.
+    """
+
+    reference: ReferenceQuery
+    state: RefreshState
+    reason: str = ""
+    results: Any = None
+
+    def __str__(self) -> str:
+        line = "" if self.reference.line is None else f"line {self.reference.line}, "
+        return f"{line}question {self.reference.question_id}: {self.state}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """What became of all references of a dataset.
+
+    Attributes:
+        references: In the order of the dataset.
+        source: The endpoint or file.
+        without_query: How many reference steps have an output and no SPARQL query.
+        file: The dataset's text.
+    """
+
+    references: tuple[Refreshed, ...]
+    source: str
+    without_query: int
+    file: TextFile = field(repr=False)
+
+    def number(self, state: RefreshState) -> int:
+        """Return how many references are in a state."""
+        return sum(each.state == state for each in self.references)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether all references are the same as before."""
+        return self.number("same") == len(self.references)
+
+    def new_text(self) -> str:
+        """Return the dataset with the results of now, where they are others; comments, order and anchors stay.
+
+        An output that has become empty, or whose query failed, stays as it is.
+
+        Raises:
+            DatasetError: An output cannot be replaced without changing something else.
+        """
+        date = datetime.now(UTC).date().isoformat()
+        outputs = [
+            NewOutput(each.reference.location, text, {"endpoint": self.source, "date": date, "sha256": _digest(text)})
+            for each in self.references
+            if each.state == "stale"
+            for text in (result_text(each.results),)
+        ]
+        return with_new_outputs(self.file, outputs)
+
+
+def reference_queries(dataset: Path) -> tuple[list[ReferenceQuery], int, TextFile]:
+    """Return the reference steps with a SPARQL query, how many other steps have an output, and the file.
+
+    Raises:
+        DatasetError: It cannot be read, or it is in JSON Lines.
+    """
+    records = read_dataset_records(dataset)
+    if records.file is None or records.has_records_by_id or records.file.format not in ("yaml", "json"):
+        hint = "Give a dataset as a list of templates, in YAML or JSON."
+        raise DatasetError("this form of dataset cannot be refreshed", path=dataset, hint=hint)
+    index = records.line_index
+    found, others = [], 0
+    for location, question_id, step in _steps(records.values):
+        query = (step.get("args") or {}).get("query") if isinstance(step.get("args"), Mapping) else None
+        if isinstance(query, str) and language_of(query) == "SPARQL":
+            line = index.line_of((*location, "output")) if index is not None else None
+            is_ordered = bool(step.get("ordered"))
+            found.append(ReferenceQuery(question_id, location, line, query, step.get("output"), is_ordered))
+        elif "output" in step:
+            others += 1
+    return found, others, records.file
+
+
+def _steps(templates: Any) -> Iterator[tuple[Location, str, Mapping[str, Any]]]:
+    for at, template in enumerate(templates if isinstance(templates, list) else ()):
+        for place, question in enumerate(template.get("questions") or ()):
+            for group, steps in enumerate(question.get("reference_steps") or ()):
+                for number, step in enumerate(steps):
+                    location = (at, "questions", place, "reference_steps", group, number)
+                    yield location, str(question.get("id")), step
+
+
+async def refresh_dataset(
+    dataset: Path,
+    source: GraphSource,
+    *,
+    state: Path | None = None,
+    max_concurrency: int = 4,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Refresh:
+    """Run all reference queries again and compare all columns of their results, names and rows.
+
+    Args:
+        dataset: The path of the dataset.
+        source: The graph.
+        state: A file to which each result is appended, so that a refresh that was stopped resumes; None: no such file.
+        max_concurrency: How many queries are run at the same time.
+        on_progress: Called with the number of queries that are done, and of all.
+
+    Raises:
+        DatasetError: The dataset cannot be read, or nothing answers at the endpoint.
+        OptionError: The source names no graph.
+        RunFolderError: The state cannot be written.
+    """
+    references, without_query, file = reference_queries(dataset)
+    known = {} if state is None else _known_results(state)
+    limit = asyncio.Semaphore(max_concurrency)
+    done = 0
+    async with source.open() as graph:
+        journal = None if state is None else _journal(state)
+
+        async def results_of(reference: ReferenceQuery) -> Any:
+            key = _digest(f"{graph.name}\n{reference.query}")
+            if key not in known:
+                known[key] = await graph.results(reference.query)
+                if journal is not None:
+                    journal.append(json_line({"key": key, "results": known[key]}))
+            return known[key]
+
+        async def refreshed(reference: ReferenceQuery) -> Refreshed:
+            nonlocal done
+            async with limit:
+                try:
+                    outcome = compared(reference, await results_of(reference))
+                except EndpointGoneError as problem:
+                    what = f"{graph.name} cannot be reached any more: {problem}"
+                    raise DatasetError(what, hint="Run the command again: it resumes.") from problem
+                except EndpointError as problem:
+                    outcome = Refreshed(reference, "failed", shortened(str(problem), 300))
+            done += 1
+            if on_progress is not None:
+                on_progress(done, len(references))
+            return outcome
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(refreshed(reference)) for reference in references]
+        except* GraphRAGEvalError as problems:
+            raise problems.exceptions[0] from None
+        finally:
+            if journal is not None:
+                journal.close()
+        return Refresh(tuple(task.result() for task in tasks), graph.name, without_query, file)
+
+
+def compared(reference: ReferenceQuery, results: Any) -> Refreshed:
+    """Compare the results of now with those of the dataset: the names of the columns, and all rows."""
+    old = reference.output
+    if old is None:
+        return Refreshed(reference, "stale", "the reference has no output", results)
+    try:
+        before = json.loads(old) if isinstance(old, str) else old
+    except ValueError:
+        return Refreshed(reference, "stale", "the output in the dataset is not JSON", results)
+    if before == results:
+        return Refreshed(reference, "same", "", results)
+    had, has = _columns(before), _columns(results)
+    if isinstance(results, Mapping) and "boolean" not in results and not _rows(results):
+        is_same = not _rows(before) and had == has
+        return Refreshed(reference, "same" if is_same else "empty", "" if is_same else "there are no rows", results)
+    if had != has:
+        reason = f"columns: {_names(has - had, 'new')}{_names(had - has, 'gone')}".rstrip("; ")
+        return Refreshed(reference, "stale", reason, results)
+    comparison = compare_sparql_results(before, results, ordered=reference.ordered, ignore_duplicates=False)
+    if comparison.score == 1.0:
+        return Refreshed(reference, "same", "", results)
+    return Refreshed(reference, "stale", comparison.reason, results)
+
+
+def _rows(results: Any) -> Sequence[Any]:
+    found = results.get("results") if isinstance(results, Mapping) else None
+    rows = found.get("bindings") if isinstance(found, Mapping) else None
+    return rows if isinstance(rows, list) else []
+
+
+def _columns(results: Any) -> set[str]:
+    head = results.get("head") if isinstance(results, Mapping) else None
+    names = head.get("vars") if isinstance(head, Mapping) else None
+    return set(names) if isinstance(names, list) else set()
+
+
+def _names(names: set[str], word: str) -> str:
+    return f"{', '.join(sorted(names))} {word}; " if names else ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _journal(state: Path) -> AppendFile:
+    """Open the file of results; a last line that a kill cut off gets an end of its line."""
+    journal = AppendFile(state, is_private=False)
+    if journal.length and not state.read_bytes().endswith(b"\n"):
+        journal.append(b"\n")
+    return journal
+
+
+def _known_results(state: Path) -> dict[str, Any]:
+    """Return the results that a refresh that was stopped has written; the last line may be cut off."""
+    known = {}
+    try:
+        lines = state.read_bytes().split(b"\n")
+    except OSError:
+        return {}
+    for line in lines:
+        try:
+            record = json.loads(line)
+            known[record["key"]] = record["results"]
+        except (ValueError, KeyError, TypeError):
+            continue
+    return known
+
+
+def refresh_summary(refresh: Refresh) -> str:
+    """Return one line on a refresh.
+
+    Example:
+        >>> refresh_summary(Refresh((), "grid.ttl", 0, TextFile("", None, "yaml")))
+        '0 reference queries run against grid.ttl: all results are the same.'
+    """
+    total = counted(len(refresh.references), "reference query", "reference queries")
+    parts = [f"{number} {state}" for state in ("stale", "empty", "failed") if (number := refresh.number(state))]
+    outcome = ", ".join(parts) if parts else "all results are the same"
+    return f"{total} run against {refresh.source}: {outcome}."
