@@ -3,6 +3,7 @@
 from graphrag_eval_lc.config.base import expanded
 from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models, check_step_kinds, is_enabled
 from graphrag_eval_lc.config.gates import GateConfig
+from graphrag_eval_lc.config.graph import GraphConfig
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
     AnswerRelevanceConfig,
@@ -48,6 +49,7 @@ __all__ = [
     "GateConfig",
     "GenerationConfig",
     "Grading",
+    "GraphConfig",
     "JudgesConfig",
     "LLMConfig",
     "OutputConfig",

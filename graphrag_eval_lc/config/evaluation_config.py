@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from graphrag_eval_lc.config.base import Section, mistake, named
 from graphrag_eval_lc.config.gates import GateConfig
+from graphrag_eval_lc.config.graph import GraphConfig
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
     AnswerRelevanceConfig,
@@ -46,6 +47,7 @@ class EvaluationConfig(Section):
         judges: How judges ask, and which metrics.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
         prices: USD per million tokens by model name; they go before the known prices.
+        graph: The knowledge graph, which explains failed queries.
         capture: What is kept of the agent's runs while they are recorded.
         plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
             ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked; those that
@@ -71,6 +73,7 @@ class EvaluationConfig(Section):
     judges: JudgesConfig = Field(default_factory=JudgesConfig)
     retrieval: RetrievalConfig = Field(default_factory=RetrievalConfig)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
+    graph: GraphConfig = Field(default_factory=GraphConfig)
     capture: CaptureConfig = Field(default_factory=CaptureConfig)
     plugins: list[str] = Field(default_factory=list)
     gates: list[GateConfig] = Field(default_factory=list)

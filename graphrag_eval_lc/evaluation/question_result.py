@@ -1,11 +1,13 @@
 """The result of one question: a response scored against the reference, without judges."""
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, cast
 
 from pydantic import ValidationError
 
-from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
+from graphrag_eval_lc.config import EvaluationConfig, GraphConfig, RetrievalConfig
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch
 from graphrag_eval_lc.matching.retrieval import retrieval_measures
 from graphrag_eval_lc.matching.step_views import StepViews
@@ -113,6 +115,7 @@ def evaluate_question(
         result.update(matched.quality.record())
     if matched is not None:
         result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
+        _explain_queries(result, config.graph)
         result[STEPS_COUNTS] = {
             "extra": len(matched.extra),
             "repeated": len(matched.repeated),
@@ -193,6 +196,20 @@ def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
     if step.nearest is not None:
         record["nearest"] = step.nearest_id if step.nearest_id is not None else str(step.nearest)
     return record
+
+
+@cache
+def _can_read_queries() -> bool:
+    return find_spec("rdflib") is not None
+
+
+def _explain_queries(result: dict[str, Any], config: GraphConfig) -> None:
+    """Add to the diagnosis what explains failed queries, if the extra ``graph`` is installed."""
+    is_any_failed = any(step["outcome"] == "mismatch" for group in result["steps_diagnosis"] for step in group)
+    if config.explain and is_any_failed and _can_read_queries():
+        from graphrag_eval_lc.graph.explained import explainer_of
+
+        explainer_of(config).add_to(result)
 
 
 def _hand_through(result: dict[str, Any], question: Question, response: Response) -> None:

@@ -1,0 +1,129 @@
+"""Explain failed steps by their queries: what the graph does not have, and how a query differs from the reference."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from graphrag_eval_lc.config import GraphConfig
+from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.graph.query_difference import Difference, in_words, query_differences
+from graphrag_eval_lc.graph.query_forms import UnreadableQueryError
+from graphrag_eval_lc.graph.query_lint import QueryFinding, lint_query
+from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary
+
+_MOST_DIFFERENCES = 6
+"""A query with more differences is another one, which no single difference explains."""
+
+
+class QueryExplainer:
+    """Explains failed queries with one configuration.
+
+    Args:
+        config: The section ``graph``.
+
+    Raises:
+        ConfigError: The vocabulary cannot be read.
+    """
+
+    def __init__(self, config: GraphConfig) -> None:
+        self._prefixes = config.prefixes
+        self._vocabulary: Vocabulary | None = None
+        if config.vocabulary is not None and (path := Path(config.vocabulary)).is_file():
+            self._vocabulary = load_vocabulary(path)
+
+    def add_to(self, result: dict[str, Any]) -> None:
+        """Add to each failed reference step of a result what explains it: the key ``query``, and a sentence.
+
+        ``query`` has ``cause`` (the rule or kind that explains most; absent if none does), ``sentence``, ``findings``
+        and ``differences``.
+        """
+        steps = {
+            str(index if step.get("id") is None else step["id"]): step
+            for index, step in enumerate(result.get("actual_steps") or ())
+        }
+        for group, diagnoses in zip(
+            result.get("reference_steps") or (), result.get("steps_diagnosis") or (), strict=True
+        ):
+            for reference, diagnosis in zip(group, diagnoses, strict=True):
+                if diagnosis["outcome"] == "mismatch" and not diagnosis["matched"]:
+                    explained = self._explained(reference, steps.get(diagnosis.get("nearest", "")))
+                    if explained:
+                        diagnosis["query"] = explained
+                        diagnosis["reason"] = f"{diagnosis['reason']} {explained['sentence']}"
+
+    def _explained(self, reference: Mapping[str, Any], actual: Mapping[str, Any] | None) -> dict[str, Any]:
+        query, expected = (_query_of(step) for step in (actual, reference))
+        if actual is None or query is None:
+            return {}
+        was_answered = actual.get("status") == "success"
+        findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
+        differences: list[Difference] = []
+        if expected is not None:
+            try:
+                differences = query_differences(
+                    expected,
+                    query,
+                    required_columns=reference.get("required_columns"),
+                    ordered=bool(reference.get("ordered")),
+                    prefixes=self._prefixes,
+                )
+            except UnreadableQueryError:
+                differences = []  # if it is the agent's, a finding says so
+        if not findings and not differences:
+            return {}
+        record: dict[str, Any] = {"sentence": _sentence(findings, differences)}
+        if (cause := _cause(findings, differences)) is not None:
+            record = {"cause": cause} | record
+        if findings:
+            record["findings"] = [_without_none(each.rule, each) for each in findings]
+        if differences:
+            record["differences"] = [
+                {
+                    key: value
+                    for key in ("kind", "sentence", "expected", "actual")
+                    if (value := getattr(each, key)) is not None
+                }
+                for each in differences
+            ]
+        return record
+
+
+@lru_cache(maxsize=8)
+def _explainer(config: str, _: float | None) -> QueryExplainer:
+    return QueryExplainer(GraphConfig.model_validate_json(config))
+
+
+def explainer_of(config: GraphConfig) -> QueryExplainer:
+    """Return the explainer of a configuration, made once, and again after its vocabulary was written.
+
+    Raises:
+        ConfigError: The vocabulary cannot be read.
+    """
+    path = None if config.vocabulary is None else Path(config.vocabulary)
+    written_at = path.stat().st_mtime if path is not None and path.is_file() else None
+    return _explainer(config.model_dump_json(), written_at)
+
+
+def _query_of(step: Mapping[str, Any] | None) -> str | None:
+    args = step.get("args") if step is not None else None
+    query = args.get("query") if isinstance(args, Mapping) else None
+    return query if isinstance(query, str) and language_of(query) == "SPARQL" else None
+
+
+def _without_none(rule: str, finding: QueryFinding) -> dict[str, Any]:
+    record: dict[str, Any] = {"rule": rule, "what": finding.what, "hint": finding.hint}
+    if finding.line is not None:
+        record |= {"line": finding.line, "column": finding.column}
+    return {key: value for key, value in record.items() if value != ""}
+
+
+def _cause(findings: list[QueryFinding], differences: list[Difference]) -> str | None:
+    """Return what explains the failure: a mistake that is certain, else the first of a few differences."""
+    if findings:
+        return findings[0].rule
+    return differences[0].kind if 0 < len(differences) <= _MOST_DIFFERENCES else None
+
+
+def _sentence(findings: list[QueryFinding], differences: list[Difference]) -> str:
+    return " ".join(filter(None, [*(f"{each}." for each in findings[:2]), in_words(differences)]))
