@@ -163,7 +163,9 @@ class _Comparison:
                 extra.append(as_wanted)
         for is_pair in (_other_property, _other_end, _turned, _inverse, _other_group):
             for expected, actual in product(tuple(missing), tuple(extra)):
-                if expected in missing and actual in extra and (kind := is_pair(expected, actual)):
+                if expected not in missing or actual not in extra or not (kind := is_pair(expected, actual)):
+                    continue
+                if kind != "property" or not self._ends_inside_path(expected):
                     missing.remove(expected)
                     extra.remove(actual)
                     yield self._pair(kind, expected, actual)
@@ -171,6 +173,11 @@ class _Comparison:
             yield Difference("missing_pattern", f"lacks {text}", text)
         for text in self._words.chains([_renamed(each, self._own_names) for each in extra]):
             yield Difference("extra_pattern", f"adds {text}", None, text)
+
+    def _ends_inside_path(self, expected: Pattern) -> bool:
+        """Return whether a pattern ends at a node inside a path for one query, and at a variable for the other."""
+        ends = (expected.subject, expected.object)
+        return any(end.startswith("?·") != self._own_names.get(end, end).startswith("?·") for end in ends)
 
     def _pair(self, kind: DifferenceKind, expected: Pattern, actual: Pattern) -> Difference:
         words = self._words

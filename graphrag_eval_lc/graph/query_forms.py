@@ -33,13 +33,15 @@ RDF_TYPE = f"<{STANDARD_PREFIXES['rdf']}type>"
 _XSD_STRING = f"^^<{STANDARD_PREFIXES['xsd']}string>"
 _DECLARATION = re.compile(r"(?i)\bPREFIX\s+((?:[\w][\w.-]*)?):\s*<([^<>\"{}|^`\\\s]*)>")
 _FULL_IRI = re.compile(r"<([^<>\s]*[#/])([\w.-]+)>")
-PREFIXED_NAME = re.compile(r"(?<![\w?$@:.-])((?:[A-Za-z][\w.-]*)?):((?:[\w](?:[\w.-]*[\w-])?)?)")
+_NAME_CHARACTER = r"(?:[\w-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%])"
+PREFIXED_NAME = re.compile(
+    rf"(?<![\w?$@:.-])((?:[A-Za-z][\w.-]*)?):((?:{_NAME_CHARACTER}(?:[.:]*{_NAME_CHARACTER})*)?)"
+)
 NO_NAMES = re.compile(
     r"#[^\n]*|<[^<>\s]*>|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
 """Comments, IRIs and texts of a query, in which no prefixed name is one."""
-_UNKNOWN_PREFIX = re.compile(r"Unknown namespace prefix : ?(\S*)")
-_MOST_UNKNOWN_PREFIXES = 20
+_ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 _COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in")
 
 
@@ -106,17 +108,28 @@ def declared_prefixes(query: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _parsed(query: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
-    """Return rdflib's algebra. A prefix that nobody declares stands for an IRI of that name."""
-    known = dict(prefixes)
-    for _ in range(_MOST_UNKNOWN_PREFIXES):
-        try:
-            return translateQuery(parseQuery(query), initNs=known).algebra
-        except Exception as problem:  # rdflib and pyparsing raise many kinds, of which Exception itself is one
-            unknown = _UNKNOWN_PREFIX.search(str(problem))
-            if unknown is None or unknown[1] in known:
-                raise UnreadableQueryError(str(problem)) from problem
-            known[unknown[1]] = f"{UNDECLARED}{unknown[1]}:"
-    raise UnreadableQueryError("it has too many prefixes that are not declared")
+    """Return rdflib's algebra. Prefixes are expanded before, as rdflib knows one prefix for a namespace only."""
+    try:
+        return translateQuery(parseQuery(_expanded(query, dict(prefixes)))).algebra
+    except Exception as problem:  # rdflib and pyparsing raise many kinds, of which Exception itself is one
+        raise UnreadableQueryError(str(problem)) from problem
+
+
+def _expanded(query: str, prefixes: Mapping[str, str]) -> str:
+    """Return a query with full IRIs; one whose prefix nobody declares begins with ``UNDECLARED``."""
+
+    def iri(name: re.Match[str]) -> str:
+        namespace = prefixes.get(name[1], f"{UNDECLARED}{name[1]}:")
+        local = _ESCAPE.sub(r"\1", name[2])
+        return f"<{namespace}{local}>"
+
+    query = _DECLARATION.sub(" ", query)
+    parts: list[str] = []
+    end = 0
+    for opaque in NO_NAMES.finditer(query):
+        parts += (PREFIXED_NAME.sub(iri, query[end : opaque.start()]), opaque[0])
+        end = opaque.end()
+    return "".join((*parts, PREFIXED_NAME.sub(iri, query[end:])))
 
 
 def inferred_prefixes(query: str, other: str) -> dict[str, str]:
@@ -148,11 +161,12 @@ def read_query(query: str, prefixes: Mapping[str, str] | None = None) -> QueryFo
         >>> len(one.patterns), len(one.filters), len(other.patterns), len(other.filters)
         (3, 2, 3, 2)
     """
-    known = STANDARD_PREFIXES | dict(prefixes or {})
+    declared = declared_prefixes(query)
+    known = STANDARD_PREFIXES | dict(prefixes or {}) | declared
     algebra = _parsed(query, tuple(sorted(known.items())))
     reader = _Reader()
     form = reader.whole(algebra)
-    return replace(form, prefixes=declared_prefixes(query))
+    return replace(form, prefixes=declared)
 
 
 class _Reader:

@@ -5,17 +5,20 @@ pyoxigraph for the place of a syntax error.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from itertools import chain
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from graphrag_eval_lc.graph.query_forms import (
     NO_NAMES,
     PREFIXED_NAME,
     RDF_TYPE,
     STANDARD_PREFIXES,
+    UNDECLARED,
     Pattern,
     QueryForm,
     UnreadableQueryError,
@@ -25,7 +28,7 @@ from graphrag_eval_lc.graph.query_forms import (
     variables_in,
 )
 from graphrag_eval_lc.graph.query_words import Words
-from graphrag_eval_lc.graph.vocabulary import Vocabulary
+from graphrag_eval_lc.graph.vocabulary import Vocabulary, local_name
 
 LintRule: TypeAlias = Literal[
     "syntax",
@@ -93,17 +96,23 @@ def lint_query(
     """
     known = STANDARD_PREFIXES | dict(prefixes or {})
     declared = declared_prefixes(query)
+    undeclared = _undeclared(query, known | declared)
+    guessed = {} if vocabulary is None else _guessed_namespaces(undeclared, vocabulary)
     found: list[QueryFinding] = []
     if not was_answered:
-        used = {prefix for prefix, _ in PREFIXED_NAME.findall(NO_NAMES.sub(" ", query))}
-        missing = sorted(used - declared.keys() - known.keys() - {"_"})
-        found += [QueryFinding("undeclared_prefix", f"the prefix {each}: is not declared") for each in missing]
-        if (wrong := _syntax_error(query, known | dict.fromkeys(missing, "urn:undeclared:"))) is not None:
-            return [wrong]
+        for prefix in sorted(undeclared):
+            hint = f"PREFIX {prefix}: <{guessed[prefix]}>" if prefix in guessed else ""
+            found.append(QueryFinding("undeclared_prefix", f"the prefix {prefix}: is not declared", hint))
+        if _store() is not None:
+            wrong = _syntax_error(query, known | dict.fromkeys(undeclared, "urn:undeclared:"))
+            if wrong is not None:
+                return [wrong]
+    known |= guessed
     try:
         form = read_query(query, known)
     except UnreadableQueryError as problem:
-        return found if was_answered else [*found, _of_rdflib(str(problem))]
+        # rdflib reads less than pyoxigraph, such as SERVICE after a pattern without a dot.
+        return found if was_answered or _store() is not None else [*found, _of_rdflib(str(problem))]
     words = Words(known | declared)
     found += chain.from_iterable(rule(form, words) for rule in (_unbound, _disconnected))
     if needs_limit and form.form == "SELECT" and form.limit is None and not _is_aggregated(form):
@@ -113,16 +122,40 @@ def lint_query(
     return sorted(dict.fromkeys(found), key=lambda each: RULES.index(each.rule))
 
 
-def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | None:
-    """Return the error of pyoxigraph's parser, which is fast and says where; None if it is not installed."""
+def _undeclared(query: str, known: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the prefixes that a query uses and nobody declares, each with the names that it has in the query."""
+    used: dict[str, set[str]] = {}
+    for prefix, name in PREFIXED_NAME.findall(NO_NAMES.sub(" ", query)):
+        if prefix not in known and prefix != "_":
+            used.setdefault(prefix, set()).add(name)
+    return used
+
+
+def _guessed_namespaces(undeclared: Mapping[str, set[str]], vocabulary: Vocabulary) -> dict[str, str]:
+    """Return the namespaces in which the graph has most of the names of a prefix."""
+    terms = [*vocabulary.classes, *vocabulary.properties]
+    guessed = {}
+    for prefix, names in undeclared.items():
+        namespaces = Counter(term.removesuffix(name) for term in terms if (name := local_name(term)) in names)
+        if namespaces:
+            guessed[prefix] = namespaces.most_common(1)[0][0]
+    return guessed
+
+
+@cache
+def _store() -> Any:
+    """Return an empty store of pyoxigraph, whose parser is fast and says where an error is; None without it."""
     try:
-        store = import_module("pyoxigraph").Store()
+        return import_module("pyoxigraph").Store()
     except ImportError:
         return None
+
+
+def _syntax_error(query: str, prefixes: Mapping[str, str]) -> QueryFinding | None:
     declared = declared_prefixes(query)
     head = "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items() if name not in declared)
     try:
-        store.query(head + query)
+        _store().query(head + query)
     except SyntaxError as problem:
         if (place := _PLACE.search(str(problem))) is None:
             return QueryFinding("syntax", f"it is not SPARQL: {problem}")
@@ -188,7 +221,7 @@ def _names_an_entity(pattern: Pattern) -> bool:
 
 
 def _iris(term: str) -> list[str]:
-    return [iri for iri in _IRI.findall(term) if not iri.startswith(_STANDARD)]
+    return [iri for iri in _IRI.findall(term) if not iri.startswith((*_STANDARD, f"<{UNDECLARED}"))]
 
 
 def _asked_of_graph(form: QueryForm) -> Iterable[Pattern]:

@@ -1,0 +1,69 @@
+"""How a query differs from the reference query: a table, and laws."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rdflib")
+
+from graphrag_eval_lc.graph.query_difference import in_words, query_differences
+from graphrag_eval_lc.graph.query_forms import UnreadableQueryError, read_query
+
+CASES = yaml.safe_load((Path(__file__).parent / "vectors/query_differences.yaml").read_text(encoding="utf-8"))
+PREFIX = "PREFIX c: <urn:c#>\n"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_difference(case: dict[str, Any]) -> None:
+    options = {key: case[key] for key in ("required_columns", "ordered") if key in case}
+    found = query_differences(PREFIX + case["reference"], PREFIX + case["actual"], **options)
+    assert [f"{each.kind}: {each.sentence}" for each in found] == case["differences"]
+
+
+def test_undeclared_prefix_is_that_of_the_other_query() -> None:
+    assert not query_differences("PREFIX c: <urn:c#> ASK { ?x a c:Line }", "ASK { ?y a c:Line }")
+    assert not query_differences("ASK { ?x a c:Line }", "ASK { ?y a <urn:c#Line> }")
+
+
+@pytest.mark.parametrize("text", ["", "no query", "SELECT {", "INSERT DATA { <urn:a> <urn:b> 1 }", "SELECT ?x { ?x a"])
+def test_what_is_no_query(text: str) -> None:
+    with pytest.raises(UnreadableQueryError):
+        query_differences("ASK {}", text)
+
+
+def test_of_many_differences_the_first_are_in_the_sentence() -> None:
+    found = query_differences("SELECT * { ?a <urn:p> 1, 2, 3, 4, 5 }", "SELECT * { ?a <urn:q> ?b }")
+    assert in_words(found).endswith("; and 3 more differences.")
+    assert in_words([]) == ""
+
+
+names = st.sampled_from(["a", "b", "x1", "line"])
+terms = st.one_of(names.map("?{}".format), st.sampled_from(["<urn:i>", "<urn:j>", '"t"', "7"]))
+subjects = st.one_of(names.map("?{}".format), st.just("<urn:i>"))
+predicates = st.sampled_from(["<urn:p>", "<urn:q>", "<urn:p>/<urn:q>", "^<urn:r>", "(<urn:p>|<urn:q>)", "<urn:p>*"])
+triples = st.lists(st.tuples(subjects, predicates, terms).map(" ".join), min_size=1, max_size=5, unique=True)
+
+
+@given(triples, st.randoms(use_true_random=False))
+def test_names_and_order_say_nothing(patterns: list[str], random: Any) -> None:
+    reference = f"SELECT * {{ {' . '.join(patterns)} }}"
+    assert not query_differences(reference, reference)
+    shuffled = random.sample(patterns, len(patterns))
+    renamed = f"SELECT * {{ {' . '.join(shuffled)} }}"
+    for name in ("line", "x1", "b", "a"):
+        renamed = renamed.replace(f"?{name} ", f"?other_{name} ")
+    wanted, given_ = read_query(reference), read_query(renamed)
+    assert len(wanted.patterns) == len(given_.patterns)
+    kinds = {each.kind for each in query_differences(reference, renamed, required_columns=[])}
+    assert not kinds
+
+
+@given(triples)
+def test_a_pattern_less_is_missing(patterns: list[str]) -> None:
+    reference = f"ASK {{ {' . '.join([*patterns, '<urn:new> <urn:only> 99'])} }}"
+    found = query_differences(reference, f"ASK {{ {' . '.join(patterns)} }}")
+    assert [each.sentence for each in found] == ["lacks <urn:new> <urn:only> 99"]

@@ -1,0 +1,54 @@
+"""What is wrong with a query: a table, and no false alarm on the demo's references."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("rdflib")
+pytest.importorskip("pyoxigraph")
+
+from graphrag_eval_lc import load_dataset
+from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH
+from graphrag_eval_lc.graph.query_lint import lint_query
+from graphrag_eval_lc.graph.sources import GraphFile
+from graphrag_eval_lc.graph.vocabulary import Vocabulary, read_vocabulary
+
+CASES = yaml.safe_load((Path(__file__).parent / "vectors/query_lint.yaml").read_text(encoding="utf-8"))
+LINES = Vocabulary(
+    source="test",
+    classes={"urn:c#DCLineSegment": 2, "urn:c#Substation": 3},
+    properties={"urn:c#name": 5, "urn:c#length": 2},
+    uses={"urn:c#DCLineSegment": ["urn:c#length", "urn:c#name"], "urn:c#Substation": ["urn:c#name"]},
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_findings(case: dict[str, Any]) -> None:
+    query = case["query"] if case.get("plain") else f"PREFIX c: <urn:c#>\n{case['query']}"
+    options = {"was_answered": case.get("answered", False), "needs_limit": case.get("needs_limit", False)}
+    found = [f"{each.rule}: {each}" for each in lint_query(query, LINES, **options)]
+    assert len(found) == len(case["findings"]), found
+    for each, expected in zip(found, case["findings"], strict=True):
+        assert each.startswith(expected)
+
+
+def test_no_vocabulary_or_a_part_of_one_finds_nothing_unknown() -> None:
+    query = "SELECT ?l { ?l a <urn:c#Never> ; <urn:c#nowhere> 1 }"
+    for vocabulary in (None, LINES.model_copy(update={"complete": False}), Vocabulary(source="empty")):
+        assert lint_query(query, vocabulary) == []
+
+
+async def test_references_of_the_demo_have_no_findings() -> None:
+    grid = await read_vocabulary(GraphFile(GRAPH_PATH))
+    queries = [
+        step["args"]["query"]
+        for template in load_dataset(DATASET_PATH)
+        for question in template["questions"]
+        for group in question["reference_steps"]
+        for step in group
+        if step["name"] == "sparql_query"
+    ]
+    assert len(queries) == 29
+    assert [(query, found) for query in queries if (found := lint_query(query, grid))] == []
