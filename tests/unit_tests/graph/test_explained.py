@@ -1,0 +1,68 @@
+"""What explains failed queries in the diagnosis of a result."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rdflib")
+pytest.importorskip("pyoxigraph")
+
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.graph.sources import GraphFile
+from graphrag_eval_lc.graph.vocabulary import read_vocabulary, save_vocabulary
+
+from .conftest import results
+
+REFERENCE = "PREFIX : <urn:grid#> SELECT ?name ?kv { ?s a :Substation ; :name ?name ; :kv ?kv }"
+
+
+def diagnosis(query: str, *, config: dict[str, Any] | None = None, **step: Any) -> dict[str, Any]:
+    reference = {"name": "sparql_query", "args": {"query": REFERENCE}, "output": results({"name": "Oslo", "kv": "420"})}
+    question = {"id": "q", "question_text": "Q", "reference_steps": [[reference]]}
+    actual = {"name": "sparql_query", "id": "c", "args": {"query": query}, "status": "success", "output": results()}
+    response = {"question_id": "q", "actual_steps": [actual | step]}
+    (result,) = run_evaluation([{"template_id": "t", "questions": [question]}], {"q": response}, config)
+    ((found,),) = result["steps_diagnosis"]
+    return dict(found)
+
+
+def test_difference_is_in_the_diagnosis() -> None:
+    found = diagnosis(REFERENCE.replace(":kv", ":voltage"))
+    assert found["query"]["cause"] == "property"
+    assert found["query"]["sentence"] == "The query asks :voltage instead of :kv."
+    assert found["query"]["differences"] == [
+        {"kind": "property", "sentence": "asks :voltage instead of :kv", "expected": ":kv", "actual": ":voltage"}
+    ]
+    assert found["reason"].startswith("The actual results have no rows")
+    assert found["reason"].endswith(found["query"]["sentence"])
+
+
+def test_what_the_graph_does_not_have_comes_first(grid: Path, tmp_path: Path) -> None:
+    path = tmp_path / "vocabulary.json"
+    config = {"graph": {"vocabulary": str(path)}}
+    query = REFERENCE.replace(":Substation", ":SubStation")
+    assert diagnosis(query, config=config)["query"]["cause"] == "class"  # the file is not there yet
+    save_vocabulary(asyncio.run(read_vocabulary(GraphFile(grid))), path)
+    found = diagnosis(query, config=config)["query"]
+    assert found["cause"] == "unknown_class"
+    assert found["sentence"].startswith(":SubStation is not a class of this graph (nearest: :Substation).")
+
+
+def test_failed_query() -> None:
+    found = diagnosis("SELECT ?name { ?s :name ?name ", status="error", error="400 Bad Request", output=None)
+    assert found["query"]["cause"] in ("syntax", "undeclared_prefix")
+
+
+@pytest.mark.parametrize(
+    ("query", "step", "config"),
+    [
+        (REFERENCE.replace(":kv", ":voltage"), {"output": results({"name": "Oslo", "kv": "420"})}, None),  # right
+        (REFERENCE.replace(":kv", ":voltage"), {}, {"graph": {"explain": False}}),
+        ("MATCH (s:Substation) RETURN s.name", {}, None),
+        (REFERENCE, {}, None),  # the same query on another graph
+    ],
+)
+def test_nothing_to_explain(query: str, step: dict[str, Any], config: dict[str, Any] | None) -> None:
+    assert "query" not in diagnosis(query, config=config, **step)

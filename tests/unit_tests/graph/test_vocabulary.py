@@ -1,0 +1,106 @@
+"""The vocabulary of a graph: by counting, from VoID, from an ontology, from a file of its own."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyoxigraph")
+
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.graph.sources import GraphFile, GraphSource
+from graphrag_eval_lc.graph.vocabulary import (
+    Vocabulary,
+    load_vocabulary,
+    read_ontology,
+    read_vocabulary,
+    save_vocabulary,
+)
+
+from .conftest import Endpoint
+
+VOID = """
+@prefix void: <http://rdfs.org/ns/void#> .
+[] a void:Dataset ; void:classPartition [
+  void:class <urn:grid#Line> ; void:entities 7 ; void:propertyPartition [ void:property <urn:grid#length> ] ] .
+"""
+ONTOLOGY = """
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+<urn:grid#Line> a owl:Class . <urn:grid#retired> a owl:DatatypeProperty . [] a owl:Class .
+"""
+
+
+def graph_of(tmp_path: Path, text: str) -> GraphFile:
+    path = tmp_path / "graph.ttl"
+    path.write_text(text, encoding="utf-8")
+    return GraphFile(path)
+
+
+async def test_counted(grid: Path, endpoint: Endpoint) -> None:
+    vocabulary = await read_vocabulary(GraphFile(grid))
+    assert vocabulary.classes == {"urn:grid#Substation": 2, "urn:grid#Line": 1}
+    assert vocabulary.properties["urn:grid#name"] == 2
+    assert vocabulary.uses is not None
+    assert "urn:grid#length" in vocabulary.uses["urn:grid#Line"]
+    assert "urn:grid#length" not in vocabulary.uses["urn:grid#Substation"]
+    async with GraphSource(endpoint.url).open() as remote:
+        of_endpoint = await read_vocabulary(remote)
+    assert of_endpoint.digest == vocabulary.digest
+    assert of_endpoint.source == endpoint.url
+
+
+async def test_more_terms_than_are_read_are_no_vocabulary(grid: Path) -> None:
+    vocabulary = await read_vocabulary(GraphFile(grid), most=2)
+    assert not vocabulary.complete
+    assert vocabulary.uses is None
+
+
+async def test_void_is_used_if_the_graph_has_it(tmp_path: Path) -> None:
+    vocabulary = await read_vocabulary(graph_of(tmp_path, VOID))
+    assert vocabulary.classes == {"urn:grid#Line": 7}
+    assert vocabulary.uses == {"urn:grid#Line": ["urn:grid#length"]}
+
+
+async def test_ontology_adds_terms_without_instances(tmp_path: Path, grid: Path) -> None:
+    ontology = await read_ontology(graph_of(tmp_path, ONTOLOGY))
+    assert ontology.classes == {"urn:grid#Line": None}
+    both = (await read_vocabulary(GraphFile(grid))).with_ontology(ontology)
+    assert both.classes["urn:grid#Line"] == 1
+    assert both.properties["urn:grid#retired"] is None
+
+
+@pytest.mark.parametrize(
+    ("iri", "nearest"),
+    [
+        ("urn:other#Line", "urn:grid#Line"),
+        ("urn:grid#DCLine", "urn:grid#DCLineSegment"),
+        ("urn:grid#length", "urn:grid#Conductor.length"),
+        ("urn:grid#Substatoin", "urn:grid#Substation"),
+        ("urn:grid#Xyz", None),
+    ],
+)
+def test_nearest(iri: str, nearest: str | None) -> None:
+    names = ("Line", "DCLineSegment", "Conductor.length", "Substation")
+    found = Vocabulary(source="").nearest(iri, [f"urn:grid#{name}" for name in names])
+    assert found == ([] if nearest is None else [nearest])
+
+
+async def test_file(grid: Path, tmp_path: Path) -> None:
+    vocabulary = await read_vocabulary(GraphFile(grid))
+    path = tmp_path / "new" / "vocabulary.json"
+    save_vocabulary(vocabulary, path)
+    assert load_vocabulary(path) == vocabulary
+    path.write_text('{"format": 2}', encoding="utf-8")
+    with pytest.raises(ConfigError, match="not a vocabulary"):
+        load_vocabulary(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [("g.ttl", "no graph", "not a graph"), ("g.docx", "", "does not say what syntax"), ("g.ttl.gz", "x", "not a graph")],
+)
+def test_file_that_is_no_graph(tmp_path: Path, name: str, text: str, error: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=error):
+        GraphFile(tmp_path / name)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        GraphFile(tmp_path / "missing.ttl")
