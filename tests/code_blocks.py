@@ -17,7 +17,7 @@ from typing import Any
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^>]*) -->\n+)?^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-_FILE = re.compile(r"(?:#|//|<!--) (?P<name>[\w./-]+\.(?:py|yaml|yml|json|jsonl|toml|tsv|md|txt))(?: -->)?\n")
+_FILE = re.compile(r"(?:#|//|<!--) (?P<name>[\w./-]+\.(?:py|yaml|yml|json|jsonl|toml|tsv|ttl|md|txt))(?: -->)?\n")
 _EXIT_CODE = re.compile(r"exit code (\d+)")
 _SETUP = "pip install", "git clone", "make ", "uv ", "npm "
 _LONGEST_SEC = 120.0

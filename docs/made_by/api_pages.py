@@ -11,6 +11,7 @@ _MODULES = {
     "graphrag_eval_lc.metrics": "Pure functions on ids, texts and labels.",
     "graphrag_eval_lc.judges": "Metrics that ask a language model.",
     "graphrag_eval_lc.compare": "Runs beside each other.",
+    "graphrag_eval_lc.graph": "What explains a failed query: differences, and a check against the graph's vocabulary.",
     "graphrag_eval_lc.dataset": "Reference datasets and responses: loading, checking, drafting, importing.",
     "graphrag_eval_lc.registry": "Declaring metrics, evaluators, step kinds and exporters.",
     "graphrag_eval_lc.errors": "The exceptions; each says what is wrong, where, and how to mend it.",

@@ -209,7 +209,7 @@ def import_dataset(
     languages = comma_separated(language or ())
     asking = (endpoint, refresh, timeout, max_bytes, follow_redirects)
     options = ImportOptions(languages, step_name, template_id, keep_empty, columns, *asking, retrieval_step)
-    with _progress() as show:
+    with showing_progress("Queries asked") as show:
         found = imported(source, options, show)
     for problem in found.problems:
         tell(str(problem))
@@ -236,13 +236,13 @@ def import_dataset(
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows on standard error how many queries were asked, of how many."""
+def showing_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows on standard error how many are done, of how many."""
     console = DataConsole(stderr=True)
     if not console.is_terminal:  # where older versions of rich end a bar that shows nothing with an empty line
         yield lambda done, total: None
         return
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*parts, console=console, transient=True) as bar:
-        task = bar.add_task("Queries asked", total=None, visible=False)
+        task = bar.add_task(what, total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

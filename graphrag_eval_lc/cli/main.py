@@ -42,7 +42,11 @@ _COMMANDS: Final = {
         "validate": ("validate:validate", "Find everything that is wrong with a dataset, and how to fix it."),
         "dataset draft": ("dataset:draft", "Draft a reference dataset from recorded responses."),
         "dataset import": ("dataset:import_dataset", "Import a published dataset of questions and queries."),
+        "dataset lint": ("graph:lint", "Find mistakes in SPARQL queries: of a dataset, or those of a run."),
+        "dataset refresh": ("graph:refresh", "Run the reference queries again, and list references that are stale."),
+        "dataset generate": ("graph:generate", "Make a dataset from templates and the values in a graph."),
         "dataset schema": ("dataset:schema", "Print the JSON Schema of a format, with which editors check a file."),
+        "proxy": ("graph:proxy", "Record the calls of a SPARQL endpoint, or answer them as recorded."),
         "import-traces": ("import_traces:import_traces", "Turn traces of other tools into responses to be scored."),
         "migrate": (
             "migrate:migrate",
@@ -55,7 +59,7 @@ _COMMANDS: Final = {
     },
 }
 _GROUPS: Final = {
-    "dataset": "Draft or import a reference dataset, or print the schema of a format.",
+    "dataset": "Draft, import, generate, check or refresh a reference dataset; schemas of the formats.",
     "judge": "Judge answers in a table, or compare the judge with people.",
 }
 # graphrag-eval's name of a command.
@@ -68,7 +72,9 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(("list", "ls"), "runs"),
     **dict.fromkeys(("history", "trend"), "runs --trend"),
     "check": "doctor",
-    "lint": "validate",
+    "lint": "dataset lint",
+    "refresh": "dataset refresh",
+    "generate": "dataset generate",
     "diff": "compare",
     "plugins": "doctor --plugins",
     "scan": "doctor --secrets",

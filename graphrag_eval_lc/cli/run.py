@@ -109,6 +109,24 @@ def run(
             autocompletion=lambda: ["secrets"],
         ),
     ] = None,
+    replay: Annotated[
+        Path | None,
+        option(
+            "--replay",
+            "Answer the agent's SPARQL calls as recorded in this file (see proxy), at the address in --endpoint-env.",
+            "FILE",
+            ASKING,
+        ),
+    ] = None,
+    endpoint_env: Annotated[
+        str,
+        option(
+            "--endpoint-env",
+            "The environment variable from which the agent reads the address of its endpoint, for --replay.",
+            "NAME",
+            ASKING,
+        ),
+    ] = "SPARQL_ENDPOINT",
     no_report: NoReport = False,
     fail_over: FailOver = None,
     fail_on_regression: Annotated[
@@ -138,6 +156,7 @@ def run(
     # Imported here so that --help does not wait for LangGraph.
     from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
     from graphrag_eval_lc.cli.compare import last_baseline
+    from graphrag_eval_lc.cli.graph import replayed
     from graphrag_eval_lc.cli.outcome import Shown, gates_of_a_run, measuring_config, run_and_show, show_plan
 
     agent, dataset = needed_for_run(config, agent=agent, dataset=dataset)
@@ -158,7 +177,8 @@ def run(
     if dry_run:
         show_plan(plan_benchmark(agent, dataset, **given))
     else:
-        run_and_show(agent, dataset, shown, **given)
+        with replayed(replay, endpoint_env):
+            run_and_show(agent, dataset, shown, **given)
 
 
 def _capture(

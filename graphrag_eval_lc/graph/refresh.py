@@ -34,6 +34,7 @@ class ReferenceQuery:
         question_id: Its question.
         location: Where it is in the dataset.
         line: The line of its output in the file; None for a dataset without one.
+        query_line: The line of its query.
         query: The query.
         output: The results in the dataset; None if there are none.
         ordered: Whether their order counts.
@@ -42,9 +43,15 @@ class ReferenceQuery:
     question_id: str
     location: Location
     line: int | None
+    query_line: int | None
     query: str
     output: Any
     ordered: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its place, such as ``[0].questions[2].reference_steps[0][1]``."""
+        return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +133,11 @@ def reference_queries(dataset: Path) -> tuple[list[ReferenceQuery], int, TextFil
     for location, question_id, step in _steps(records.values):
         query = (step.get("args") or {}).get("query") if isinstance(step.get("args"), Mapping) else None
         if isinstance(query, str) and language_of(query) == "SPARQL":
-            line = index.line_of((*location, "output")) if index is not None else None
+            line, query_line = (
+                None if index is None else index.line_of((*location, *keys)) for keys in (["output"], ["args", "query"])
+            )
             is_ordered = bool(step.get("ordered"))
-            found.append(ReferenceQuery(question_id, location, line, query, step.get("output"), is_ordered))
+            found.append(ReferenceQuery(question_id, location, line, query_line, query, step.get("output"), is_ordered))
         elif "output" in step:
             others += 1
     return found, others, records.file

@@ -15,7 +15,7 @@ PACKAGES = [
     for name in ["graphrag_eval_lc", *ROOMS, "graphrag_eval_lc.errors"]
     if hasattr(importlib.import_module(name), "__all__")
 ]
-PUBLIC_PACKAGES = {"matching", "metrics", "judges", "compare", "dataset", "registry", "errors", "demo"}
+PUBLIC_PACKAGES = {"matching", "metrics", "judges", "compare", "dataset", "graph", "registry", "errors", "demo"}
 
 
 def shown_names(package: str) -> set[str]:

@@ -96,7 +96,11 @@ async def test_file(grid: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "error"),
-    [("g.ttl", "no graph", "not a graph"), ("g.docx", "", "does not say what syntax"), ("g.ttl.gz", "x", "not a graph")],
+    [
+        ("g.ttl", "no graph", "not a graph"),
+        ("g.docx", "", "does not say what syntax"),
+        ("g.ttl.gz", "x", "not a graph"),
+    ],
 )
 def test_file_that_is_no_graph(tmp_path: Path, name: str, text: str, error: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")

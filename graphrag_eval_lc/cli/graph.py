@@ -1,0 +1,284 @@
+"""The commands on the knowledge graph: ``dataset lint``, ``refresh`` and ``generate``, and ``proxy``."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphrag_eval_lc.cli.dataset import DatasetFile, showing_progress
+from graphrag_eval_lc.cli.options import JsonRows, Overwrite, option
+from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, print_document, say, tell
+from graphrag_eval_lc.cli.project import Config
+from graphrag_eval_lc.config import GraphConfig, load_config
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError
+from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.files.writing import refuse_existing, replace_file, write_data
+from graphrag_eval_lc.graph.generate import Split, generate_dataset, load_templates
+from graphrag_eval_lc.graph.refresh import refresh_dataset, refresh_summary
+from graphrag_eval_lc.graph.replay import ReplayProxy
+from graphrag_eval_lc.graph.sources import GraphSource
+from graphrag_eval_lc.report.json_documents import validation_document
+from graphrag_eval_lc.texts import counted
+
+_STATE_SUFFIX = ".refresh.jsonl"
+
+Endpoint = Annotated[
+    str | None, option("--endpoint", "The SPARQL endpoint of the graph. Default: graph.endpoint of the config.", "URL")
+]
+GraphFileOption = Annotated[
+    Path | None, option("--graph", "An RDF file in place of an endpoint: .ttl, .nt, .rdf, … or .gz of these.", "FILE")
+]
+Timeout = Annotated[float, option("--timeout", "The longest time for a query, in seconds.", "SEC", min=0.1)]
+MaxConcurrency = Annotated[
+    int, option("--max-concurrency -j", "How many queries are run at the same time.", "N", min=1)
+]
+
+
+def lint(
+    path: Annotated[
+        Path, typer.Argument(help="A dataset, or the folder of a run.", metavar="DATASET|RUN_DIR", show_default=False)
+    ],
+    config: Config = None,
+    endpoint: Endpoint = None,
+    graph: GraphFileOption = None,
+    vocabulary: Annotated[
+        Path | None,
+        option(
+            "--vocabulary",
+            "A JSON file with the classes and properties of the graph; written if it is missing. Default: "
+            "graph.vocabulary of the config.",
+            "FILE",
+        ),
+    ] = None,
+    reread: Annotated[bool, option("--reread", "Read the vocabulary again, and replace its file.")] = False,
+    needs_limit: Annotated[bool, option("--needs-limit", "Report SELECT queries without LIMIT.")] = False,
+    as_json: JsonRows = False,
+) -> None:
+    """Find mistakes in SPARQL queries: of a dataset, or those that the agent wrote in a run.
+
+    Finds errors of syntax, undeclared prefixes, classes and properties that the graph does not have (with the nearest
+    that it has), properties that no instance of the class has, columns that nothing binds, and patterns that nothing
+    connects. The graph is asked once for its vocabulary. Needs the extra `graphrag-eval-lc[graph]`.
+
+    Exit code 0: nothing, or only warnings; 1: errors; 2: wrong usage or input.
+
+    For example:
+
+    `graphrag-eval-lc dataset lint qa.yaml --endpoint http://localhost:7200/repositories/grid`
+    """
+    lint_files = _lint_files()
+    settings = _graph_config(config, endpoint, graph, vocabulary)
+    try:
+        known = run_sync(lambda: lint_files.vocabulary_of(settings, reads_again=reread))
+    except EndpointError as unread:
+        hint = "Give --graph FILE, or a vocabulary that was read before: --vocabulary FILE."
+        raise ConfigError(f"the vocabulary of the graph cannot be read: {unread}", hint=hint) from unread
+    look = lint_files.lint_run if lint_files.is_run(path) else lint_files.lint_dataset
+    number, problems = look(path, known, prefixes=settings.prefixes, needs_limit=needs_limit)
+    if as_json:
+        print_document(validation_document(problems, None))
+    else:
+        for problem in problems:
+            say(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+        against = "without a vocabulary" if known is None else f"against {known.source}"
+        errors = sum(problem.severity == "error" for problem in problems)
+        parts = [(errors, "error"), (len(problems) - errors, "warning")]
+        found = " and ".join(counted(count, word) for count, word in parts if count) or "no problems found"
+        say(f"{counted(number, 'query', 'queries')} checked {against}: {found}.")
+    if any(problem.severity == "error" for problem in problems):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def refresh(
+    dataset: Annotated[Path, typer.Argument(help="The dataset, in YAML or JSON.", show_default=False)],
+    config: Config = None,
+    endpoint: Endpoint = None,
+    graph: GraphFileOption = None,
+    write: Annotated[
+        Path | None,
+        option("--write -w", "Write the dataset with the new results here; it may be the dataset itself.", "FILE"),
+    ] = None,
+    overwrite: Overwrite = False,
+    max_concurrency: MaxConcurrency = 4,
+    timeout: Timeout = 60.0,
+) -> None:
+    """Run the reference queries of a dataset again, and list references that are stale.
+
+    All columns are compared, by name and by rows, whether or not they are required. With --write the new results
+    replace the old ones, with `output_source` (endpoint, date, digest) next to them; comments, order and anchors of the
+    file stay. Results that have become empty, and queries that fail, are reported and left as they are. A refresh that
+    was stopped resumes: results are kept next to the dataset, in a file that ends in .refresh.jsonl, until it is done.
+
+    Exit code 0: all results are the same; 1: some are not; 2: wrong usage or input.
+
+    For example:
+
+    `graphrag-eval-lc dataset refresh qa.yaml --endpoint http://localhost:7200/repositories/grid --write qa.yaml`
+    """
+    if write is not None and write != dataset:
+        refuse_existing(write, overwrite=overwrite)
+    settings = _graph_config(config, endpoint, graph)
+    state = dataset.with_name(dataset.name + _STATE_SUFFIX)
+    if state.exists():
+        tell(f"Resuming: results of an earlier refresh are in {state}.")
+    with showing_progress("Queries run") as show:
+        options: dict[str, Any] = {"state": state, "max_concurrency": max_concurrency, "on_progress": show}
+        found = run_sync(lambda: refresh_dataset(dataset, _source(settings, timeout), **options))
+    for each in found.references:
+        if each.state != "same":
+            say(f"{dataset}, {each}")
+    say(refresh_summary(found))
+    if write is not None:
+        if found.number("stale") or write != dataset:
+            replace_file(write, [found.new_text().encode()])
+        say(f"Wrote {counted(found.number('stale'), 'new result')} to {write}.")
+    state.unlink(missing_ok=True)
+    if not found.is_current:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def generate(
+    templates: Annotated[Path, typer.Argument(help="The templates, in YAML or JSON.", show_default=False)],
+    output: DatasetFile,
+    config: Config = None,
+    endpoint: Endpoint = None,
+    graph: GraphFileOption = None,
+    seed: Annotated[
+        int, option("--seed", "Chooses values if a template has more than `most`, and the split.", "N")
+    ] = 0,
+    split: Annotated[
+        Split | None,
+        option(
+            "--split",
+            "Also write a part for development and one for testing, next to the dataset. No template, or no value, is "
+            "in both.",
+        ),
+    ] = None,
+    test_share: Annotated[float, option("--test-share", "The share of the test part.", min=0.0, max=1.0)] = 0.3,
+    overwrite: Overwrite = False,
+    max_concurrency: MaxConcurrency = 4,
+    timeout: Timeout = 60.0,
+) -> None:
+    """Make a dataset from templates: a question for each value in the graph, with the results of its queries.
+
+    A template has texts with {placeholders}, a query for the values, and reference steps. Questions whose queries
+    return nothing, or too much, are left out and counted. The same templates, graph and seed make the same dataset.
+
+    For example:
+
+    `graphrag-eval-lc dataset generate templates.yaml --graph grid.ttl --output qa.yaml --split value`
+    """
+    parts = {} if split is None else {name: output.with_stem(f"{output.stem}-{name}") for name in ("dev", "test")}
+    for path in (output, *parts.values()):
+        refuse_existing(path, overwrite=overwrite)
+    source = _source(_graph_config(config, endpoint, graph), timeout)
+    parsed = load_templates(templates)
+    options: dict[str, Any] = {"seed": seed, "split": split, "test_share": test_share}
+    with showing_progress("Questions made") as show:
+        options |= {"max_concurrency": max_concurrency, "on_progress": show}
+        made = run_sync(lambda: generate_dataset(parsed, source, **options))
+    write_data(output, made.templates, overwrite=overwrite)
+    for name, path in parts.items():
+        write_data(path, made.split(name), overwrite=overwrite)
+    say(f"{made}. Wrote {', '.join(map(str, (output, *parts.values())))}.")
+    if made.left_out:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def proxy(
+    record: Annotated[
+        Path | None, option("--record", "Send each call on to the endpoint, and append it to this file.", "FILE")
+    ] = None,
+    replay: Annotated[
+        Path | None, option("--replay", "Answer calls as recorded in this file, without the endpoint.", "FILE")
+    ] = None,
+    endpoint: Annotated[str | None, option("--endpoint", "The SPARQL endpoint.", "URL")] = None,
+    fill: Annotated[
+        bool, option("--fill", "With --replay: send on calls that were not recorded, and record them.")
+    ] = False,
+    port: Annotated[int, option("--port", "The port on this machine; 0 for any that is free.", min=0)] = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Stand between an agent and its SPARQL endpoint: record its calls, or answer them as recorded.
+
+    Point the agent to the address that is printed, and stop it with Ctrl-C. A call is known by its method, path,
+    parameters, Accept header and query; white space outside texts does not matter. A call that was not recorded is
+    answered with status 504. Headers such as Authorization are sent on and not recorded. `run --replay FILE` starts it
+    for a run.
+
+    For example:
+
+    `graphrag-eval-lc proxy --record calls.jsonl --endpoint http://localhost:7200/repositories/grid --port 8765`
+    """
+    if (record is None) == (replay is None):
+        raise OptionError("record and replay exclude one another", hint="Give one: --record FILE or --replay FILE.")
+    if fill and endpoint is None:
+        raise OptionError("--fill needs the endpoint", hint="Give --endpoint URL.")
+    if record is not None:
+        refuse_existing(record, overwrite=overwrite)
+    calls = record if record is not None else replay
+    upstream = endpoint if record is not None or fill else None
+    with ReplayProxy(Path(str(calls)), endpoint=upstream, replays=replay is not None, port=port) as server:
+        say(f"Listening on {server.url}. Stop it with Ctrl-C.")
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        _report(server)
+    if server.counts.missing:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+@contextmanager
+def replayed(calls: Path | None, name: str) -> Iterator[None]:
+    """Answer the agent's calls as recorded during a run; the variable of the environment has the address."""
+    if calls is None:
+        yield
+        return
+    before = os.environ.get(name)
+    with ReplayProxy(calls, replays=True) as server:
+        os.environ[name] = server.url
+        try:
+            yield
+        finally:
+            os.environ.pop(name)
+            if before is not None:
+                os.environ[name] = before
+            _report(server)
+
+
+def _report(server: ReplayProxy) -> None:
+    tell(f"Proxy: {server.counts}.")
+    for query, number in server.counts.missing.most_common(3):
+        tell(f"Not recorded ({counted(number, 'time')}): {query[:200]}")
+
+
+def _lint_files() -> Any:
+    """Return the module that lints, which needs rdflib."""
+    try:
+        from graphrag_eval_lc.graph import lint_files
+    except ImportError as problem:
+        raise MissingExtraError("Checking queries", "graph", "rdflib") from problem
+    return lint_files
+
+
+def _graph_config(
+    config: Path | None, endpoint: str | None, graph: Path | None, vocabulary: Path | None = None
+) -> GraphConfig:
+    """Return the section ``graph`` with what the command line says instead."""
+    settings = load_config(config, has_llm=True, has_embeddings=True).graph
+    if endpoint is not None and graph is not None:
+        raise OptionError("--endpoint and --graph exclude one another", hint="Give one of them.")
+    changes: dict[str, Any] = {}
+    if endpoint is not None or graph is not None:
+        changes |= {"endpoint": endpoint, "file": None if graph is None else str(graph), "vocabulary": None}
+    if vocabulary is not None:
+        changes["vocabulary"] = str(vocabulary)
+    return settings.model_copy(update=changes)
+
+
+def _source(settings: GraphConfig, timeout: float) -> GraphSource:
+    return GraphSource(settings.endpoint, None if settings.file is None else Path(settings.file), timeout)
