@@ -26,8 +26,8 @@ from graphrag_eval_lc.cli.options import (
     with_fields_of,
 )
 from graphrag_eval_lc.cli.project import Config, Dataset, needed_for_run, new_run_folder
-from graphrag_eval_lc.config import PriceConfig, load_config
-from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.config import GraphConfig, PriceConfig, load_config
+from graphrag_eval_lc.demo import DATASET_PATH, VOCABULARY_PATH
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.report.ci_files import CiFiles
 
@@ -255,6 +255,8 @@ def demo(
     if model is None:  # the planner costs nothing
         prices = {"rule-based-planner": PriceConfig(input=0, output=0), **settings.prices}
         settings = settings.model_copy(update={"prices": prices})
+    if settings.graph == GraphConfig():
+        settings = settings.model_copy(update={"graph": GraphConfig(vocabulary=str(VOCABULARY_PATH))})
     run_and_show(
         partial(create_demo_agent, model),
         DATASET_PATH,

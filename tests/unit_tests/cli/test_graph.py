@@ -16,9 +16,8 @@ pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc.cli.main import app
-from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH
+from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH, TEMPLATES_PATH
 
-TEMPLATES = str(DATASET_PATH.with_name("templates.yaml"))
 GRAPH = ("--graph", str(GRAPH_PATH))
 
 
@@ -28,7 +27,7 @@ def call(*arguments: str) -> Result:
 
 def test_dataset_is_generated_linted_and_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = call("dataset", "generate", TEMPLATES, *GRAPH, "-o", "qa.yaml", "--split", "value")
+    made = call("dataset", "generate", str(TEMPLATES_PATH), *GRAPH, "-o", "qa.yaml", "--split", "value")
     assert made.exit_code == 0, made.output
     assert "29 questions of 7 templates" in made.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"qa.yaml", "qa-dev.yaml", "qa-test.yaml"}

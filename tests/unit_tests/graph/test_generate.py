@@ -11,7 +11,7 @@ import yaml
 pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc import load_dataset, validate_dataset
-from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH
+from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH, TEMPLATES_PATH
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.graph.generate import Generated, QuestionTemplate, Split, generate_dataset, load_templates
 from graphrag_eval_lc.graph.sources import GraphSource
@@ -19,7 +19,6 @@ from graphrag_eval_lc.graph.sources import GraphSource
 from .conftest import Endpoint
 
 DEMO = GraphSource(file=GRAPH_PATH)
-TEMPLATES = DATASET_PATH.with_name("templates.yaml")
 NAMES: dict[str, Any] = {
     "template_id": "kv",
     "id": "kv_{name}",
@@ -43,7 +42,7 @@ def questions_by_id(templates: list[Any]) -> dict[str, Any]:
 
 
 def test_questions_of_the_demo_are_made_of_its_templates() -> None:
-    made = asyncio.run(generate_dataset(load_templates(TEMPLATES), DEMO))
+    made = asyncio.run(generate_dataset(load_templates(TEMPLATES_PATH), DEMO))
     assert not validate_dataset(made.templates)  # type: ignore[arg-type]
     demo, found = questions_by_id(load_dataset(DATASET_PATH)), questions_by_id(made.templates)
     with_query = {key for key, each in demo.items() if "sparql_query" in json.dumps(each["reference_steps"])}
@@ -114,7 +113,7 @@ def test_seed_chooses_values_and_ids_stay() -> None:
 @pytest.mark.parametrize("split", ["template", "value"])
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_is_in_both_parts(split: Split, seed: int) -> None:
-    templates = load_templates(TEMPLATES)
+    templates = load_templates(TEMPLATES_PATH)
     made = asyncio.run(generate_dataset(templates, DEMO, split=split, seed=seed))
     dev, test = made.split("dev"), made.split("test")
     ids = [questions_by_id(part).keys() for part in (dev, test)]

@@ -10,10 +10,10 @@ pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc import load_dataset
-from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH
+from graphrag_eval_lc.demo import DATASET_PATH, GRAPH_PATH, VOCABULARY_PATH
 from graphrag_eval_lc.graph.query_lint import lint_query
 from graphrag_eval_lc.graph.sources import GraphFile
-from graphrag_eval_lc.graph.vocabulary import Vocabulary, read_vocabulary
+from graphrag_eval_lc.graph.vocabulary import Vocabulary, load_vocabulary, read_vocabulary
 
 CASES = yaml.safe_load((Path(__file__).parent / "vectors/query_lint.yaml").read_text(encoding="utf-8"))
 LINES = Vocabulary(
@@ -51,4 +51,5 @@ async def test_references_of_the_demo_have_no_findings() -> None:
         if step["name"] == "sparql_query"
     ]
     assert len(queries) == 29
+    assert load_vocabulary(VOCABULARY_PATH).digest == grid.digest
     assert [(query, found) for query in queries if (found := lint_query(query, grid))] == []
