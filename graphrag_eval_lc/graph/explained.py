@@ -1,12 +1,15 @@
 """Explain failed steps by their queries: what the graph does not have, and how a query differs from the reference."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.config import GraphConfig
-from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.query_language import Language, language_of
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.graph.other_queries import cypher_differences, sql_differences
 from graphrag_eval_lc.graph.query_difference import Difference, in_words, query_differences
 from graphrag_eval_lc.graph.query_forms import UnreadableQueryError
 from graphrag_eval_lc.graph.query_lint import QueryFinding, lint_query
@@ -56,20 +59,16 @@ class QueryExplainer:
         query, expected = (_query_of(step) for step in (actual, reference))
         if actual is None or query is None:
             return {}
-        was_answered = actual.get("status") == "success"
-        findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
+        language = language_of(query)
+        findings: list[QueryFinding] = []
+        if language == "SPARQL":
+            was_answered = actual.get("status") == "success"
+            findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
         differences: list[Difference] = []
-        if expected is not None:
-            try:
-                differences = query_differences(
-                    expected,
-                    query,
-                    required_columns=reference.get("required_columns"),
-                    ordered=bool(reference.get("ordered")),
-                    prefixes=self._prefixes,
-                )
-            except UnreadableQueryError:
-                differences = []  # if it is the agent's, a finding says so
+        if expected is not None and language == language_of(expected):
+            # Of a query that cannot be read a finding says so; without sqlglot SQL is not compared.
+            with suppress(UnreadableQueryError, ValueError, MissingExtraError):
+                differences = self._differences(language, expected, query, reference)
         if not findings and not differences:
             return {}
         record: dict[str, Any] = {"sentence": _sentence(findings, differences)}
@@ -87,6 +86,16 @@ class QueryExplainer:
                 for each in differences
             ]
         return record
+
+    def _differences(
+        self, language: Language | None, expected: str, query: str, reference: Mapping[str, Any]
+    ) -> list[Difference]:
+        if language == "SQL":
+            return sql_differences(expected, query)
+        if language == "Cypher":
+            return cypher_differences(expected, query)
+        columns, is_ordered = reference.get("required_columns"), bool(reference.get("ordered"))
+        return query_differences(expected, query, required_columns=columns, ordered=is_ordered, prefixes=self._prefixes)
 
 
 @lru_cache(maxsize=8)
@@ -108,7 +117,7 @@ def explainer_of(config: GraphConfig) -> QueryExplainer:
 def _query_of(step: Mapping[str, Any] | None) -> str | None:
     args = step.get("args") if step is not None else None
     query = args.get("query") if isinstance(args, Mapping) else None
-    return query if isinstance(query, str) and language_of(query) == "SPARQL" else None
+    return query if isinstance(query, str) and language_of(query) is not None else None
 
 
 def _without_none(rule: str, finding: QueryFinding) -> dict[str, Any]:

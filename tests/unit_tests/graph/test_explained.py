@@ -56,6 +56,28 @@ def test_failed_query() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "reference", "query", "sentence"),
+    [
+        (
+            "cypher_query",
+            "MATCH (l:Line) RETURN l.kv",
+            "MATCH (x:Cable) RETURN x.kv",
+            "uses the label Cable instead of Line",
+        ),
+        ("sql_db_query", "SELECT kv FROM lines", "SELECT km FROM lines", "returns lines.km instead of lines.kv"),
+    ],
+)
+def test_other_languages(name: str, reference: str, query: str, sentence: str) -> None:
+    pytest.importorskip("sqlglot")
+    step = {"name": name, "args": {"query": reference}, "output": '[{"kv": 300}]'}
+    question = {"id": "q", "question_text": "Q", "reference_steps": [[step]]}
+    actual = {"name": name, "id": "c", "args": {"query": query}, "status": "success", "output": '[{"kv": 1}]'}
+    response = {"question_id": "q", "actual_steps": [actual]}
+    (result,) = run_evaluation([{"template_id": "t", "questions": [question]}], {"q": response})
+    assert result["steps_diagnosis"][0][0]["query"]["sentence"] == f"The query {sentence}."
+
+
+@pytest.mark.parametrize(
     ("query", "step", "config"),
     [
         (REFERENCE.replace(":kv", ":voltage"), {"output": results({"name": "Oslo", "kv": "420"})}, None),  # right

@@ -1,0 +1,28 @@
+"""How SQL and Cypher queries differ from the reference query: a table."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("rdflib")
+pytest.importorskip("sqlglot")
+
+from graphrag_eval_lc.graph.other_queries import cypher_differences, sql_differences
+
+CASES = yaml.safe_load((Path(__file__).parent / "vectors/other_queries.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_difference(case: dict[str, Any]) -> None:
+    compare = {"SQL": sql_differences, "Cypher": cypher_differences}[case["language"]]
+    found = compare(case["reference"], case["actual"])
+    assert [f"{each.kind}: {each.sentence}" for each in found] == case["differences"]
+    assert not compare(case["reference"], case["reference"])
+
+
+@pytest.mark.parametrize("query", ["SELECT FROM WHERE", "no query at all ((", "DROP TABLE lines", ""])
+def test_what_is_no_select(query: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        sql_differences("SELECT 1", query)
