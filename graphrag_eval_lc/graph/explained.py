@@ -9,7 +9,7 @@ from typing import Any
 from graphrag_eval_lc.config import GraphConfig
 from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.graph.other_queries import cypher_differences, sql_differences
+from graphrag_eval_lc.graph.other_queries import cypher_differences, lint_cypher, sql_differences
 from graphrag_eval_lc.graph.query_difference import Difference, in_words, query_differences
 from graphrag_eval_lc.graph.query_forms import UnreadableQueryError
 from graphrag_eval_lc.graph.query_lint import QueryFinding, lint_query
@@ -64,6 +64,8 @@ class QueryExplainer:
         if language == "SPARQL":
             was_answered = actual.get("status") == "success"
             findings = lint_query(query, self._vocabulary, prefixes=self._prefixes, was_answered=was_answered)
+        elif language == "Cypher" and self._vocabulary is not None:
+            findings = lint_cypher(query, self._vocabulary)
         differences: list[Difference] = []
         if expected is not None and language == language_of(expected):
             # Of a query that cannot be read a finding says so; without sqlglot SQL is not compared.

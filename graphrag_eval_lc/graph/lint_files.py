@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.config import GraphConfig
-from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.graph.other_queries import lint_cypher
 from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding, lint_query
 from graphrag_eval_lc.graph.refresh import reference_queries
 from graphrag_eval_lc.graph.sources import GraphSource
@@ -21,6 +22,7 @@ from graphrag_eval_lc.graph.vocabulary import (
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
+_LANGUAGES: tuple[Language, ...] = ("SPARQL", "Cypher")
 _ERRORS: tuple[LintRule, ...] = ("syntax", "undeclared_prefix", "unknown_class", "unknown_property", "unbound_variable")
 
 
@@ -73,11 +75,11 @@ def lint_dataset(
     Raises:
         DatasetError: The dataset cannot be read.
     """
-    references, _, _ = reference_queries(dataset)
+    references, _, _ = reference_queries(dataset, _LANGUAGES)
     found = [
         _problem(each, dataset, reference.query_line, reference.question_id, reference.key)
         for reference in references
-        for each in lint_query(reference.query, vocabulary, prefixes=prefixes, needs_limit=needs_limit)
+        for each in _linted(reference.query, vocabulary, prefixes=prefixes, needs_limit=needs_limit)
     ]
     return len(references), found
 
@@ -102,18 +104,24 @@ def lint_run(
             number += 1
             was_answered = step.get("status", "success") == "success"
             options = {"prefixes": prefixes, "was_answered": was_answered, "needs_limit": needs_limit}
-            for each in lint_query(query, vocabulary, **options):
+            for each in _linted(query, vocabulary, **options):
                 question_id = str((line.record or {}).get("question_id"))
                 found.append(_problem(each, path, line.number, question_id, name))
     return number, found
 
 
+def _linted(query: str, vocabulary: Vocabulary | None, **options: Any) -> list[QueryFinding]:
+    if language_of(query) == "Cypher":
+        return [] if vocabulary is None else lint_cypher(query, vocabulary)
+    return lint_query(query, vocabulary, **options)
+
+
 def _queries(response: Any) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Yield the SPARQL queries of a response: the id of the call, the step and the query."""
+    """Yield the queries of a response: the id of the call, the step and the query."""
     for index, step in enumerate(response.get("actual_steps") or ()):
         args = step.get("args")
         query = args.get("query") if isinstance(args, Mapping) else None
-        if isinstance(query, str) and language_of(query) == "SPARQL":
+        if isinstance(query, str) and language_of(query) in _LANGUAGES:
             yield str(step.get("id", index)), step, query
 
 

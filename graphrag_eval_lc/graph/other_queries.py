@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.graph.query_difference import Difference, DifferenceKind
+from graphrag_eval_lc.graph.query_lint import LintRule, QueryFinding
+from graphrag_eval_lc.graph.vocabulary import Vocabulary
 
 _Part: TypeAlias = Literal[
     "table",
@@ -74,6 +76,30 @@ def cypher_differences(reference: str, actual: str) -> list[Difference]:
         uses the property km instead of length
     """
     return list(_differences(_cypher_parts(reference), _cypher_parts(actual)))
+
+
+def lint_cypher(query: str, vocabulary: Vocabulary) -> list[QueryFinding]:
+    """Find labels, relationship types and keys of a Cypher query that the graph does not have.
+
+    Example:
+        >>> grid = Vocabulary(source="grid", classes={"Line": None}, properties={"FROM": None, "kv": None})
+        >>> [str(each) for each in lint_cypher("MATCH (l:Lines)-[:FROM]->() RETURN l.kv", grid)]
+        ['Lines is not a label of this graph (nearest: Line)']
+    """
+    parts = _cypher_parts(query)
+    known: tuple[tuple[_Part, LintRule, Mapping[str, int | None]], ...] = (
+        ("label", "unknown_class", vocabulary.classes),
+        ("relationship type", "unknown_property", vocabulary.properties),
+        ("property", "unknown_property", vocabulary.properties),
+    )
+    found = []
+    for part, rule, names in known:
+        for name in sorted(parts[part]):
+            if names and vocabulary.complete and name not in names:
+                nearest = vocabulary.nearest(name, names)
+                hint = f"nearest: {nearest[0]}" if nearest else ""
+                found.append(QueryFinding(rule, f"{name} is not a {part} of this graph", hint))
+    return found
 
 
 def _differences(wanted: _Parts, given: _Parts) -> Iterator[Difference]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from graphrag_eval_lc.dataset.loading import read_dataset_records
-from graphrag_eval_lc.dataset.query_language import language_of
+from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
 from graphrag_eval_lc.files.reading import TextFile
@@ -118,8 +118,10 @@ class Refresh:
         return with_new_outputs(self.file, outputs)
 
 
-def reference_queries(dataset: Path) -> tuple[list[ReferenceQuery], int, TextFile]:
-    """Return the reference steps with a SPARQL query, how many other steps have an output, and the file.
+def reference_queries(
+    dataset: Path, languages: Sequence[Language] = ("SPARQL",)
+) -> tuple[list[ReferenceQuery], int, TextFile]:
+    """Return the reference steps with a query, how many other steps have an output, and the file.
 
     Raises:
         DatasetError: It cannot be read, or it is in JSON Lines.
@@ -132,7 +134,7 @@ def reference_queries(dataset: Path) -> tuple[list[ReferenceQuery], int, TextFil
     found, others = [], 0
     for location, question_id, step in _steps(records.values):
         query = (step.get("args") or {}).get("query") if isinstance(step.get("args"), Mapping) else None
-        if isinstance(query, str) and language_of(query) == "SPARQL":
+        if isinstance(query, str) and language_of(query) in languages:
             line, query_line = (
                 None if index is None else index.line_of((*location, *keys)) for keys in (["output"], ["args", "query"])
             )

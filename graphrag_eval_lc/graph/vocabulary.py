@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -165,19 +165,49 @@ async def read_ontology(graph: Graph) -> Vocabulary:
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Load a vocabulary from its JSON file.
+    """Load a vocabulary from its JSON file, or from the schema of a property graph.
+
+    The schema is what ``CALL db.schema.nodeTypeProperties()`` and ``CALL db.schema.relTypeProperties()`` of Neo4j
+    return, as one JSON array of objects. Its labels are classes; its relationship types and keys are properties.
 
     Raises:
         ConfigError: It cannot be read, or is not a vocabulary of this format.
     """
     try:
-        return Vocabulary.model_validate_json(path.read_bytes())
+        text = path.read_bytes()
+        rows = json.loads(text)
+        if isinstance(rows, list):
+            return _of_property_graph(rows, str(path))
+        return Vocabulary.model_validate_json(text)
     except OSError as problem:
         raise ConfigError(f"it cannot be read: {problem.strerror}", path=path) from problem
     except ValidationError as problem:
         first = problem.errors()[0]
         what = f"it is not a vocabulary: {'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise ConfigError(what, path=path, hint="Remove the file; it is made again.") from problem
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        hint = (
+            "Save what CALL db.schema.nodeTypeProperties() and relTypeProperties() return as a JSON array of objects."
+        )
+        raise ConfigError("it is neither a vocabulary nor a schema of Neo4j", path=path, hint=hint) from problem
+
+
+def _of_property_graph(rows: list[Any], source: str) -> Vocabulary:
+    """Read rows of Neo4j's schema, which has a row for each key of a combination of labels, or of a type."""
+    classes: dict[str, int | None] = {}
+    properties: dict[str, int | None] = {}
+    uses: dict[str, list[str]] = {}
+    for row in rows:
+        key = row.get("propertyName")
+        if key is not None:
+            properties[key] = None
+        if "nodeLabels" in row:
+            for label in row["nodeLabels"]:
+                classes[label] = None
+                uses.setdefault(label, []).extend([] if key is None else [key])
+        else:
+            properties[row["relType"].strip(":`")] = None
+    return Vocabulary(source=source, classes=classes, properties=properties, uses=uses)
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("rdflib")
 pytest.importorskip("pyoxigraph")
 
 from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.graph.other_queries import lint_cypher
 from graphrag_eval_lc.graph.sources import GraphFile, GraphSource
 from graphrag_eval_lc.graph.vocabulary import (
     Vocabulary,
@@ -108,3 +110,28 @@ def test_file_that_is_no_graph(tmp_path: Path, name: str, text: str, error: str)
         GraphFile(tmp_path / name)
     with pytest.raises(ConfigError, match="cannot be read"):
         GraphFile(tmp_path / "missing.ttl")
+
+
+NEO4J = """[
+ {"nodeType": ":`Line`", "nodeLabels": ["Line"], "propertyName": "kv", "propertyTypes": ["Long"], "mandatory": true},
+ {"nodeType": ":`Zone`", "nodeLabels": ["Zone"], "propertyName": null, "propertyTypes": null, "mandatory": false},
+ {"relType": ":`FROM`", "propertyName": "since", "propertyTypes": ["Date"], "mandatory": false}]"""
+
+
+def test_schema_of_neo4j(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(NEO4J, encoding="utf-8")
+    schema = load_vocabulary(path)
+    assert (set(schema.classes), set(schema.properties)) == ({"Line", "Zone"}, {"kv", "since", "FROM"})
+    for query, findings in (
+        ("MATCH (l:Line)-[r:FROM]->(z:Zone) WHERE l.kv > 3 RETURN r.since", []),
+        (
+            "MATCH (l:Lines)-[:TO]->(z) RETURN l.kvs",
+            ["Lines is not a label", "TO is not a rel", "kvs is not a property"],
+        ),
+    ):
+        found = lint_cypher(query, schema)
+        assert [str(each)[: len(what)] for each, what in zip(found, findings, strict=True)] == findings
+    path.write_text('[{"name": "kv"}]', encoding="utf-8")
+    with pytest.raises(ConfigError, match="neither a vocabulary nor a schema of Neo4j"):
+        load_vocabulary(path)
