@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from graphrag_eval_lc.dataset.loading import read_dataset_records
+from graphrag_eval_lc.dataset.loading import dataset_records
 from graphrag_eval_lc.dataset.query_language import Language, language_of
 from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
@@ -126,7 +126,7 @@ def reference_queries(
     Raises:
         DatasetError: It cannot be read, or it is in JSON Lines.
     """
-    records = read_dataset_records(dataset)
+    records = dataset_records(dataset)
     if records.file is None or records.has_records_by_id or records.file.format not in ("yaml", "json"):
         hint = "Give a dataset as a list of templates, in YAML or JSON."
         raise DatasetError("this form of dataset cannot be refreshed", path=dataset, hint=hint)
