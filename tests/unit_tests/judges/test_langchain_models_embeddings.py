@@ -1,7 +1,7 @@
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_openai import OpenAIEmbeddings
-from openai_stub import OpenAIStub, embeddings_count, server_error
+from openai_stub import OpenAIStub, embeddings_count
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges.embedding_models import LangChainEmbeddingModel
@@ -24,11 +24,6 @@ async def test_vectors_come_in_the_order_of_the_texts(openai_stub: OpenAIStub) -
     assert model.name == "OpenAIEmbeddings:text-embedding-3-small"
     assert embedded.values == ((0.0, -2.0), (1.0, 0.5))
     assert embedded.cost is None
-
-
-async def test_server_errors_are_retried(openai_stub: OpenAIStub) -> None:
-    openai_stub.embedding_faults.append(server_error())
-    assert len((await LangChainEmbeddingModel(over_http(openai_stub)).aembed(["a", "b"])).values) == 2
 
 
 async def test_the_wrong_number_of_embeddings_is_an_error(openai_stub: OpenAIStub) -> None:

@@ -129,6 +129,7 @@ async def test_n_answers_are_one_request(openai_stub: OpenAIStub) -> None:
         (set(), ["json_schema"]),
         ({"json_schema"}, ["json_schema", "tools"]),
         ({"json_schema", "tools"}, ["json_schema", "tools", "json_object"]),
+        ({"json_schema", "tools", "json_object"}, ["json_schema", "tools", "json_object", "text"]),
     ],
 )
 async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
@@ -144,24 +145,15 @@ async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
     assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
 
 
-async def test_json_mode_has_the_schema_in_the_prompt(openai_stub: OpenAIStub) -> None:
-    openai_stub.lacks = {"json_schema", "tools"}
+@pytest.mark.parametrize("lacks", [{"json_schema", "tools"}, {"json_schema", "tools", "json_object"}])
+async def test_without_schema_and_tools_the_prompt_has_the_form(openai_stub: OpenAIStub, lacks: set[str]) -> None:
+    openai_stub.lacks = lacks
     openai_stub.answer = lambda _: GOOD
     await ask(model_of(openai_stub))
     system = openai_stub.requests[-1].system
     assert system.startswith("You judge.\n\nAnswer with nothing but one JSON object of this JSON schema: {")
     assert '"enum": [0, 1]' in system
     assert openai_stub.requests[-1].user.startswith("Is it so?\n\nAnswer with nothing but one JSON object")
-
-
-async def test_an_endpoint_that_accepts_no_form_is_asked_in_words(openai_stub: OpenAIStub) -> None:
-    openai_stub.lacks = {"json_schema", "tools", "json_object"}
-    openai_stub.answer = lambda _: GOOD
-    model = model_of(openai_stub)
-    await ask(model)
-    await ask(model)
-    assert [request.mode for request in openai_stub.requests] == ["json_schema", "tools", "json_object", "text", "text"]
-    assert "Answer with nothing but one JSON object" in openai_stub.requests[-1].system
 
 
 async def test_an_endpoint_that_ignores_the_schema_is_noticed_after_the_first_answer(openai_stub: OpenAIStub) -> None:
@@ -271,12 +263,6 @@ async def test_only_the_broken_one_of_several_answers_is_asked_again(openai_stub
     assert [value.reason for value in asked.values] == ["a", "It says so.", "c"]
     assert len(openai_stub.requests) == 2
     assert asked.cost == pytest.approx(2 * COST)
-
-
-async def test_a_markdown_fence_around_the_answer_does_not_matter(openai_stub: OpenAIStub) -> None:
-    openai_stub.answers.append('```json\n{"reason": "x", "verdict": 1}\n```')
-    assert (await ask(model_of(openai_stub))).values[0].verdict == 1
-    assert len(openai_stub.requests) == 1
 
 
 # --- what passes with time -------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from openai_stub import (
     connection_reset,
     cut_off,
     embeddings_count,
-    http_error,
     missing_usage,
     rate_limit,
     server_error,
@@ -72,11 +71,6 @@ async def test_further_keys_of_the_config_are_passed_on(stub: OpenAIStub) -> Non
     assert stub.requests[0].body["dimensions"] == 2
 
 
-async def test_no_texts_are_no_request(stub: OpenAIStub) -> None:
-    assert (await model_of(stub).aembed([])).values == ()
-    assert not stub.requests
-
-
 def with_embedding(value: Any) -> Callable[[], Fault]:
     return lambda: Fault(change=lambda answer: answer["data"][0].update(embedding=value))
 
@@ -107,25 +101,11 @@ async def test_what_passes_with_time_is_sent_again(stub: OpenAIStub, fault: Call
     assert len(stub.requests) == 2
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-async def test_what_does_not_pass_is_an_error(stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
-    stub.embedding_faults.extend([fault(), fault()])
-    with pytest.raises(UnusableAnswerError, match=r"openai:text-embedding-3-small could not be asked: .+ 2 attempts"):
-        await model_of(stub, max_retries=1).aembed(["a", "c"])
-
-
 async def test_the_wrong_number_of_embeddings_is_paid_and_said(stub: OpenAIStub) -> None:
     stub.embedding_faults.append(embeddings_count(3))
     with pytest.raises(UnusableAnswerError, match="gave 3 embeddings for 2 texts") as caught:
         await model_of(stub, max_retries=0).aembed(["a", "c"])
     assert caught.value.cost == pytest.approx(COST)
-
-
-async def test_a_wrong_request_is_an_error_at_once(stub: OpenAIStub) -> None:
-    stub.embedding_faults.append(http_error(400, "input is too long"))
-    with pytest.raises(UnusableAnswerError, match="input is too long"):
-        await model_of(stub).aembed(["a"])
-    assert len(stub.requests) == 1
 
 
 async def test_without_usage_or_price_the_cost_is_not_known(stub: OpenAIStub) -> None:
