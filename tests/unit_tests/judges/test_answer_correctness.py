@@ -4,12 +4,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.errors import ConfigError, JudgeError
 from graphrag_eval_lc.judges import AnswerCorrectness
-from graphrag_eval_lc.judges.answer_correctness import ClaimLists
+from graphrag_eval_lc.judges.answer_correctness import Claim, ClaimLists
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.prompts import load_prompt
 
@@ -339,3 +339,20 @@ def test_own_prompt_with_another_placeholder_is_a_config_error(template: str) ->
 def test_own_prompt_without_the_answers_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"lacks \{reference_answer\}, \{actual_answer\}"):
         AnswerCorrectness(ScriptedJudge([]), prompt="Is it right? {question}")
+
+
+CLAIM: TypeAdapter[str] = TypeAdapter(Claim)
+
+
+def test_claim_is_given_without_the_space_around_it() -> None:
+    assert CLAIM.validate_python(" Paris is in France.\n") == "Paris is in France."
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", None, 3])
+def test_claim_is_a_text_that_is_not_blank(text: object) -> None:
+    with pytest.raises(ValidationError):
+        CLAIM.validate_python(text)
+
+
+def test_schema_of_a_claim_is_a_plain_string_which_each_endpoint_takes() -> None:
+    assert CLAIM.json_schema() == {"type": "string"}
