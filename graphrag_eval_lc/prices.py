@@ -55,7 +55,7 @@ class Rates:
         cache_write_input_tokens: int = 0,
         cache_write_1h_input_tokens: int = 0,
     ) -> float | None:
-        """Return the USD of one request; None where a rate is unknown.
+        """Return the USD of one request; None if a rate is unknown.
 
         Tokens of the prompt are all of them; the cached ones and the written ones are parts of these.
         """
@@ -74,7 +74,7 @@ class Rates:
         return self.request + micro_usd / 1e6
 
     def most(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the most USD that a request can cost with at most so many tokens; None where a rate is unknown.
+        """Return the most USD that a request can cost with at most so many tokens; None if a rate is unknown.
 
         Tokens of the prompt may be new, read from a cache or written to one, whichever is dearest.
         """
@@ -148,10 +148,10 @@ class Pricing:
             cached_input_tokens: Those of the prompt that were read from the provider's cache; None: none.
             cache_write_input_tokens: Those that were written to it; None: none.
             cache_write_1h_input_tokens: Those of the written ones that are kept for an hour; None: none.
-            provider: Who runs the model, where that is known.
+            provider: Who runs the model, if that is known.
 
         Returns:
-            None where the model has no known price, or the tokens are unknown, contradict each other or are too many.
+            None if the model has no known price, or the tokens are unknown, contradict each other or are too many.
         """
         cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
         hourly = cache_write_1h_input_tokens or 0
@@ -168,7 +168,7 @@ class Pricing:
         return cost
 
     def cost_of_usage(self, usage: Mapping[str, Any]) -> float | None:
-        """Return the USD of a usage as the judges' cache keeps it; None where it cannot be priced."""
+        """Return the USD of a usage as the judges' cache keeps it; None if it cannot be priced."""
         model = usage.get("model")
         tokens: dict[str, Any] = {key: _count(usage, key) for key in (INPUT_TOKENS, OUTPUT_TOKENS, *_CACHE_TOKENS)}
         return self.cost(model if isinstance(model, str) else None, **tokens)
@@ -176,13 +176,13 @@ class Pricing:
     def most_cost(
         self, model: str, *, input_tokens: int, output_tokens: int, provider: str | None = None
     ) -> float | None:
-        """Return the most USD that a call can cost; None where the model has no known price.
+        """Return the most USD that a call can cost; None if the model has no known price.
 
         Args:
             model: The model that is asked.
             input_tokens: The most tokens that the prompt can have.
             output_tokens: The most tokens that the answer can have; 0 for embeddings.
-            provider: Who runs the model, where that is known.
+            provider: Who runs the model, if that is known.
 
         Example:
             >>> pricing = Pricing({"m": PriceConfig(input=1.0, output=4.0, cache_write_input=2.0)})
@@ -236,8 +236,8 @@ def priced_response(response: Mapping[str, Any], pricing: Pricing) -> dict[str, 
     """Return a copy of a response with the USD of its model calls.
 
     Each of ``llm_calls`` gets ``cost``, and the response their sum as ``agent_cost``; likewise in each of
-    ``failed_attempts``. A cost that is there already stays where the model has no known price. A call that failed
-    without tokens does not count. ``agent_cost`` is absent where the cost of a call that counts is unknown.
+    ``failed_attempts``. A cost that is there already stays if the model has no known price. A call that failed
+    without tokens does not count. ``agent_cost`` is absent if the cost of a call that counts is unknown.
 
     Example:
         >>> from graphrag_eval_lc.config import PriceConfig
@@ -296,7 +296,7 @@ _BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
 
 
 def known_rates(model: str, provider: str | None = None) -> Rates | None:
-    """Return today's price of a model; None where it is unknown, or ``genai-prices`` is not installed.
+    """Return today's price of a model; None if it is unknown, or ``genai-prices`` is not installed.
 
     Args:
         model: Its name as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
@@ -346,7 +346,7 @@ _GENAI_NAMES = {
 
 
 def _genai_rates(price: Any) -> Rates | None:
-    """Return a price of genai-prices; None where tokens have none, as for models paid by the minute."""
+    """Return a price of genai-prices; None if tokens have none, as for models paid by the minute."""
     found = {kind: getattr(price, name, None) for kind, name in _GENAI_NAMES.items()}  # older data lacks some
     rates: dict[str, Any] = {kind: _rate(each) for kind, each in found.items() if each is not None}
     if "input" not in rates:

@@ -191,8 +191,8 @@ class Result(TypedDict):
     """One scored question: its reference, the response, and the scores.
 
     ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled, and
-    ``retrieval_text_missing`` the number of those with texts; absent where the question has no such steps.
-    ``steps_score_upper`` is what ``steps_score`` would be if all undecided steps fitted; absent where none is.
+    ``retrieval_text_missing`` the number of those with texts; absent if the question has no such steps.
+    ``steps_score_upper`` is what ``steps_score`` would be if all undecided steps fitted; absent if none is.
     ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` are of all groups of reference steps.
     Other keys of the question and of the response are kept.
     """
@@ -425,7 +425,7 @@ class ResponseModel(_Checked):
     run_id: Any = None
     """LangChain's id of the run, by which its trace is found."""
     run_ids: Any = None
-    """The ids of all runs that make the response, where there are several: one was paused, others resumed it."""
+    """The ids of all runs that make the response, if there are several: one was paused, others resumed it."""
     tags: Any = None
     """The tags of the run's config, a list of texts."""
     metadata: Any = None

@@ -54,7 +54,7 @@ def retry_after_of(error: BaseException) -> float | None:
     ``retryDelay`` in the body of a 429.
 
     Returns:
-        Seconds, at least 0; None where no readable wait is found.
+        Seconds, at least 0; None if no readable wait is found.
     """
     if isinstance(error, ToldError):
         return error.asked_wait
@@ -69,7 +69,7 @@ def is_worth_a_retry(error: BaseException) -> bool:
     and timeouts: Python's own, and those of httpx, requests, urllib3, aiohttp, botocore, openai and anthropic.
     Not worth one are a used up quota, other HTTP errors, addresses and certificates that are wrong, the recursion
     limit, an interrupt, and the timeout of the question itself. A connection of another event loop is worth one only
-    where nothing was sent, as the answer to what was sent is lost, and paid for.
+    if nothing was sent, as the answer to what was sent is lost, and paid for.
 
     An exception without meaning of its own, such as RuntimeError or ValueError, is judged by the one that led to it
     (``__cause__``, else ``__context__`` unless suppressed); without one it is not worth a retry. A group of exceptions
@@ -120,7 +120,7 @@ def was_never_sent(error: BaseException) -> bool:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status that an exception carries; None where it carries none."""
+    """Return the HTTP status that an exception carries; None if it carries none."""
     for place in _STATUS_PLACES:
         status = _found(error, *place)
         if isinstance(status, str) and re.fullmatch("[1-5][0-9][0-9]", status):
@@ -177,7 +177,7 @@ class RetryPolicy:
             random: Gives numbers in [0, 1).
 
         Returns:
-            Seconds, at least those that the server asks for; None where there is no further attempt.
+            Seconds, at least those that the server asks for; None if there is no further attempt.
         """
         if attempt > self.max_retries or not self._is_worth_a_retry(error):
             return None
@@ -356,7 +356,7 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
 
 
 def _judgement_of(error: BaseException) -> bool | None:
-    """Return whether an exception by itself is worth a retry; None where it does not tell."""
+    """Return whether an exception by itself is worth a retry; None if it does not tell."""
     if not isinstance(error, Exception) or isinstance(error, RecursionError) or _says_quota_used_up(error):
         return False
     if getattr(error, "is_question_timeout", False) is True:
@@ -430,7 +430,7 @@ _HEADER_PLACES = (("response", "headers"), ("headers",), ("response", "ResponseM
 
 
 def _found(value: Any, *place: str) -> Any:
-    """Return the value at a path of attributes and keys; None where it is missing or unreadable."""
+    """Return the value at a path of attributes and keys; None if it is missing or unreadable."""
     try:
         for name in place:
             value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

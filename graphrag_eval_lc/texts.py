@@ -203,7 +203,7 @@ def text_of(value: object) -> str:
 
 
 def error_text(error: object) -> str:
-    """Return ``ExceptionType: message``; only the type where there is no message, so it is never empty.
+    """Return ``ExceptionType: message``; only the type if there is no message, so it is never empty.
 
     Example:
         >>> error_text(KeyError("x")), error_text(TimeoutError())
@@ -224,7 +224,7 @@ def _remote_error(error: BaseException) -> str | None:
 
 
 def range_text(least: float | None, greatest: float | None) -> str:
-    """Return a range in words, where it has a bound.
+    """Return a range in words, if it has a bound.
 
     Example:
         >>> range_text(0, 1), range_text(1, None), range_text(None, 5)

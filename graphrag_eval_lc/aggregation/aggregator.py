@@ -94,7 +94,7 @@ class Aggregator:
         for key, count in missing_in(result).items():
             self._counts[key][template_id] += count
         for key, count in counts_of(result):
-            if count:  # where there are none, aggregates are those of graphrag-eval
+            if count:  # if there are none, aggregates are those of graphrag-eval
                 self._counts[key][template_id] += count
         values = self._metrics.values(result)
         for metric in values.keys() & UPPER_BOUNDS.keys():
@@ -185,7 +185,7 @@ class Aggregator:
         """Return for each question which of its samples passed; None stands for one that succeeded unmeasured.
 
         A sample passes if it did not fail and its value, of a metric of steps the mean over them, is at least the
-        threshold; where less is better, at most the threshold.
+        threshold; if less is better, at most the threshold.
         """
         values: defaultdict[int, list[float]] = defaultdict(list)
         for row, value in self._columns[metric].items() if metric in self._columns else ():
@@ -202,7 +202,7 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     """Return the aggregates of the results of an evaluation.
 
     Failed questions are counted in ``number_of_error_samples`` and left out of the statistics. With ``aggregates:
-    {errors: include}`` their scores count as 0, or as the greatest value where less is better. What was not measured
+    {errors: include}`` their scores count as 0, or as the greatest value if less is better. What was not measured
     is absent, never 0.
 
     Where questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
@@ -217,7 +217,7 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     ``undecided`` counts the reference steps of which it is not known whether a step fulfils them, and ``outputs_cut``
     the outputs that end before their end. ``steps_score_upper``, beside ``steps_score`` and over the same questions,
     is what that would be if all undecided steps fitted: a question without such steps counts with its ``steps_score``.
-    All three are absent where there are no such steps or outputs, and in results that do not tell.
+    All three are absent if there are no such steps or outputs, and in results that do not tell.
 
     Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.
 

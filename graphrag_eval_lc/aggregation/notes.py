@@ -37,7 +37,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
             told = f" ({', '.join(about)})" if about else ""
             return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
     score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
-    if score is not None and score < 1 and precision is not None and precision < 1:  # only where steps are graded
+    if score is not None and score < 1 and precision is not None and precision < 1:  # only if steps are graded
         return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
     return ""
 
@@ -45,7 +45,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
 def uncertainty_texts(
     undecided: int, outputs_cut: int, score: float | None = None, upper: float | None = None
 ) -> list[str]:
-    """Return a sentence on undecided steps and one on cut outputs, each only where there are any.
+    """Return a sentence on undecided steps and one on cut outputs, each only if there are any.
 
     Args:
         undecided: The number of undecided reference steps.
@@ -71,7 +71,7 @@ def uncertainty_texts(
 
 
 def bounds_text(score: float | None, upper: float | None) -> str:
-    """Return between what a mean lies, as text that tells both apart; empty where that is not known or all the same.
+    """Return between what a mean lies, as text that tells both apart; empty if that is not known or all the same.
 
     Example:
         >>> bounds_text(0.9, 0.95), bounds_text(0.9, 0.9001), bounds_text(0.9, None)
@@ -84,7 +84,7 @@ def bounds_text(score: float | None, upper: float | None) -> str:
 
 
 def grading_note(config: EvaluationConfig) -> str | None:
-    """Return what ``steps_score`` is where steps are graded; None where they are not.
+    """Return what ``steps_score`` is where steps are graded; None if they are not.
 
     Example:
         >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded")))
@@ -101,7 +101,7 @@ def grading_note(config: EvaluationConfig) -> str | None:
 
 
 def grading_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Say that steps were graded otherwise before; None where they were not.
+    """Say that steps were graded otherwise before; None if they were not.
 
     Args:
         before: The configuration of the earlier scoring, as run.json has it.

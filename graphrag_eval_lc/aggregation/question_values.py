@@ -44,7 +44,7 @@ class QuestionValues:
     Attributes:
         question_id: The question.
         template_id: Its template.
-        text_digest: A digest of its text but for white space; None where the text is not known.
+        text_digest: A digest of its text but for white space; None if the text is not known.
         samples: The number of its samples.
         errors: The number of those that failed.
     """
@@ -74,9 +74,9 @@ class QuestionValues:
         return total / count if count else None
 
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
-        """Return the mean of a score over the question's samples; None where it has none.
+        """Return the mean of a score over the question's samples; None if it has none.
 
-        Failed samples count as 0; where less is better, as the greatest value, or not at all if there is none.
+        Failed samples count as 0; if less is better, as the greatest value, or not at all if there is none.
 
         Args:
             metric: The score.
@@ -132,7 +132,7 @@ class RunValues:
 
         Args:
             result: The result.
-            values: What ``Metrics.values`` of this configuration returned for it; None where that is not known yet.
+            values: What ``Metrics.values`` of this configuration returned for it; None if that is not known yet.
         """
         question_id = str(result["question_id"])
         question = self.questions.get(question_id)

@@ -34,7 +34,7 @@ def repeats_summary(
         ``count`` (the highest repeat), ``metric``, ``threshold``, ``number_of_questions``,
         ``number_of_unmeasured_questions`` (those with a sample that succeeded without the metric, which pass@k and
         pass^k leave out), ``pass@k`` and ``pass^k`` (means over the questions by k as a text, from "1" to the
-        smallest number of samples of a question; failed samples did not pass; absent where no question was
+        smallest number of samples of a question; failed samples did not pass; absent if no question was
         measured), ``metrics`` (each metric's ``mean`` over the questions' means, and from 2 templates its
         ``standard_error``, clustered by template).
     """

@@ -140,7 +140,7 @@ def with_bounds(values: Values) -> Values:
 
 
 def _counted(metric: str, value: object, has_failed: bool) -> float | None:
-    """Return a metric's value, of a failed question what it counts as then; None where nothing was measured."""
+    """Return a metric's value, of a failed question what it counts as then; None if nothing was measured."""
     measured = number(value)
     if measured is None or not has_failed:
         return measured

@@ -16,8 +16,8 @@ class ScoreMean(NamedTuple):
 
     Attributes:
         every: Over all questions that have the score, a failed one as what it counts as (mostly 0): the mean that
-            gates and comparisons take. None where no question has it.
-        answered: Over those that were answered; None where there is none.
+            gates and comparisons take. None if no question has it.
+        answered: Over those that were answered; None if there is none.
     """
 
     every: float | None
@@ -36,7 +36,7 @@ def mean_text(mean: ScoreMean) -> str:
 
 
 def means_note(means: Iterable[ScoreMean]) -> str:
-    """Return in brackets what means are over; empty where that makes no difference."""
+    """Return in brackets what means are over; empty if that makes no difference."""
     differ = any(mean.every != mean.answered for mean in means)
     return " (means over all questions, failed ones count as 0)" if differ else ""
 
@@ -66,7 +66,7 @@ class ScoreValues:
     Attributes:
         answered: By template the values of the questions that were answered.
         every: By template the values of all questions; a failed one has what it counts as.
-        upper: The same as if all undecided steps fitted; empty where none is undecided, or that says nothing of it.
+        upper: The same as if all undecided steps fitted; empty if none is undecided, or that says nothing of it.
 
     Example:
         >>> values = ScoreValues(answered={"t": [1.0]}, every={"t": [1.0, 0.0]})
@@ -104,7 +104,7 @@ class ScoreValues:
 
 
 def mean_of(values: Sequence[float]) -> float | None:
-    """Return the mean; None where there are no values."""
+    """Return the mean; None if there are no values."""
     return fmean(values) if values else None
 
 

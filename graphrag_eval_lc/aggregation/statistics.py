@@ -68,7 +68,7 @@ class MetricStatistics:
         per_template: ``sum``, ``mean``, ``median``, ``min`` and ``max`` by template.
         micro: The same over all values.
         macro: The mean over the templates' means.
-        standard_error: That of the mean over all values, clustered by template; None where it is not known.
+        standard_error: That of the mean over all values, clustered by template; None if it is not known.
     """
 
     per_template: Mapping[str, Statistics]

@@ -18,7 +18,7 @@ from graphrag_eval_lc.registry.metrics import (
     aggregated_metrics,
 )
 
-# By the key of each cost the keys that a result has where the judge was asked.
+# By the key of each cost the keys that a result has if the judge was asked.
 Judges = Mapping[str, tuple[str, ...]]
 
 
@@ -60,9 +60,9 @@ class JudgeCosts:
         self._sample_keys = _keys_of(self._sample_judges)
 
     def of(self, sample: Sample) -> Iterable[float | None]:
-        """Yield the cost in USD of each judge that was asked; None where it is not known.
+        """Yield the cost in USD of each judge that was asked; None if it is not known.
 
-        A judge that failed states its cost beside its error, also one of 0; where it does not, the cost is unknown.
+        A judge that failed states its cost beside its error, also one of 0; if it does not, the cost is unknown.
         """
         # Most records have nothing of any judge, which is quickly seen.
         if not self._sample_keys.isdisjoint(sample):
@@ -88,7 +88,7 @@ def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
 
 _OF_AGENT = [spec for spec in aggregated_metrics("questions") if spec.spent_by == "agent"]
 _AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
-# Sums over the agent's model calls, which are 0 where no model was asked.
+# Sums over the agent's model calls, which are 0 if no model was asked.
 _MODEL_METRICS = tuple(spec.key for spec in _OF_AGENT if spec.unit in ("tokens", "usd"))
 _METRICS = (*_AGENT_METRICS, JUDGES_COST)
 
@@ -96,7 +96,7 @@ _METRICS = (*_AGENT_METRICS, JUDGES_COST)
 class Totals:
     """The totals of the results added so far.
 
-    A sample spent what its response and the failed attempts before it spent. Where no model was asked, no tokens were
+    A sample spent what its response and the failed attempts before it spent. If no model was asked, no tokens were
     spent. A model call that failed without usage counts as nothing, as in a response's own sums; any other call of
     unknown tokens or cost makes the sample unmeasured. A sample that no judge was asked about lacks no judge's cost.
 

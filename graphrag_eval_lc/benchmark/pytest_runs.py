@@ -55,7 +55,7 @@ class CollectedRun:
 
     Attributes:
         plan: What was collected: ``key``, ``name``, ``test``, ``templates``, ``selected`` and so on.
-        record: Its run.json as it began; None where nothing was asked.
+        record: Its run.json as it began; None if nothing was asked.
         asked: The last record of each question, by its id.
     """
 
@@ -151,11 +151,11 @@ class FinishedRun:
 
     Attributes:
         name: Its name.
-        folder: Its folder; it is gone where none was asked for.
+        folder: Its folder; it is gone if none was asked for.
         counts: How many questions were answered, how many failed, and the main score, as text.
         gates: Its gates.
         notes: What the user should know of it.
-        report: Its report; None where it has none.
+        report: Its report; None if it has none.
     """
 
     name: str
@@ -169,7 +169,7 @@ class FinishedRun:
 def asked_records(run: CollectedRun, *, is_interrupted: bool) -> dict[str, Mapping[str, Any]]:
     """Return the records of the questions that count.
 
-    A question at which a process died counts as failed; where the session was interrupted, it was not asked.
+    A question at which a process died counts as failed; if the session was interrupted, it was not asked.
     """
     return {
         question_id: record

@@ -24,7 +24,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_exponent(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read 1e-6 as a number where one is needed; in YAML 1.1 it is a text, as it has no point."""
+        """Read 1e-6 as a number if one is needed; in YAML 1.1 it is a text, as it has no point."""
         annotation = cls.model_fields[info.field_name or ""].annotation
         if isinstance(value, str) and annotation in (float, float | None) and _NUMBER_WITH_EXPONENT.fullmatch(value):
             return float(value)

@@ -33,7 +33,7 @@ from graphrag_eval_lc.texts import range_text
 class EvaluationConfig(Section):
     """The whole configuration.
 
-    ``${NAME}`` in a string stands for an environment variable, which is read where the value is used.
+    ``${NAME}`` in a string stands for an environment variable, which is read if the value is used.
 
     Attributes:
         steps: How steps are scored.
@@ -41,8 +41,8 @@ class EvaluationConfig(Section):
         aggregates: What the statistics are taken over.
         repeats: When a sample passes.
         llm: The models that judges ask; None: judged metrics are off.
-        answer_correctness: The comparison with the reference answer; None: on where there is a model.
-        answer_relevance: Whether the answer answers the question; None: on where there is an embedding model.
+        answer_correctness: The comparison with the reference answer; None: on if there is a model.
+        answer_relevance: Whether the answer answers the question; None: on if there is an embedding model.
         custom_evaluations: Evaluations in the user's words.
         judges: How judges ask, and which metrics.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.

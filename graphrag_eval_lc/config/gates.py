@@ -22,8 +22,8 @@ class GateConfig(Section):
     Attributes:
         metric: A metric, or one of its statistics over the samples as in ``elapsed_sec.p95``; None: the main metric.
         template: Only the questions of this template; None: all.
-        under: The gate fails where the mean is below this.
-        over: The gate fails where the mean is above this: a number, or an increase over the baseline as ``"+10%"`` or
+        under: The gate fails if the mean is below this.
+        over: The gate fails if the mean is above this: a number, or an increase over the baseline as ``"+10%"`` or
             ``"+0.05"``.
         max_drop: How much worse than the baseline the mean may be, at least 0: of a score between 0 and 1 points, of
             all else a share of the baseline's mean.

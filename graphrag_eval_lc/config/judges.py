@@ -20,7 +20,7 @@ def _known_judge(name: str) -> str:
 
 
 class AnswerCorrectnessConfig(Section):
-    """The comparison of the answer's claims with the reference answer's; on where there is a model.
+    """The comparison of the answer's claims with the reference answer's; on if there is a model.
 
     Attributes:
         enabled: Whether it is computed.
@@ -33,7 +33,7 @@ class AnswerCorrectnessConfig(Section):
 
 
 class AnswerRelevanceConfig(Section):
-    """Whether the answer answers the question; on where there are a model and an embedding model.
+    """Whether the answer answers the question; on if there are a model and an embedding model.
 
     Attributes:
         enabled: Whether it is computed.

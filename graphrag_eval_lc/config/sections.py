@@ -27,9 +27,9 @@ def _path_of_keys(path: str) -> str:
 
 
 class OutputConfig(Section):
-    """Where the results of a tool stand, and in which form, where that is not to be found out.
+    """Where the results of a tool are, and in which form, if that cannot be found out.
 
-    ``path`` and ``artifact`` count where an output is parsed: as SPARQL results, documents or JSON. Steps that are
+    ``path`` and ``artifact`` count if an output is parsed: as SPARQL results, documents or JSON. Steps that are
     compared as texts are compared by their outputs.
 
     Attributes:
@@ -60,7 +60,7 @@ class RowsConfig(Section):
 
     Attributes:
         node_keys: The properties that tell a node or a relationship of a property graph, such as ``[iri, name]``:
-            those of them that it has are compared. Where it has none, or none are named, its labels (of a relationship
+            those of them that it has are compared. If it has none, or none are named, its labels (of a relationship
             its type) and all its properties are compared, without the ids that the store gives it.
         list_order: Whether the order of the elements of a list in a cell counts. Cypher's ``collect()`` has none unless
             the rows before it are sorted.
@@ -81,7 +81,7 @@ class StepsConfig(Section):
             ``{search_docs: retrieval}``.
         outputs: How the results of tools are read, by the name of the tool or, after that, of its steps as ``names``
             has it: ``{sparql_query: {format: csv}}``.
-        kinds: The kind by which reference steps are compared, by their name or that of the tool, where it does not
+        kinds: The kind by which reference steps are compared, by their name or that of the tool, if it does not
             follow from their names and media types: ``{read_neo4j_cypher: rows}``. It goes before these; what counts
             as retrieval stays retrieval.
         rows: How rows of a query language are compared.
@@ -171,7 +171,7 @@ class AggregatesConfig(Section):
 
     Attributes:
         errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0, or,
-            where less is better, as the greatest value.
+            if less is better, as the greatest value.
     """
 
     errors: Literal["exclude", "include"] = "exclude"
@@ -183,7 +183,7 @@ class RepeatsConfig(Section):
     Attributes:
         metric: The score that decides: one of this package, of a plugin or of a custom evaluation; for a score of
             steps, its mean over the sample's steps.
-        threshold: The least score that passes; where less is better, the greatest. It is in the score's range.
+        threshold: The least score that passes; if less is better, the greatest. It is in the score's range.
     """
 
     metric: str = MAIN_METRIC
@@ -350,7 +350,7 @@ def _function_spec(value: Any) -> Any:
 class CaptureConfig(Section):
     """What is kept of the agent's runs; see ``GraphRAGEvalCallbackHandler``.
 
-    It is used where an agent is asked. The scoring of recorded responses ignores it, and imports nothing that it names.
+    It is used if an agent is asked. The scoring of recorded responses ignores it, and imports nothing that it names.
 
     Attributes:
         step_names: Step names in the responses by tool name, for other readers of them; ``steps.names`` maps tools to

@@ -205,7 +205,7 @@ def score_in(cells: Cells, metric: str) -> float | None:
             ``#Matching / #Reference``.
 
     Returns:
-        0 to 1; None where there are no claims to count.
+        0 to 1; None if there are no claims to count.
 
     Example:
         >>> score_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2"}, "answer_f1")

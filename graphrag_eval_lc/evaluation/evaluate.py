@@ -47,7 +47,7 @@ def run_evaluation(
     Args:
         qa_dataset: A path, or the templates with their questions, as ``load_dataset`` returns them.
         responses: A path, the responses by question id, or a list of responses that carry their question ids (and their
-            ``repeat``, where a question was asked several times).
+            ``repeat``, if a question was asked several times).
         config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
             retrieved contexts are judged by a language model.
         evaluators: Functions of your own, async or not: ``(question, response) -> float | str | bool | dict``, or with
@@ -66,7 +66,7 @@ def run_evaluation(
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, lacks an id that was selected, or has no selected
-            question (with a response, where only these are scored).
+            question (with a response, if only these are scored).
         ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
             question ids.
         ConfigError: The config has a key or value that does not exist.

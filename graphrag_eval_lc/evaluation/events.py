@@ -32,7 +32,7 @@ EventKind = Literal[
 class RunEvent:
     """An event of a run.
 
-    A *sample* is one question asked once, known by `question_id` and `repeat` (from 1; None where the run asks each
+    A *sample* is one question asked once, known by `question_id` and `repeat` (from 1; None if the run asks each
     question once). An *attempt* is one call of the agent for a sample, counted from 1.
 
     Kinds, each with its fields:
@@ -68,7 +68,7 @@ Observer = Callable[[RunEvent], None]
 
 
 def tell_nobody(_: RunEvent) -> None:
-    """Do nothing: the observer where nobody is told."""
+    """Do nothing: the observer if nobody is told."""
 
 
 # They hold no secrets, and masking them would slow down a quick run.
@@ -85,7 +85,7 @@ class EventLog:
         path: The file; what it holds is kept.
 
     Attributes:
-        problem: Why the log is not complete; None where it is.
+        problem: Why the log is not complete; None if it is.
 
     Raises:
         RunFolderError: The file cannot be opened.
@@ -100,7 +100,7 @@ class EventLog:
         self.problem: str | None = None
         self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
         try:
-            # Unbuffered: each line goes to the system at once and whole, even where the process is killed.
+            # Unbuffered: each line goes to the system at once and whole, even if the process is killed.
             self._file = self.path.open("ab", buffering=0)
         except OSError as problem:
             raise RunFolderError(

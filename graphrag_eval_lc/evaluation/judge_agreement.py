@@ -20,7 +20,7 @@ def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
         column: The column of the labels: 1, yes, true or correct; 0, no, false or incorrect; in any case.
 
     Returns:
-        Whether the answer is correct; None where the cell is blank.
+        Whether the answer is correct; None if the cell is blank.
 
     Raises:
         ResponsesError: There is no such column, a label is something else, or there is none at all.
@@ -63,12 +63,12 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """0 to 1; None where there is no case."""
+        """0 to 1; None if there is no case."""
         return self.count / self.number if self.number else None
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's 95 % interval; None where there is no value."""
+        """Wilson's 95 % interval; None if there is no value."""
         return wilson_interval(self.count, self.number) if self.number else None
 
 
@@ -121,12 +121,12 @@ class JudgeAgreement:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa; None where it is not defined."""
+        """Cohen's kappa; None if it is not defined."""
         return cohens_kappa(self.table)
 
     @property
     def kappa_interval(self) -> Interval | None:
-        """Its 95 % interval; None where kappa is not defined."""
+        """Its 95 % interval; None if kappa is not defined."""
         return kappa_interval(self.table)
 
     @property
@@ -145,7 +145,7 @@ def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
         threshold: The least score of a correct answer, 0 to 1.
 
     Returns:
-        None where the answer was not judged or has no claims.
+        None if the answer was not judged or has no claims.
 
     Example:
         >>> verdict_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2", "Error": ""}, "answer_f1", 0.5)

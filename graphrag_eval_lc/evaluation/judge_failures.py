@@ -39,7 +39,7 @@ class JudgeFailures:
             self._first = f"{result.get('question_id')}, {key}: {short}"
 
     def warning(self) -> str | None:
-        """Return one sentence on the failures; None where there are none."""
+        """Return one sentence on the failures; None if there are none."""
         if not self._number_of_failures:
             return None
         number = counted(self._number_of_results, "result")

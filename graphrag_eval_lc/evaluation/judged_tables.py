@@ -1,4 +1,4 @@
-"""Judges the answers of a table, many at once; each is paid for once, also where a session crashes."""
+"""Judges the answers of a table, many at once; each is paid for once, also if a session crashes."""
 
 import hashlib
 import json
@@ -99,7 +99,7 @@ class EarlierCells:
         self._journal = JudgeCache(self._partial)
 
     def get(self, answer: Answer) -> Cells | None:
-        """Return the cells of an answer; None where it must be judged."""
+        """Return the cells of an answer; None if it must be judged."""
         record = self._journal.get(_digest(answer))
         if record is not None and all(isinstance(record.get(column), str) for column in JUDGED_COLUMNS):
             return {column: record[column] for column in JUDGED_COLUMNS}
@@ -128,7 +128,7 @@ class EarlierCells:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the partial file; remove it where the output is written."""
+        """Close the partial file; remove it if the output is written."""
         self._journal.close()
         if kind is None:
             _remove(self._partial)
@@ -192,11 +192,11 @@ class JudgedTable:
     """A judged table.
 
     Attributes:
-        cells: The judge's cells of each row, in the table's order; blank where it was not asked.
+        cells: The judge's cells of each row, in the table's order; blank if it was not asked.
         asked: How many different answers were judged now.
         outdated: How many answers of an earlier output are no longer in the table.
-        costs: USD of each answer judged now; None where it is not known.
-        given_up: Why the model was asked nothing more; None where it was asked to the end.
+        costs: USD of each answer judged now; None if it is not known.
+        given_up: Why the model was asked nothing more; None if it was asked to the end.
     """
 
     cells: list[Cells]
@@ -207,7 +207,7 @@ class JudgedTable:
 
     @property
     def cost(self) -> float | None:
-        """Their sum; None where one is not known."""
+        """Their sum; None if one is not known."""
         return total_cost(self.costs)
 
 

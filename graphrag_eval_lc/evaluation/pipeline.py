@@ -38,7 +38,7 @@ class Compared(NamedTuple):
 
     Attributes:
         sample: The sample.
-        response: Its response, priced; None where there is none.
+        response: Its response, priced; None if there is none.
         result: What ``evaluate_question`` gives for it.
     """
 
@@ -297,7 +297,7 @@ class Pipeline:
         return self._aggregates
 
     def kept(self) -> list[Result]:
-        """Return the results in order, where there is no file for them."""
+        """Return the results in order, if there is no file for them."""
         return [result for _, result in sorted(self._kept.items())]
 
     def warnings(self, *, wants_costs: bool = False) -> list[str]:
@@ -332,7 +332,7 @@ def judges_of(
     llm: Any = None,
     **options: Any,
 ) -> "Judges | None":
-    """Return the judges that a config, a caller and registered functions ask for; None where nothing is judged.
+    """Return the judges that a config, a caller and registered functions ask for; None if nothing is judged.
 
     See ``Judges.from_config`` for the options.
 

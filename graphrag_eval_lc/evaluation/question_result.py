@@ -71,7 +71,7 @@ def evaluate_question(
         question: The question with its reference.
         response: The agent's response; None scores as an error sample.
         config: The configuration.
-        repeat: The number of the repeat; None where each question is asked once.
+        repeat: The number of the repeat; None if each question is asked once.
         views: How the configuration has steps read, where it is known already.
 
     Returns:

@@ -47,8 +47,8 @@ class RunPlan:
         errors: How many of those failed.
         notes: Which part of the run this is, where it is one.
         warnings: What the user should know of the dataset.
-        judging: What the judges would ask about all samples; None where no model judges.
-        agent_cost: About what the agent will cost in USD, by the answers that are there; None where none has a cost.
+        judging: What the judges would ask about all samples; None if no model judges.
+        agent_cost: About what the agent will cost in USD, by the answers that are there; None if none has a cost.
     """
 
     to_ask: Sequence[Sample]

@@ -81,7 +81,7 @@ def kappa_standard_error(table: CountTable) -> float | None:
         table: As for ``cohens_kappa``.
 
     Returns:
-        Above 0; None where kappa is undefined, and where the formula gives 0, as for full agreement of any number
+        Above 0; None if kappa is undefined, and where the formula gives 0, as for full agreement of any number
         of items: the error is unknown there.
 
     Raises:
@@ -119,7 +119,7 @@ def kappa_interval(table: CountTable, *, confidence: float = 0.95) -> tuple[floa
         confidence: Between 0 and 1.
 
     Returns:
-        The bounds, within −1 to 1; they contain κ. None where kappa is undefined.
+        The bounds, within −1 to 1; they contain κ. None if kappa is undefined.
 
     Raises:
         ValueError: The table is not square, or a number is outside its range.

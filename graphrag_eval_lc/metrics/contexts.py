@@ -29,7 +29,7 @@ def id_context_precision(
         reference_context_ids: In any order; repeated ones count once.
 
     Returns:
-        0 to 1; 0 where only one of the two is empty (ragas: NaN where nothing was retrieved), None where both are.
+        0 to 1; 0 if only one of the two is empty (ragas: NaN if nothing was retrieved), None if both are.
 
     Raises:
         TypeError: One of them is no iterable of ids.
@@ -57,7 +57,7 @@ def id_context_recall(
         reference_context_ids: In any order; repeated ones count once.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where there are no references.
+        0 to 1; 0 if nothing was retrieved, None if there are no references.
 
     Raises:
         TypeError: One of them is no iterable of ids.
@@ -91,7 +91,7 @@ def text_context_precision(
             ``jaro`` counts common characters near each other, and ``jaro_winkler`` favours a common beginning.
 
     Returns:
-        0 to 1; 0 where nothing useful was retrieved, None without references.
+        0 to 1; 0 if nothing useful was retrieved, None without references.
 
     Raises:
         TypeError: One of them is no iterable of texts, or the threshold no number.
@@ -125,7 +125,7 @@ def text_context_recall(
         distance: As for ``text_context_precision``.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None without references.
+        0 to 1; 0 if nothing was retrieved, None without references.
 
     Raises:
         TypeError: One of them is no iterable of texts, or the threshold no number.
@@ -179,7 +179,7 @@ def text_context_scores(
 
 
 def _similarities(found: list[str], wanted: list[str], threshold: float, distance: Distance) -> list[list[float]]:
-    """Return each retrieved text's similarity to each reference; 0 where it is clearly below the threshold."""
+    """Return each retrieved text's similarity to each reference; 0 if it is clearly below the threshold."""
     lengths = sum(map(len, found)), sum(map(len, wanted))
     if lengths[0] * lengths[1] > _MOST_WORK:
         raise ValueError(

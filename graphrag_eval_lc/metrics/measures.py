@@ -87,7 +87,7 @@ class Measure:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
     def __call__(self, relevant: Relevant, retrieved: Iterable[Hashable]) -> float | None:
-        """Return the measure of a ranking, 0 to 1; None where nothing is relevant."""
+        """Return the measure of a ranking, 0 to 1; None if nothing is relevant."""
         return ranking_scores(relevant, retrieved, [self]).get(self.key)
 
     @property
@@ -153,7 +153,7 @@ def ranking_scores(
         measures: Measures, or their names for ``parse_measure``; the result has their order.
 
     Returns:
-        Values from 0 to 1; empty where nothing is relevant.
+        Values from 0 to 1; empty if nothing is relevant.
 
     Raises:
         TypeError: ``relevant`` or ``retrieved`` is no iterable of ids, or ``measures`` none of measures.

@@ -16,7 +16,7 @@ def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
         k: How many answers there are to choose from, 1 to ``number_of_samples``.
 
     Returns:
-        0 to 1; 0 where none passed, 1 where fewer than k failed.
+        0 to 1; 0 if none passed, 1 if fewer than k failed.
 
     Raises:
         ValueError: A number is outside its range.
@@ -43,7 +43,7 @@ def pass_hat_k(number_of_samples: int, number_passed: int, k: int) -> float:
         k: How many answers must pass, 1 to ``number_of_samples``.
 
     Returns:
-        0 to 1; 0 where fewer than k passed, 1 where all did.
+        0 to 1; 0 if fewer than k passed, 1 if all did.
 
     Raises:
         ValueError: A number is outside its range.

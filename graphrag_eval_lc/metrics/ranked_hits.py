@@ -49,16 +49,16 @@ class RankedHits:
         return min(self._number_found(k), number) / number
 
     def f1(self, k: int | None) -> float:
-        """Return the harmonic mean of precision and recall; 0 where both are 0."""
+        """Return the harmonic mean of precision and recall; 0 if both are 0."""
         precision, recall = self.precision(k), self.recall(k)
         return 2 * precision * recall / (precision + recall) if recall else 0.0
 
     def hit_rate(self, k: int | None) -> float:
-        """Return 1 where the top k holds anything relevant, else 0."""
+        """Return 1 if the top k holds anything relevant, else 0."""
         return float(_number_within(self.hits, k) > 0)
 
     def reciprocal_rank(self, k: int | None) -> float:
-        """Return 1 / rank of the first relevant; 0 where it is not in the top k."""
+        """Return 1 / rank of the first relevant; 0 if it is not in the top k."""
         return _reciprocal_of_first(self.hits, k)
 
     def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
@@ -174,7 +174,7 @@ _COMPOUND = (tuple, frozenset)
 
 
 def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits | None:
-    """Return the ranks of the relevant ids in a ranking; None where nothing is relevant.
+    """Return the ranks of the relevant ids in a ranking; None if nothing is relevant.
 
     Args:
         relevant: Ids; ``{id: gain}``, where a gain above 0 makes an id relevant; or groups of ids. An id counts once,

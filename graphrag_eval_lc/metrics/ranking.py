@@ -2,10 +2,10 @@
 
 What is relevant is given as ids, in any order; as ``{id: gain}``, where a gain above 0 makes an id relevant, and gains
 matter to nDCG alone; or as groups of ids, all of which are needed, and any id of a group is enough (AutoRAG's
-``retrieval_gt``). Where tuples were retrieved, tuples in ``relevant`` are ids and no groups. k is how many of the
+``retrieval_gt``). If tuples were retrieved, tuples in ``relevant`` are ids and no groups. k is how many of the
 retrieved ids count, None for all. The values for ids and gains are those of trec_eval, for groups those of AutoRAG.
 
-Each raises a ValueError where k is no integer of at least 1, ids and groups are mixed, or a gain is
+Each raises a ValueError if k is no integer of at least 1, ids and groups are mixed, or a gain is
 not finite; and a TypeError where its input is no iterable of ids.
 """
 
@@ -17,7 +17,7 @@ from graphrag_eval_lc.metrics.ranked_hits import Normalize, Relevant, checked_cu
 def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
     """Return the share of the retrieved ids that are relevant: P@k.
 
-    ``|top k of retrieved ∩ relevant| / k``, as trec_eval's ``P``, also where fewer than k ids were retrieved. Without k
+    ``|top k of retrieved ∩ relevant| / k``, as trec_eval's ``P``, also if fewer than k ids were retrieved. Without k
     it divides by the number of retrieved ids (``set_P``). With groups, the ids of all groups are relevant, as in
     AutoRAG.
 
@@ -27,7 +27,7 @@ def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None =
         k: How many of them count, at least 1.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Example:
         >>> precision([["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"])
@@ -42,7 +42,7 @@ def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None =
 def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
     """Return the share of all relevant ids that were retrieved: R@k.
 
-    ``|top k of retrieved ∩ relevant| / |relevant|``, as trec_eval's ``recall``. Where more than k ids are relevant
+    ``|top k of retrieved ∩ relevant| / |relevant|``, as trec_eval's ``recall``. If more than k ids are relevant
     no ranking reaches 1; ``recall_at_k`` then divides by k. With groups it is the share of the groups with an id in
     the top k, as in AutoRAG.
 
@@ -52,7 +52,7 @@ def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = No
         k: How many of them count, at least 1.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Example:
         >>> recall([["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"])
@@ -67,9 +67,9 @@ def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = No
 def recall_at_k(relevant_docs: Relevant, retrieved_docs: Iterable[Hashable], k: int | None = None) -> float:
     """Return the relevant documents in the top k as a share of the most that it could hold: R_cap@k.
 
-    ``|top k of retrieved ∩ relevant| / min(k, |relevant|)``, so that a perfect top k scores 1 even where more than k
+    ``|top k of retrieved ∩ relevant| / min(k, |relevant|)``, so that a perfect top k scores 1 even if more than k
     documents are relevant; ``recall`` divides by all of them. It is defined in graphrag-eval's documentation. With
-    groups it is the number of groups with an id in the top k / min(k, number of groups), and at most 1 where an id is
+    groups it is the number of groups with an id in the top k / min(k, number of groups), and at most 1 if an id is
     in several groups.
 
     Args:
@@ -78,7 +78,7 @@ def recall_at_k(relevant_docs: Relevant, retrieved_docs: Iterable[Hashable], k: 
         k: How many of them count, at least 1; None counts all, and divides by all relevant ids.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, and, as in graphrag-eval, where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, and, as in graphrag-eval, if nothing is relevant.
 
     Example:
         >>> recall_at_k([1, 3, 5, 6], [1, 4, 3, 5, 7], k=5)
@@ -102,7 +102,7 @@ def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) 
         k: How many of them count, at least 1.
 
     Returns:
-        0 to 1; 0 where nothing relevant was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing relevant was retrieved, None if nothing is relevant.
 
     Example:
         >>> f1([["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"])
@@ -115,7 +115,7 @@ def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) 
 def reciprocal_rank(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
     """Return 1 / rank of the first relevant id: RR@k, whose mean over questions is MRR.
 
-    It is 0 where the top k holds no relevant id: Voorhees 1999, "The TREC-8 Question Answering Track Report", as
+    It is 0 if the top k holds no relevant id: Voorhees 1999, "The TREC-8 Question Answering Track Report", as
     trec_eval's ``recip_rank``. With groups it is the mean over the groups, as AutoRAG's MRR.
 
     Args:
@@ -124,7 +124,7 @@ def reciprocal_rank(relevant: Relevant, retrieved: Iterable[Hashable], k: int | 
         k: How many of them count, at least 1.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Example:
         >>> reciprocal_rank([["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"])
@@ -157,7 +157,7 @@ def average_precision(
             k, as in the example of graphrag-eval's documentation. Groups always do the latter.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Raises:
         ValueError: ``normalize`` is something else.
@@ -191,7 +191,7 @@ def ndcg(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None
         k: How many of them count, at least 1.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Example:
         >>> round(ndcg([["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pred-3"]), 4)
@@ -206,7 +206,7 @@ def ndcg(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None
 def hit_rate(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
     """Return whether anything relevant was retrieved: Success@k, whose mean over questions is the hit rate.
 
-    1 where the top k holds a relevant id, of any group, else 0, as trec_eval's ``success``.
+    1 if the top k holds a relevant id, of any group, else 0, as trec_eval's ``success``.
 
     Args:
         relevant: Ids, gains by id, or groups of ids.
@@ -214,7 +214,7 @@ def hit_rate(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = 
         k: How many of them count, at least 1.
 
     Returns:
-        0 or 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 or 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Example:
         >>> hit_rate(["c", "d"], ["a", "b", "c"]), hit_rate(["c", "d"], ["a", "b", "c"], k=2)
@@ -236,7 +236,7 @@ def r_precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None
         k: How many of them count, at least 1; it matters only below R.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
+        0 to 1; 0 if nothing was retrieved, None if nothing is relevant.
 
     Example:
         >>> r_precision(["a", "b"], ["a", "c", "b"])

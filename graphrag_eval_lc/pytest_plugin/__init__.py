@@ -50,7 +50,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each question, where a test is marked with a dataset."""
+    """Make a test of each question, if a test is marked with a dataset."""
     marker = metafunc.definition.get_closest_marker(_MARKER)
     if marker is not None or _QUESTION in metafunc.fixturenames:
         from graphrag_eval_lc.pytest_plugin.datasets import parametrize
@@ -85,7 +85,7 @@ def graphrag_ask(request: pytest.FixtureRequest, graphrag_question: dict[str, An
     """What asks an agent the question of this test and scores its answer; called with the agent it gives a dict.
 
     The agent is a graph or another Runnable, a function, or the spec of one, as for run_benchmark; keywords such as
-    timeout=60 are those of run_benchmark. Where the agent fails, the result has its error, and its scores are 0.
+    timeout=60 are those of run_benchmark. If the agent fails, the result has its error, and its scores are 0.
     """
     from graphrag_eval_lc.pytest_plugin.asking import asker_of
 

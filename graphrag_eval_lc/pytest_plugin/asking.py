@@ -102,7 +102,7 @@ class Asker:
 
         Returns:
             The result: a dict with ``status``, ``actual_answer``, ``actual_steps``, the scores, such as
-            ``steps_score``, and their reasons. Where the agent failed it has ``error``, and its scores are 0.
+            ``steps_score``, and their reasons. If the agent failed it has ``error``, and its scores are 0.
 
         Raises:
             OptionError: There is no such option, or it has a value that it cannot have.
@@ -181,7 +181,7 @@ def asker_of(request: pytest.FixtureRequest) -> Asker:
 
 
 def result_of(item: pytest.Item) -> AskResult | None:
-    """Return what the last question to an agent gave in a test; None where there was none."""
+    """Return what the last question to an agent gave in a test; None if there was none."""
     return item.stash.get(_ASKED, None)
 
 

@@ -35,13 +35,13 @@ class MarkedDataset:
     """The dataset of a marker.
 
     Attributes:
-        path: Its file; None where it was made in Python.
+        path: Its file; None if it was made in Python.
         templates: All its templates.
         selected: The questions that the marker selects, with their templates.
         selection: How it selects them.
         scoring: How responses are scored, by the names of the options of ``run_benchmark``: the config, loaded, and
-            evaluators and models where the marker has some.
-        name: The name of the run's folder, where the marker has one.
+            evaluators and models if the marker has some.
+        name: The name of the run's folder, if the marker has one.
     """
 
     path: Path | None
@@ -97,7 +97,7 @@ class MarkedRun:
 
     Attributes:
         test: The test's node id, without brackets.
-        variant: Its other parameters, as they stand in brackets; empty where it has none.
+        variant: Its other parameters, as they stand in brackets; empty if it has none.
         dataset: Its dataset.
     """
 
@@ -155,7 +155,7 @@ def asked_question(request: pytest.FixtureRequest) -> AskedQuestion:
 
 
 def question_of(item: pytest.Item) -> AskedQuestion | None:
-    """Return the question of a test; None where it has none."""
+    """Return the question of a test; None if it has none."""
     callspec = getattr(item, "callspec", None)
     question = None if callspec is None else callspec.params.get(_QUESTION)
     return question if isinstance(question, AskedQuestion) else None

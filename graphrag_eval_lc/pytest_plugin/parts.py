@@ -101,7 +101,7 @@ class Part:
     def begin(
         self, item: pytest.Item, run: MarkedRun, question: AskedQuestion, agent: Any, options: Mapping[str, Any]
     ) -> None:
-        """Note that a question is being asked, which stays so where the process is killed meanwhile."""
+        """Note that a question is being asked, which stays so if the process is killed meanwhile."""
         if _asked_of(item) is None:  # by request.getfixturevalue, which nobody sees beforehand
             self._select(run, question)
             self._write_plan()
@@ -146,7 +146,7 @@ _PART = pytest.StashKey[Part]()
 
 
 def _asked_of(item: pytest.Item) -> AskedQuestion | None:
-    """Return the question that a test asks an agent; None where it asks none."""
+    """Return the question that a test asks an agent; None if it asks none."""
     return question_of(item) if "graphrag_ask" in getattr(item, "fixturenames", ()) else None
 
 
@@ -165,5 +165,5 @@ def keep_part(config: pytest.Config, folder: Path) -> None:
 
 
 def part_of(config: pytest.Config) -> Part | None:
-    """Return where this process keeps what it asks; None where no option wants it kept."""
+    """Return where this process keeps what it asks; None if no option wants it kept."""
     return config.stash.get(_PART, None)

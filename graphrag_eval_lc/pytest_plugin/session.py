@@ -215,7 +215,7 @@ class SessionRuns:
 
 
 def _stopped(session: pytest.Session, exitstatus: int, left_out: int) -> Mapping[str, Any] | None:
-    """Return why a session ended before its time, as run.json says it; None where it did not."""
+    """Return why a session ended before its time, as run.json says it; None if it did not."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         why = session.shouldstop or session.shouldfail
         reason = "max_failures" if "failure" in str(why) else "interrupted"

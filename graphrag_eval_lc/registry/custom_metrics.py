@@ -120,8 +120,8 @@ def register_metric(
     again under its key, as when its module is loaded again.
 
     The function is ``(question, response) -> float | None``, async or not: it takes the dataset's question and the
-    agent's response, and returns a number, or None where there is nothing to measure. It is called for each response,
-    also of a failed question. Where it fails, or returns no number or one outside of its range, the result has the
+    agent's response, and returns a number, or None if there is nothing to measure. It is called for each response,
+    also of a failed question. If it fails, or returns no number or one outside of its range, the result has the
     reason in ``{key}_error`` and no value.
 
     Args:
@@ -132,9 +132,9 @@ def register_metric(
         kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
         lower_is_better: Whether less of it is better; always so of what is ``spent``.
-        range: The least and the greatest value, None where there is no bound; by default 0 to 1 for what has no unit,
+        range: The least and the greatest value, None if there is no bound; by default 0 to 1 for what has no unit,
             else without bounds. A failed question counts as a score's worst value: 0 or the least below it, or the
-            greatest where less is better, if there is one.
+            greatest if less is better, if there is one.
         requires: What it needs, in words for people.
         source: Whose definition it follows.
 
@@ -247,7 +247,7 @@ def recorded_only_here() -> Iterator[None]:
 
 
 def note_recorded(declarations: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Take the declarations of metrics from a run's record where nothing here declares them.
+    """Take the declarations of metrics from a run's record if nothing here declares them.
 
     So a run is compared and shown right where its plugins are missing. A wrong declaration is left out; outside of
     ``recorded_only_here`` all are.

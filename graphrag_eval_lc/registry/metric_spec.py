@@ -47,7 +47,7 @@ class MetricSpec:
         kind: ``score`` says how good an answer is; ``spent`` what it took; ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
         lower_is_better: Whether less of it is better; always so of what is spent.
-        range: The least and the greatest value, None where there is no bound.
+        range: The least and the greatest value, None if there is no bound.
         usual_range: The range over which its values are shown as long as all lie in it; None: ``range``.
         over: What its mean is over: ``questions``, or ``steps`` for a metric of single steps.
         needs: What a question must have to be measured; None: nothing.
@@ -56,16 +56,16 @@ class MetricSpec:
         counted_in: The key of the mapping in results that holds this count, which aggregates have where it is above 0;
             None: it stands in the result itself.
         upper_of: The metric of which it is the upper bound. A result without it counts with that metric's value, and
-            aggregates have it only where some result has it.
+            aggregates have it only if some result has it.
         is_family: Whether it stands for all metrics whose names begin with its key.
         members: The ends of its members' names, for a family whose members are always the same.
         family: The key of the family that it belongs to.
-        part_of: The metric that it is a part of, which is shown where there is no room for both.
+        part_of: The metric that it is a part of, which is shown if there is no room for both.
         is_summed_up: Whether aggregates have its statistics; else it stands in the totals alone.
         spent_by: Who spent it, ``agent`` or ``judges``; None for what is not spent.
         judge: The judge that computes it, if any.
         settings: The sections of the config that change its values, beside those of its judge.
-        cost_key: The key of its cost in USD; None where it costs nothing.
+        cost_key: The key of its cost in USD; None if it costs nothing.
         reason_key: The key of its reason.
         error_key: The key that says why it has no value.
         source: Whose definition it follows.
@@ -122,7 +122,7 @@ class MetricSpec:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is left out where there is no room for all.
+        """Whether it is left out if there is no room for all.
 
         So is a part of another metric, the upper bound of another, or a member of a family.
         """
@@ -154,7 +154,7 @@ class MetricSpec:
         return least, greatest
 
     def bounds_of(self, values: Collection[float]) -> tuple[float | None, float | None] | None:
-        """Return the least and the greatest value that there can be; None where the declaration does not tell.
+        """Return the least and the greatest value that there can be; None if the declaration does not tell.
 
         A bound that some value crosses is none.
 
@@ -170,9 +170,9 @@ class MetricSpec:
 
     @property
     def value_of_failure(self) -> float | None:
-        """The score of a failed question: the worst value; None where there is none, or the metric is no score.
+        """The score of a failed question: the worst value; None if there is none, or the metric is no score.
 
-        Where more is better that is 0, as in graphrag-eval, or the least usual value if it is below 0; where less is
+        Where more is better that is 0, as in graphrag-eval, or the least usual value if it is below 0; if less is
         better the greatest value.
 
         Example:

@@ -31,7 +31,7 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
 
     Returns:
         ``name``, ``via``, ``entry_point``; ``distribution`` and ``version`` where an installed package holds it;
-        ``sha256`` of its file, or of all Python files of its package, where it has no version or is edited in place;
+        ``sha256`` of its file, or of all Python files of its package, if it has no version or is edited in place;
         ``gives``.
     """
     entry_point = plugin.entry_point
@@ -66,7 +66,7 @@ def _is_editable(distribution: Distribution) -> bool:
 
 
 def _digest(module: str) -> str | None:
-    """Return the SHA-256 of a module's file, or of a package's Python files; None where none can be read."""
+    """Return the SHA-256 of a module's file, or of a package's Python files; None if none can be read."""
     digest = hashlib.sha256()
     try:
         for name, file in _files(module):

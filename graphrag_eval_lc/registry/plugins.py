@@ -135,7 +135,7 @@ _plugins: dict[str, Plugin] = {}  # by name
 _registered_by: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded
 _imported: dict[str, None] = {}  # modules that were first imported as plugins
 _installed: dict[str, bool] = {}  # empty until the plugins of installed packages are loaded
-# Why plugins of installed packages are left out, by their modules, where that is allowed.
+# Why plugins of installed packages are left out, by their modules, if that is allowed.
 _left_out: ContextVar[dict[str, PluginError]] = ContextVar("_left_out")
 
 

@@ -110,7 +110,7 @@ class StepKind:
             step; UnreadableOutput becomes a Finding. None: check for ``args``, or for an output that ``parse`` takes.
         draft: A function of an actual step (under the name of its reference steps) and the successful steps after it
             that returns a reference step for ``dataset draft``, or None for no step. None: draft the step's name and
-            ``args``, and where the output is compared, the output with the media type that this kind serves; without
+            ``args``, and if the output is compared, the output with the media type that this kind serves; without
             ``parse`` the form of the output decides whether another kind drafts it.
         drafted_from: The names of the actual steps from which it is drafted; empty: the names that it serves.
         drafts_each: Whether all drafted steps with different outputs are kept, not only the last of its tool.
@@ -165,7 +165,7 @@ class StepKind:
         return next((form.parse for form in self.forms if form.media_type == media_type), self.parse)
 
     def media_type_for(self, name: str) -> str | None:
-        """Return the media type that steps of a name need for this kind; None where they need none."""
+        """Return the media type that steps of a name need for this kind; None if they need none."""
         media_types = [media_type for served, media_type in self.serves if served in (name, None)]
         return None if not media_types or (name in self.names and None in media_types) else media_types[0]
 
@@ -364,7 +364,7 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
 
     Args:
         name: The step's name.
-        media_type: Its ``output_media_type``; None where it has none.
+        media_type: Its ``output_media_type``; None if it has none.
         is_read_by: Returns whether a ``parse`` of a kind can read the step's output.
 
     Example:

@@ -25,7 +25,7 @@ def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMea
     The standard error is CR2 of Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with
     Multi-Stage Samples" (Survey Methodology 28, 169–181), for a mean: ``sqrt(Σ_g e_g² / (1 − w_g)) / n`` with
     ``e_g = Σ_i (x_gi − x̄)`` and ``w_g = n_g / n``; it is without bias where values do not correlate. The degrees of
-    freedom are Satterthwaite's as they propose: G − 1 where G clusters are of one size, and fewer where some are large.
+    freedom are Satterthwaite's as they propose: G − 1 if G clusters are of one size, and fewer where some are large.
 
     Args:
         clusters: The values by cluster, in any order; at least two, and none is empty.

@@ -32,7 +32,7 @@ class NeededQuestions(NamedTuple):
 
     Attributes:
         low: At least so many, at least 1.
-        high: At most so many; None where nothing can be said of it, as the true difference may as well be 0.
+        high: At most so many; None if nothing can be said of it, as the true difference may as well be 0.
     """
 
     low: int
@@ -48,7 +48,7 @@ class MeanDifference:
       careful with the correction for skewness of Johnson 1978, "Modified t Tests and Confidence Intervals for
       Asymmetrical Populations" (JASA 73, 536–544): the quantile t is widened by γ · (1/6 + t²/3), for the skewness γ
       of the mean. The variance counts one question more than there are, which differs by as much as those that
-      differ, so that it is not 0 where all differ alike.
+      differ, so that it is not 0 if all differ alike.
     * The sign flips of Fisher, of whole clusters (``permutation_p_value``). Flipped are the differences from the
       supposed one; so many choices of clusters have a mean beyond it (Hartigan 1969, "Using Subsample Values as
       Typical Values", JASA 64, 1303–1317).
@@ -59,13 +59,13 @@ class MeanDifference:
     the t test, extended to hold these.
 
     Where the two runs are the same agent, p is below 0.05 in at most 5 of 100 comparisons, whatever the sizes
-    of the clusters, as long as each cluster goes up as far and as often as down. Where few clusters change much and
+    of the clusters, as long as each cluster goes up as far and as often as down. If few clusters change much and
     many a little the other way, it is up to 12 of 100 with fewer than 100 clusters of one size (more, where a few
     large ones decide): no test of the differences alone can know of changes that are not among them.
 
     Attributes:
         difference: The mean difference over all values.
-        standard_error: Its standard error, above 0 but where nothing differs and no ``scale`` is known; None with
+        standard_error: Its standard error, above 0 but if nothing differs and no ``scale`` is known; None with
             fewer than 2 values.
         degrees_of_freedom: Those of the standard error; None with fewer than 2 values.
 
@@ -87,7 +87,7 @@ class MeanDifference:
             differences_by_cluster: The finite differences B − A by cluster, in any order, at least one. If there is
                 only one cluster, each value counts as a cluster.
             scale: The greatest difference of a question that there can be, such as 1 for scores between 0 and 1; how
-                far a question is taken to differ where none does. None where there is none.
+                far a question is taken to differ if none does. None if there is none.
 
         Raises:
             ValueError: There is no value, or one is not finite or above 1e120.
@@ -133,7 +133,7 @@ class MeanDifference:
 
         Returns:
             The bounds, which hold 0 if and only if ``p_value`` is at least 1 − ``confidence``; None with fewer than 2
-            values, and where nothing differs and no ``scale`` says how far it could.
+            values, and if nothing differs and no ``scale`` says how far it could.
 
         Raises:
             MissingExtraError: scipy is not installed.
@@ -170,8 +170,8 @@ class MeanDifference:
             significance: The level of the test, between 0 and 1.
 
         Returns:
-            0 to 1; 0 where no p-value can be below the level, as with fewer than 6 clusters none is below 0.05; None
-            with fewer than 2 values, and where nothing differs and no ``scale`` says how far it could.
+            0 to 1; 0 if no p-value can be below the level, as with fewer than 6 clusters none is below 0.05; None
+            with fewer than 2 values, and if nothing differs and no ``scale`` says how far it could.
 
         Raises:
             MissingExtraError: scipy is not installed.

@@ -33,7 +33,7 @@ class MeanInterval(NamedTuple):
         low: The lower bound, in the unit of the values.
         high: The upper bound.
         mean: The mean.
-        note: Why the interval is too narrow, as a sentence without a full stop; None where it is not.
+        note: Why the interval is too narrow, as a sentence without a full stop; None if it is not.
 
     Example:
         >>> interval = mean_interval([1, 1, 1, 0, 1, 1, 1], ["a", "a", "b", "c", "d", "d", "e"])
@@ -64,7 +64,7 @@ def mean_interval(
 
     * the cluster-robust one, CR2 with the degrees of freedom of Bell and McCaffrey (``cluster_robust_mean``), and
     * that of a model in which any two values of a cluster correlate alike. The correlation is that of an analysis of
-      variance, drawn towards 1 by ``PRIOR_WEIGHT``: where few questions fail, next to nothing is known of whether
+      variance, drawn towards 1 by ``PRIOR_WEIGHT``: if few questions fail, next to nothing is known of whether
       they fail together.
 
     Where all values are equal they tell as much as ``(Σ n_g)² / Σ n_g²`` values: one a cluster, if all are of one size.
@@ -77,8 +77,8 @@ def mean_interval(
         values: Finite numbers, one for each question; with repeats the question's mean.
         clusters: The cluster of each value, such as its template's id.
         confidence: The confidence level, between 0 and 1.
-        bounds: The least and the greatest value that there can be, each None where there is none. By default they
-            are 0 and 1 where all values lie between, else there are none.
+        bounds: The least and the greatest value that there can be, each None if there is none. By default they
+            are 0 and 1 if all values lie between, else there are none.
 
     Returns:
         The interval, never beyond ``bounds``; None with fewer than 2 values, and where values without bounds are all

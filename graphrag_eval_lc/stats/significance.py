@@ -25,7 +25,7 @@ def permutation_p_value(differences_by_cluster: Clusters) -> float:
             value counts as a cluster.
 
     Returns:
-        Above 0 and at most 1; 1 where nothing differs. With G clusters that differ it is at least 2 / 2^G, so that
+        Above 0 and at most 1; 1 if nothing differs. With G clusters that differ it is at least 2 / 2^G, so that
         with 5 or fewer it is never below 0.05.
 
     Raises:
@@ -169,7 +169,7 @@ def questions_needed(
         significance: The level α of the test, between 0 and 1; for m tests with adjusted p-values, 0.05 / m.
 
     Returns:
-        At least 1; None where the difference is 0, which no number of questions shows.
+        At least 1; None if the difference is 0, which no number of questions shows.
 
     Example:
         >>> questions_needed(0.05, 0.04, 100)
