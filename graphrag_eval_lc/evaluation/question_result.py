@@ -61,8 +61,8 @@ def evaluate_question(
     response: Response | None,
     config: EvaluationConfig,
     *,
+    views: StepViews,
     repeat: int | None = None,
-    views: StepViews | None = None,
 ) -> Result:
     """Score one response.
 
@@ -71,20 +71,16 @@ def evaluate_question(
         question: The question with its reference.
         response: The agent's response; None scores as an error sample.
         config: The configuration.
+        views: How the configuration has steps read.
         repeat: The number of the repeat; None if each question is asked once.
-        views: How the configuration has steps read, where it is known already.
 
     Returns:
-        The result, of shallow copies. Its keys are graphrag-eval's; ``steps_recall``, ``steps_precision``, ``steps_f1``
-        and ``steps_order`` of all groups; where documents are to be retrieved,
-        ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and ``retrieval_text_…``;
-        ``steps_score_upper`` where steps are undecided, which is what the score would be if they fitted, and on the
-        steps ``output_cut`` and ``comparison_error`` (where an output ends before its end, and why it cannot be
-        compared); ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` of all groups;
-        ``steps_diagnosis`` (for each reference step the nearest actual step, the reason and the outcome: match,
-        mismatch or undecided); ``steps_counts`` (steps that fit no reference step, repeated identical calls
-        and failed calls, none of which changes the score; undecided reference steps, cut outputs); then further keys
-        of the question and the response.
+        The result, of shallow copies. Its keys are graphrag-eval's; those of ``Result``; on steps of retrieval
+        ``retrieval_ids_…`` and ``retrieval_text_…``, on any step ``output_cut`` and ``comparison_error`` (where an
+        output ends before its end, and why it cannot be compared); ``steps_diagnosis`` (for each reference step the
+        nearest actual step, the reason and the outcome: match, mismatch or undecided); ``steps_counts`` (steps that
+        fit no reference step, repeated identical calls and failed calls, none of which changes the score; undecided
+        reference steps, cut outputs); then further keys of the question and the response.
     """
     response, error = _usable(response)
     actual_steps = [_to_score(step) for step in response.get("actual_steps") or ()]
@@ -106,7 +102,6 @@ def evaluate_question(
         result["error"] = error
     matched = None
     if groups:
-        views = views or StepViews(config.steps, config.sparql, config.retrieval)
         matched = match_viewed_steps(groups, actual_steps, config.steps, views)
         _add_scores(result, matched)
         _add_retrieval(result, matched, config.retrieval)

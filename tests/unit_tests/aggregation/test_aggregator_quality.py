@@ -25,14 +25,6 @@ RESULTS = [
 FAILED = result_of("b_2", 1.0, 1.0, 1.0, 1.0, status="error", error="away", reference_steps=[[{"name": "look"}]])
 
 
-def test_they_have_the_statistics_of_a_score() -> None:
-    aggregates = compute_aggregates([*RESULTS, result_of("b_3")])
-    of_template = aggregates["per_template"]["a"]["steps_recall"]
-    assert of_template == {"sum": 1.5, "mean": 0.75, "median": 0.75, "min": 0.5, "max": 1.0}
-    assert aggregates["micro"]["steps_order"]["mean"] == pytest.approx(2 / 3)
-    assert aggregates["macro"]["steps_precision"] == {"mean": 0.25}
-
-
 def test_without_reference_steps_they_are_absent() -> None:
     aggregates = compute_aggregates([result_of("a_1"), result_of("b_1")])
     for part in (*aggregates["per_template"].values(), aggregates["micro"], aggregates["macro"]):
@@ -56,10 +48,3 @@ def test_a_failed_question_is_left_out_of_them_and_counts_as_0_in_gates() -> Non
     assert [values.questions["b_2"].score(key) for key in QUALITY] == [0.0] * 4
     (gate,) = gate_results(results, gate_requirements(["steps_f1=0.8"]))
     assert str(gate) == "steps_f1 0.292 falls short of 0.8 (4 questions, 1 failed and counted as 0)"
-
-
-def test_repeats_may_pass_by_them() -> None:
-    repeated = [{**result, "repeat": repeat} for result in RESULTS for repeat in (1, 2)]
-    aggregates = compute_aggregates(repeated, {"repeats": {"metric": "steps_f1", "threshold": 0.5}})
-    assert aggregates["repeats"]["pass@k"] == {"1": pytest.approx(2 / 3), "2": pytest.approx(2 / 3)}
-    assert {*QUALITY} <= aggregates["repeats"]["metrics"].keys()

@@ -9,8 +9,11 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.pipeline import Compared, Pipeline
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample, samples_of
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Response
+
+CONFIG = EvaluationConfig()
 
 STEPS: Any = [[{"name": "add", "output": "1"}]]
 TEMPLATE: Any = {"template_id": "t", "questions": []}
@@ -33,7 +36,8 @@ class Elsewhere:
             if sample.position == self._fails_at:
                 raise ValueError("no comparison")
             repeat = sample.repeat if has_repeats else None
-            result = evaluate_question(sample.template, sample.question, response, EvaluationConfig(), repeat=repeat)
+            views = StepViews(CONFIG.steps, CONFIG.sparql, CONFIG.retrieval)
+            result = evaluate_question(sample.template, sample.question, response, CONFIG, views=views, repeat=repeat)
             yield Compared(sample, response, result)
 
 

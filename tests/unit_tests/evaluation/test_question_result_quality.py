@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import register_metric, run_evaluation
-from graphrag_eval_lc.errors import PluginError
+from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.matching import StepScore, register_matcher
 
 QUALITY = ("steps_recall", "steps_precision", "steps_f1", "steps_order")
@@ -53,13 +52,3 @@ def test_without_reference_steps_they_are_absent_although_an_earlier_evaluation_
 def test_a_failed_question_keeps_what_its_steps_say() -> None:
     result = result_of(call("look", "b"), error="away")
     assert (result["status"], result["steps_recall"]) == ("error", 0.5)
-
-
-@pytest.mark.parametrize("key", QUALITY)
-def test_nothing_of_users_can_have_their_names(key: str) -> None:
-    with pytest.raises(PluginError, match=key):
-        register_metric(key=key)(lambda question, response: 1.0)
-
-
-def test_a_repeat_may_pass_by_them() -> None:
-    assert result_of(call("look", "b"), config={"repeats": {"metric": "steps_f1", "threshold": 0.8}})["steps_f1"] < 0.8
