@@ -1,4 +1,4 @@
-"""Aggregates of results: per template, over all questions (micro), over the templates (macro), and over repeats."""
+"""Results go in, one at a time; aggregates, each question's values, means and sentences on them come out."""
 
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
 from graphrag_eval_lc.aggregation.notes import reason_of

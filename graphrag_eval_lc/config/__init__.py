@@ -1,4 +1,4 @@
-"""The configuration of an evaluation, read from a file or a dict, or made in Python."""
+"""A file, a dict or an object goes in; a checked configuration comes out."""
 
 from graphrag_eval_lc.config.base import expanded
 from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models, check_step_kinds, is_enabled

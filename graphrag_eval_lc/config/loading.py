@@ -17,7 +17,7 @@ from graphrag_eval_lc.config.evaluation_config import (
 )
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError
 from graphrag_eval_lc.files.reading import LineIndex, TextFile, line_of, parse_json_at, parse_yaml, read_text
-from graphrag_eval_lc.masking import MASK, masked_values
+from graphrag_eval_lc.masking import masked_values
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
 
 # The config in the current folder that the command line finds automatically, with a section of options of ``run``.
@@ -210,10 +210,8 @@ def _place(problem: ConfigError, file: TextFile) -> None:
 
 
 def _shown(value: Any, location: _Location) -> str:
-    """Return a value for a message, unless its key is a secret's."""
-    masked = masked_values({str(location[-1]) if location else "": value}).popitem()[1]
-    is_hidden = masked == MASK or any(masked_values({str(part): "-"})[str(part)] == MASK for part in location)
-    return "the value" if is_hidden else f"{masked!r:.200}"
+    """Return a value for a message, masked if its key or itself is a secret's."""
+    return f"{masked_values({str(location[-1]) if location else '': value}).popitem()[1]!r:.200}"
 
 
 def _places_of(key: str, location: _Location) -> list[str]:

@@ -1,4 +1,4 @@
-"""The pipeline that prices, scores and judges responses, whoever asks for it."""
+"""Responses and their questions go in; priced, scored and judged results come out."""
 
 from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
 from graphrag_eval_lc.public_names import only_public

@@ -1,4 +1,4 @@
-"""Metrics on ids, numbers and texts: pure functions that read nothing and ask no model."""
+"""Ids, numbers and texts go in, a number comes out: pure functions that read nothing and ask no model."""
 
 from graphrag_eval_lc.metrics.agreement import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
 from graphrag_eval_lc.metrics.contexts import (

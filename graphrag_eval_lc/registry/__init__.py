@@ -1,4 +1,4 @@
-"""The registry: each metric, judge, step kind, evaluator and exporter is declared here once, also those of users."""
+"""Declarations of metrics, judges, step kinds, evaluators, exporters and plugins go in; all else derives from them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -6,7 +6,6 @@ from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError, OptionError
@@ -29,19 +28,17 @@ class Exporter:
         name: Its name.
         title: A few words on what it writes, for people.
         file_name: The file or folder in a run's folder that it writes by default.
-        extra: The extra of this package that it needs; None for none.
         function: ``(run, path) -> path``, or its ``module:attribute``, loaded when it is used. It writes a run, in
             memory or its folder, to a path (None for ``file_name`` in the folder), and returns where it wrote.
 
     Example:
-        >>> exporter("report").file_name, exporter("csv").extra
-        ('report.html', None)
+        >>> exporter("report").file_name
+        'report.html'
     """
 
     name: str
     title: str
     file_name: str
-    extra: str | None = None
     function: ExportFunction | str
 
     def export(self, run: Any, path: str | PathLike[str] | None = None) -> Path:
@@ -77,7 +74,6 @@ _exporters: dict[str, Exporter] = {
             name=REPORT,
             title="the report, one HTML page",
             file_name="report.html",
-            extra="report",
             function="graphrag_eval_lc.report.run_report:write_report",
         ),
         Exporter(
@@ -172,7 +168,7 @@ def exporters() -> Mapping[str, Exporter]:
         PluginError: A plugin of an installed package fails to load.
     """
     load_installed_plugins()
-    return MappingProxyType(_exporters)
+    return _exporters
 
 
 def _place(function: ExportFunction | str) -> str:

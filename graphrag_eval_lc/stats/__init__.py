@@ -1,4 +1,4 @@
-"""Confidence intervals and tests of significance for means of questions that come in templates."""
+"""Values of questions that come in templates go in; intervals, tests and effect sizes of their means come out."""
 
 from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
