@@ -31,24 +31,6 @@ def json_text(
         >>> json_text({"ratio": float("nan"), "name": "Ålesund"})
         '{"ratio": "NaN", "name": "Ålesund"}'
     """
-    return _written(value, indent, is_compact, to_plain)[0]
-
-
-def json_utf8(value: Any) -> bytes:
-    """Write a value as ``json_text`` does, in UTF-8.
-
-    Example:
-        >>> json_utf8({"rows": [1, 2]})
-        b'{"rows": [1, 2]}'
-    """
-    text, encoded = _written(value)
-    return text.encode("utf-8") if encoded is None else encoded
-
-
-def _written(
-    value: Any, indent: int | None = None, is_compact: bool = False, to_plain: Callable[[Any], Any] | None = None
-) -> tuple[str, bytes | None]:
-    """Return the JSON of a value, and the same in UTF-8 if it has other letters than those of ASCII."""
     options: dict[str, Any] = {"indent": indent, "separators": (",", ":") if is_compact else None}
     try:
         text = _encoder(indent, is_compact, to_plain or _text_of).encode(value)
@@ -56,9 +38,10 @@ def _written(
         value = _plain(value if to_plain is None else to_plain(value))
         text = json.dumps(value, ensure_ascii=False, default=_text_of, **options)
     try:
-        return text, None if text.isascii() else text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(_plain(value), default=to_plain or _text_of, **options), None
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate
+        return json.dumps(_plain(value), default=to_plain or _text_of, **options)
+    return text
 
 
 @lru_cache(maxsize=16)

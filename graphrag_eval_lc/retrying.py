@@ -130,6 +130,9 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
+_LONGEST_WAIT_SEC = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """When a failed attempt is followed by another one.
@@ -139,8 +142,8 @@ class RetryPolicy:
         retry_on: What is worth a retry. None: see ``is_worth_a_retry``. One or several exception types: an exception
             of these, or one that such an exception led to. A function: called with the exception; where it raises
             itself, there is no retry and the log says so. Interrupts and cancellations are never retried.
-        first_wait: Seconds before the first retry; doubled before each further one. Half of a wait is random.
-        longest_wait: The longest wait, in seconds.
+        first_wait: Seconds before the first retry; doubled before each further one, up to 60. Half of a wait is
+            random.
         longest_retry_after: Seconds; where a server asks for a longer wait, there is no retry.
 
     Raises:
@@ -150,11 +153,10 @@ class RetryPolicy:
     max_retries: int = 2
     retry_on: RetryOn = None
     first_wait: float = 1.0
-    longest_wait: float = 60.0
     longest_retry_after: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("max_retries", "first_wait", "longest_wait", "longest_retry_after"):
+        for name in ("max_retries", "first_wait", "longest_retry_after"):
             if not getattr(self, name) >= 0:
                 raise OptionError(f"{name} is at least 0, not {getattr(self, name)}")
         types = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
@@ -181,7 +183,7 @@ class RetryPolicy:
         """
         if attempt > self.max_retries or not self._is_worth_a_retry(error):
             return None
-        longest = min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 100))
+        longest = min(_LONGEST_WAIT_SEC, self.first_wait * 2.0 ** min(attempt - 1, 100))
         chance = random()
         wait = longest * (1 + chance) / 2
         asked = retry_after_of(error)

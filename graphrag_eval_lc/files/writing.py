@@ -11,7 +11,7 @@ import yaml
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_write, no_path, removed
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, open_descriptor, refuse_odd
-from graphrag_eval_lc.json_values import json_text, json_utf8
+from graphrag_eval_lc.json_values import json_text
 
 _APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
@@ -195,7 +195,7 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
 
 def json_line(value: Any) -> bytes:
     """Return a record as one line of a JSON Lines file, in UTF-8 and with its newline."""
-    return json_utf8(value) + b"\n"
+    return json_text(value).encode("utf-8") + b"\n"
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]

@@ -375,8 +375,7 @@ def is_declared(key: str) -> bool:
 
 def is_built_in(key: str) -> bool:
     """Return whether a metric is one of this package."""
-    is_known = key in _BUILT_IN or key in _COSTS or key.startswith(tuple(FAMILIES))
-    return is_known and key not in metrics_of_users
+    return key in _BUILT_IN or key in _COSTS or key.startswith(tuple(FAMILIES))
 
 
 def aggregated_metrics(over: str) -> tuple[MetricSpec, ...]:

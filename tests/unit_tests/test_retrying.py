@@ -305,7 +305,7 @@ def test_retry_on_that_fails_means_no_retry_and_is_logged(caplog: pytest.LogCapt
     [
         {"max_retries": -1},
         {"first_wait": -1},
-        {"longest_wait": float("nan")},
+        {"first_wait": float("nan")},
         {"retry_on": 3},
         {"retry_on": int},
         {"retry_on": (int,)},
