@@ -123,8 +123,8 @@ def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
 
 
 def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
-    answered: defaultdict[str, array[float]] = defaultdict(_no_values)
-    every: defaultdict[str, array[float]] = defaultdict(_no_values)
+    answered: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+    every: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
     for question in questions:
         value = question.mean(metric)
         if value is not None:
@@ -134,7 +134,3 @@ def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
         if value is not None:
             every[question.template_id].append(value)
     return ScoreValues(dict(answered), dict(every))
-
-
-def _no_values() -> "array[float]":
-    return array("d")
