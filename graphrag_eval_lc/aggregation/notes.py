@@ -34,8 +34,8 @@ def reason_of(result: Mapping[str, Any]) -> str:
             name = result["reference_steps"][group][index]["name"]
             about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []
             about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
-            told = f" ({', '.join(about)})" if about else ""
-            return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
+            more = f" ({', '.join(about)})" if about else ""
+            return shortened(f"{name}{more}: {diagnosis['reason']}", _SHOWN_REASON)
     score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
     if score is not None and score < 1 and precision is not None and precision < 1:  # only if steps are graded
         return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"

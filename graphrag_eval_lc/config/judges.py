@@ -99,7 +99,7 @@ class CustomEvaluationConfig(Section):
         name: Its name; the results have ``{name}_error`` and ``{name}_cost``.
         inputs: What the model sees, of ``question``, ``reference_answer``, ``reference_steps``, ``actual_answer``
             and ``actual_steps``.
-        instructions: What the model is told to do.
+        instructions: What the model has to do.
         outputs: The keys of the results, each with a description of its value.
         steps_name: The name of the steps that the model sees; needed with steps in ``inputs``.
         steps_keys: What it sees of them: ``args``, ``output`` or both; needed with steps in ``inputs``.

@@ -40,7 +40,7 @@ def run_evaluation(
     """Score responses against a reference dataset.
 
     It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed. A
-    ``GraphRAGEvalWarning`` tells of responses to questions that the dataset does not have, of tools whose names no
+    ``GraphRAGEvalWarning`` reports responses to questions that the dataset does not have, of tools whose names no
     reference step has while reference steps are missed, of judges that failed or block the event loop, and of models
     without a price.
 

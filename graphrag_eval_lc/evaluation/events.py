@@ -64,11 +64,11 @@ class RunEvent:
 
 
 Observer = Callable[[RunEvent], None]
-"""A function that is told the events. They come from several threads: it must be thread-safe, and quick."""
+"""A function that receives the events. They come from several threads: it must be thread-safe, and quick."""
 
 
 def tell_nobody(_: RunEvent) -> None:
-    """Do nothing: the observer if nobody is told."""
+    """Do nothing: the observer if nobody observes."""
 
 
 # They hold no secrets, and masking them would slow down a quick run.

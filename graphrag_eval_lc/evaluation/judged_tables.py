@@ -178,7 +178,7 @@ MoreColumns = Mapping[str, Callable[[Cells], str]]
 
 
 class Progress(Protocol):
-    """Who is told of the progress."""
+    """What reports the progress."""
 
     def started(self, total: int, done: int) -> None:
         """Take the number of different answers, and of those that were judged earlier."""
@@ -226,7 +226,7 @@ def judge_table(
     Args:
         table: The table.
         judge: The judge.
-        progress: Who is told of the progress.
+        progress: What reports the progress.
         chosen: Whether each row is judged; others have only the cells of an earlier session. None: all are.
         output: The file to write: the table's columns, then those of the judge, which replace columns of these names.
             Answers that it already holds are kept, but for errors. None: nothing is written.

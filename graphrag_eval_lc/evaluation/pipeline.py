@@ -169,7 +169,7 @@ class Pipeline:
     async def aadd(self, sample: Sample, response: Response) -> None:
         """Have a priced response scored and judged soon, beside the event loop; wait if too many wait already.
 
-        A failure is told at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
+        A failure is reported at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
         responses are paid for, and can be scored again.
         """
         await self._workers.aput((sample, response))
@@ -197,10 +197,10 @@ class Pipeline:
                 result = await asyncio.to_thread(self._unjudged, *added)
                 await self._ajudge(Compared(*added, result))
         except Exception as problem:
-            self._tell_failed(problem)
+            self._report_failure(problem)
             raise
 
-    def _tell_failed(self, problem: Exception) -> None:
+    def _report_failure(self, problem: Exception) -> None:
         message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
         if self._workers.problem is None:
             with contextlib.suppress(Exception):  # an observer that fails is the problem itself
@@ -269,7 +269,7 @@ class Pipeline:
     # --- the end ---
 
     def stopped(self, asking: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` tells it; None: it did not.
+        """Return why asking or judging ended before its time, as ``BenchmarkRun.stopped`` has it; None: it did not.
 
         Args:
             asking: The same for the asking alone.
@@ -307,7 +307,7 @@ class Pipeline:
         failed judges; models without a price.
 
         Args:
-            wants_costs: Whether missing prices are told although no model judges and the config has no prices.
+            wants_costs: Whether missing prices are reported although no model judges and the config has no prices.
         """
         texts = [
             *self._stall_warnings,

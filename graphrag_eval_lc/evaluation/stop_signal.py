@@ -1,4 +1,4 @@
-"""What ends a run before its time: a signal of the system, or the run's own limits, and how it is told."""
+"""What ends a run before its time: a signal of the system, or its own limits, and how waiting code learns of it."""
 
 import asyncio
 import signal
@@ -38,18 +38,18 @@ class StopSignal:
         self._loop = asyncio.get_running_loop()
         self._requested, self._abandoned = self._loop.create_future(), self._loop.create_future()
         self._on_request = on_request
-        self._tell()
+        self._notify()
 
     def request(self, reason: StopReason, message: str) -> None:
         """Let no further question be asked. The first reason stays."""
         if self.reason is None:
             self.message, self.reason = message, reason
-            self._tell_soon()
+            self._notify_soon()
 
     def abandon(self) -> None:
         """Give up the questions in flight."""
         self.is_abandoned = True
-        self._tell_soon()
+        self._notify_soon()
 
     @property
     def abandoned(self) -> "asyncio.Future[None]":
@@ -64,12 +64,12 @@ class StopSignal:
             await asyncio.wait({self._requested}, timeout=seconds)
         return self.reason is not None
 
-    def _tell_soon(self) -> None:
+    def _notify_soon(self) -> None:
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._tell)
+            loop.call_soon_threadsafe(self._notify)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self.reason is not None and self._requested is not None and not self._requested.done():
             self._requested.set_result(None)
             if self._on_request is not None:
@@ -84,8 +84,8 @@ _HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
 
 def _stopping() -> list[signal.Signals]:
     """Return the signals that stop a run."""
-    is_told = _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if is_told and _HANGUP is not None else [])]
+    is_handled = _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if is_handled and _HANGUP is not None else [])]
 
 
 @contextmanager

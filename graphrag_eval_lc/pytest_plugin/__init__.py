@@ -62,13 +62,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell the scores and their reasons where a test that asked an agent fails."""
+    """Show the scores and their reasons if a test that asked an agent fails."""
     report = yield
     callspec = getattr(item, "callspec", None)
     if report.failed and report.when == "call" and callspec is not None and _QUESTION in callspec.params:
-        from graphrag_eval_lc.pytest_plugin.failure_text import tell_failure
+        from graphrag_eval_lc.pytest_plugin.failure_text import add_failure_text
 
-        tell_failure(item, report)
+        add_failure_text(item, report)
     return report
 
 

@@ -15,7 +15,7 @@ _LONGEST = 500
 _MOST_STEPS = 10
 
 
-def tell_failure(item: pytest.Item, report: pytest.TestReport) -> None:
+def add_failure_text(item: pytest.Item, report: pytest.TestReport) -> None:
     """Add to the text of a failed test what its question scored, and why; JUnit files have that text too."""
     result = result_of(item)
     if result is None:

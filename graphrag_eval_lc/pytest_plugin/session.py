@@ -177,7 +177,7 @@ class SessionRuns:
                 return
             folder = folder.parent
 
-    # --- what is told ---
+    # --- what the terminal says ---
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say where the runs are, and which gates failed."""

@@ -189,7 +189,7 @@ class MetricSpec:
 def undeclared_spec(key: str) -> MetricSpec:
     """Return the declaration of an undeclared metric: a cost if its name ends so, else a score.
 
-    The end of the name tells the unit and nothing else: of ``saved_sec`` more may be better.
+    The end of the name says the unit and nothing else: of ``saved_sec`` more may be better.
 
     Example:
         >>> undeclared_spec("tone_cost").is_spent, undeclared_spec("saved_sec").unit

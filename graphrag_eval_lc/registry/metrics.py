@@ -349,7 +349,7 @@ _NONE: Final[Mapping[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
-    """Return the declaration of a metric; of an undeclared one as a run's record or its name tells.
+    """Return the declaration of a metric; of an undeclared one as a run's record or its name says.
 
     Example:
         >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind

@@ -290,10 +290,10 @@ def _in_order(groups: Sequence[list[float]]) -> list[list[float]]:
     Some choices of clusters are drawn by their places. Those that differ by as much in both directions stand in the
     order in which the mean goes; where it is 0, in that of the cluster whose counterpart is missing.
     """
-    told = sorted((abs(total := fsum(values)), len(values), total) for values in groups)
-    mirrored = sorted((size, number, -total) for size, number, total in told)
-    mean = fsum(total for _, _, total in told)
-    sign = copysign(1, mean) if mean else (-1 if told < mirrored else 1)
+    plain = sorted((abs(total := fsum(values)), len(values), total) for values in groups)
+    mirrored = sorted((size, number, -total) for size, number, total in plain)
+    mean = fsum(total for _, _, total in plain)
+    sign = copysign(1, mean) if mean else (-1 if plain < mirrored else 1)
     return sorted(groups, key=lambda values: (abs(fsum(values)), len(values), sign * fsum(values)))
 
 
