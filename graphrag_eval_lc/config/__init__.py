@@ -5,8 +5,6 @@ from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_mo
 from graphrag_eval_lc.config.gates import GateConfig
 from graphrag_eval_lc.config.graph import GraphConfig
 from graphrag_eval_lc.config.judges import (
-    AnswerCorrectnessConfig,
-    AnswerRelevanceConfig,
     CustomEvaluationConfig,
     CustomInput,
     EmbeddingConfig,
@@ -17,19 +15,16 @@ from graphrag_eval_lc.config.judges import (
 )
 from graphrag_eval_lc.config.loading import ConfigSource, load_config, locate, with_measures
 from graphrag_eval_lc.config.sections import (
-    AggregatesConfig,
     CaptureConfig,
     Grading,
     OutputConfig,
     OutputFormat,
     RepeatsConfig,
     RetrievalConfig,
-    RetrievalStepConfig,
     RowsConfig,
     Scoring,
     SparqlConfig,
     StepsConfig,
-    TextSimilarityConfig,
     ToleranceConfig,
     ValuesConfig,
 )
@@ -37,9 +32,6 @@ from graphrag_eval_lc.public_names import only_public
 from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
 
 __all__ = [
-    "AggregatesConfig",
-    "AnswerCorrectnessConfig",
-    "AnswerRelevanceConfig",
     "CaptureConfig",
     "ConfigSource",
     "CustomEvaluationConfig",
@@ -57,12 +49,10 @@ __all__ = [
     "PriceConfig",
     "RepeatsConfig",
     "RetrievalConfig",
-    "RetrievalStepConfig",
     "RowsConfig",
     "Scoring",
     "SparqlConfig",
     "StepsConfig",
-    "TextSimilarityConfig",
     "ToleranceConfig",
     "ValuesConfig",
     "check_models",

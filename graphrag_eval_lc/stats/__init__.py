@@ -1,8 +1,8 @@
 """Values of questions that come in templates go in; intervals, tests and effect sizes of their means come out."""
 
 from graphrag_eval_lc.public_names import only_public
-from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.difference import MeanDifference, NeededQuestions
+from graphrag_eval_lc.stats.cluster_robust import cluster_robust_mean
+from graphrag_eval_lc.stats.difference import MeanDifference
 from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval
 from graphrag_eval_lc.stats.mean_interval import FEWEST_TEMPLATES, MeanInterval, mean_interval
 from graphrag_eval_lc.stats.significance import (
@@ -17,11 +17,9 @@ from graphrag_eval_lc.stats.significance import (
 __all__ = [
     "FEWEST_CLUSTERS",
     "FEWEST_TEMPLATES",
-    "ClusterRobustMean",
     "Interval",
     "MeanDifference",
     "MeanInterval",
-    "NeededQuestions",
     "cluster_robust_mean",
     "cohens_dz",
     "differing_sums",
