@@ -4,7 +4,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import Distribution, distribution, packages_distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
 
     Returns:
         ``name``, ``via``, ``entry_point``; ``distribution`` and ``version`` where an installed package holds it;
-        ``sha256`` of its file, or of all Python files of its package, if it has no version or is edited in place;
+        ``sha256`` of its file, or of all Python files of its package, where it has no version or is edited in place;
         ``gives``.
     """
     entry_point = plugin.entry_point
@@ -50,9 +50,21 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
 def _distribution_of(module: str) -> Distribution | None:
     """Return the installed package that holds a module's file."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    names = packages_distributions().get(module.partition(".")[0], ()) if file is not None else ()
-    packages = map(distribution, names)
-    return next((each for each in packages if Path(str(file)).is_relative_to(str(each.locate_file("")))), None)
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    depth = module.count(".") + (path.name == "__init__.py")
+    if depth >= len(path.parents):
+        return None
+    root = path.parents[depth]
+    inside = f"{path.relative_to(root).as_posix()},"
+    return next((each for each in distributions(path=[str(root)]) if _has_file(each, inside)), None)
+
+
+def _has_file(distribution: Distribution, line: str) -> bool:
+    """Return whether a package's list of files has a line; as a text it is read many times as fast as parsed."""
+    record = distribution.read_text("RECORD") or ""
+    return record.startswith(line) or f"\n{line}" in record
 
 
 def _is_editable(distribution: Distribution) -> bool:
@@ -66,7 +78,7 @@ def _is_editable(distribution: Distribution) -> bool:
 
 
 def _digest(module: str) -> str | None:
-    """Return the SHA-256 of a module's file, or of a package's Python files; None if none can be read."""
+    """Return the SHA-256 of a module's file, or of a package's Python files; None where none can be read."""
     digest = hashlib.sha256()
     try:
         for name, file in _files(module):
