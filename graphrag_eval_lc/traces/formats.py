@@ -58,15 +58,35 @@ def read_calls(path: str | PathLike[str], warn: Callable[[str], object]) -> Iter
 
 
 def _calls(path: str | PathLike[str], spans: SpanReader) -> Iterator[TracedCall]:
-    with _opened(path) as file:
-        is_langsmith = _is_langsmith(JsonStream(file, str(path)), path)
+    """Yield the calls of a file in its order; the keys of each object say what it is.
+
+    Lists of resources and of runs are entered, so that memory holds one span or run at a time.
+    """
     with _opened(path) as file:
         stream = JsonStream(file, str(path))
-        if is_langsmith:
-            for run in _runs(stream):
-                yield from langsmith_calls(run)
-        else:
-            yield from map(call_of, spans.spans(stream))
+        if stream.peek() not in ("", "{", "["):
+            raise ResponsesError("the file has no traces in a known format: it is no JSON", path=path, hint=_HINT)
+        is_known = False
+        for _ in _objects(stream):
+            record: dict[str, Any] = {}
+            for key in stream.members():
+                if stream.peek() != "[" or (key not in RESOURCES and key != _RUNS):
+                    record[key] = stream.value()
+                    continue
+                is_known = True
+                for _ in stream.items():
+                    if key == _RUNS:
+                        yield from langsmith_calls(stream.value())
+                    else:
+                        yield from map(call_of, spans.in_resource(stream))
+            if _RUN in record:
+                yield from langsmith_calls(record)
+            elif _PRINTED in record:
+                yield call_of(spans.span(record, ""))
+            elif record and not is_known:
+                what = f"the file has no traces in a known format: its first object has the keys {listed(list(record))}"
+                raise ResponsesError(what, path=path, hint=_HINT)
+            is_known = is_known or bool(record)
 
 
 def _about_others(traces: int) -> Iterator[str]:
@@ -95,33 +115,6 @@ def _opened(path: str | PathLike[str]) -> IO[str]:
         ) from problem
 
 
-def _is_langsmith(stream: JsonStream, path: str | PathLike[str]) -> bool:
-    """Return whether a file has runs of LangSmith, by the keys of its first object; else it has spans.
-
-    Raises:
-        ResponsesError: It has neither.
-    """
-    if stream.peek() not in ("", "{", "["):
-        raise ResponsesError("the file has no traces in a known format: it is no JSON", path=path, hint=_HINT)
-    seen: list[str] = []
-    for _ in _objects(stream):
-        for key in stream.members():
-            if key in RESOURCES or key == _PRINTED:
-                return False
-            if key in (_RUN, _RUNS):
-                return True
-            seen.append(key)
-            stream.value()
-        break
-    if not seen:
-        raise ResponsesError("there are no traces in the file", path=path, hint=_HINT)
-    raise ResponsesError(
-        f"the file has no traces in a known format: its first object has the keys {listed(seen)}",
-        path=path,
-        hint=_HINT,
-    )
-
-
 def _objects(stream: JsonStream) -> Iterator[None]:
     """Yield before each object at the top or in a list there; other values are passed over."""
     for _ in stream.documents():
@@ -130,16 +123,3 @@ def _objects(stream: JsonStream) -> Iterator[None]:
                 yield
             else:
                 stream.value()
-
-
-def _runs(stream: JsonStream) -> Iterator[Any]:
-    for _ in _objects(stream):
-        record: dict[str, Any] = {}
-        for key in stream.members():
-            if key == _RUNS and stream.peek() == "[":
-                for _ in stream.items():
-                    yield stream.value()
-            else:
-                record[key] = stream.value()
-        if _RUN in record:
-            yield record

@@ -39,19 +39,6 @@ class SpanReader:
         self.full = 0
         self.without_start = 0
 
-    def spans(self, stream: JsonStream) -> Iterator[Span]:
-        """Yield the spans of a file in its order: of one request or many, or printed ones.
-
-        Raises:
-            ResponsesError: The file is no valid JSON.
-        """
-        for _ in stream.documents():
-            if stream.peek() == "[":
-                for _ in stream.items():
-                    yield from self._in_request(stream)
-            else:
-                yield from self._in_request(stream)
-
     def warnings(self) -> Iterator[str]:
         """Yield what is to be known of the spans that were read."""
         limit = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to 1000 or more where they are recorded"
@@ -68,22 +55,8 @@ class SpanReader:
         if self.without_start:
             yield f"{counted(self.without_start, 'span')} without a start time: their order is not known"
 
-    def _in_request(self, stream: JsonStream) -> Iterator[Span]:
-        """Yield the spans of a request; a printed span is an object of its own."""
-        if stream.peek() != "{":
-            stream.value()
-            return
-        rest: dict[str, Any] = {}
-        for key in stream.members():
-            if key in RESOURCES and stream.peek() == "[":
-                for _ in stream.items():
-                    yield from self._in_resource(stream)
-            else:
-                rest[key] = stream.value()
-        if "context" in rest:
-            yield self._span(rest, "")
-
-    def _in_resource(self, stream: JsonStream) -> Iterator[Span]:
+    def in_resource(self, stream: JsonStream) -> Iterator[Span]:
+        """Yield the spans of a resource, which comes next in a stream."""
         for key in _keys(stream):
             if key in _SCOPES and stream.peek() == "[":
                 for _ in stream.items():
@@ -98,13 +71,13 @@ class SpanReader:
                 for _ in stream.items():
                     value = stream.value()
                     if isinstance(value, Mapping):
-                        yield self._span(value, scope)
+                        yield self.span(value, scope)
             else:
                 value = stream.value()
                 if key in _SCOPE and isinstance(value, Mapping):
                     scope = str(value.get("name") or "")
 
-    def _span(self, value: Mapping[str, Any], scope: str) -> Span:
+    def span(self, value: Mapping[str, Any], scope: str) -> Span:
         """Return a span, whose keys are in camel case, in snake case, or those of the SDK's printed spans."""
         context = value.get("context")
         identified = context if isinstance(context, Mapping) else value
