@@ -237,11 +237,7 @@ def read_source(source: str | PathLike[str]) -> Source:
 
 
 def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
-    """Return the list of records in parsed JSON, and its key; columns become records.
-
-    Raises:
-        DatasetError: There is none, or it is a reference dataset.
-    """
+    """Return the list of records in parsed JSON, and its key; columns become records."""
     if (mistaken := old_keys(value)) is not None:
         raise DatasetError(mistaken.what, path=path, hint=mistaken.hint)
     if isinstance(value, list):
@@ -267,11 +263,7 @@ def _list_in(value: Any, path: str) -> tuple[str, list[Any]]:
 
 
 def _json(file: TextFile) -> tuple[list[int], Any]:
-    """Return parsed JSON, or the lines and values of JSON Lines.
-
-    Raises:
-        DatasetError: It cannot be parsed, or is YAML.
-    """
+    """Return parsed JSON, or the lines and values of JSON Lines."""
     first, _, rest = file.text.strip().partition("\n")
     is_lines = False
     with suppress(ValueError, RecursionError):  # datasets of Hugging Face are written to .json as JSON Lines
@@ -289,12 +281,7 @@ def _json(file: TextFile) -> tuple[list[int], Any]:
 
 
 def _parquet(path: str) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file.
-
-    Raises:
-        DatasetError: It cannot be read.
-        MissingExtraError: pyarrow is not installed.
-    """
+    """Return the rows of a Parquet file."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as problem:
@@ -308,11 +295,7 @@ def _parquet(path: str) -> list[dict[str, Any]]:
 
 
 def _xml(text: str, path: str) -> dict[str, Any]:
-    """Return QALD's XML as its JSON; without document types, so that nothing is expanded or fetched.
-
-    Raises:
-        DatasetError: It is not QALD's XML, or has a document type.
-    """
+    """Return QALD's XML as its JSON; without document types, so that nothing is expanded or fetched."""
     if (found := _DOCTYPE.search(text)) is not None:
         what, line = "the XML has a document type, which is not read", text.count("\n", 0, found.start()) + 1
         raise DatasetError(what, path=path, line=line, hint="Remove it.")
@@ -339,11 +322,7 @@ def _xml_question(element: ElementTree.Element) -> Record:
 
 
 def _table(file: TextFile, problems: list[tuple[str, str, int]]) -> tuple[list[str], list[int], list[Record]]:
-    """Return the names, the lines and the rows of CSV or tab-separated values.
-
-    Raises:
-        DatasetError: It cannot be read, or two columns have one name.
-    """
+    """Return the names, the lines and the rows of CSV or tab-separated values."""
     found = list(_csv_rows(file))
     if not found:
         raise DatasetError("the table has only empty rows", path=file.path, hint="Add the names of its columns.")
@@ -365,11 +344,7 @@ def _table(file: TextFile, problems: list[tuple[str, str, int]]) -> tuple[list[s
 
 
 def _csv_rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, with their lines.
-
-    Raises:
-        DatasetError: A row cannot be read.
-    """
+    """Yield the rows that are not blank, with their lines."""
     text = file.text.lstrip("\ufeff")
     head = text.lstrip().split("\n", 1)[0]
     delimiter = "\t" if (file.path or "").lower().endswith(".tsv") else max(_DELIMITERS, key=head.count)

@@ -195,11 +195,7 @@ class _Reader:
             self._dataset.notes.add(what, identifier, f"{there}; --language names others.")
 
     def _question(self, identifier: str, text: str, record: Mapping[str, Any], line: int | None) -> SourceQuestion:
-        """Return a question.
-
-        Raises:
-            UnknownShapeError: One of its values has a shape that is not known.
-        """
+        """Return a question; UnknownShapeError if one of its values has a shape that is not known."""
         fields, notes = self._fields, self._dataset.notes
         query, has_query = self._query(identifier, record)
         column, answer = first_value(record, fields.gold)

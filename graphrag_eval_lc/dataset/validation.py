@@ -152,11 +152,7 @@ def validated(
 
 
 class _Selected:
-    """Which findings are of the selected questions, of their templates, or of the whole file.
-
-    Raises:
-        DatasetError: The dataset lacks an id that was selected.
-    """
+    """Which findings are of the selected questions, of their templates, or of the whole file."""
 
     def __init__(self, selection: Selection, dataset: RecordFile, responses: RecordFile | None) -> None:
         questions = [

@@ -47,11 +47,6 @@ class Published:
     figures: dict[Place, Any] = field(default_factory=dict)
     judged: set[str] = field(default_factory=set)
 
-    @property
-    def question_ids(self) -> list[str]:
-        """The questions with published results."""
-        return list(dict.fromkeys(identifier for identifier, _ in self.figures if identifier is not None))
-
 
 def read_published(published: Any, custom: Sequence[str]) -> Published:
     """Read what graphrag-eval published.

@@ -121,10 +121,11 @@ def migrate(
     ids = [str(question["id"]) for _, question in questions_of(templates)]
     custom = [key for each in sections.get("custom_evaluations", ()) for key in each["outputs"]]
     expected = read_published(published, custom)
-    if expected.question_ids and not set(expected.question_ids) & set(ids):
-        what = f"none of the {counted(len(expected.question_ids), 'published question')} is in the dataset"
+    of_results = list(dict.fromkeys(identifier for identifier, _ in expected.figures if identifier is not None))
+    if of_results and not set(of_results) & set(ids):
+        what = f"none of the {counted(len(of_results), 'published question')} is in the dataset"
         hint = "Give the dataset that graphrag-eval was given."
-        raise NothingToCompareError(f"{what}, such as {listed(expected.question_ids, 1)}", hint=hint)
+        raise NothingToCompareError(f"{what}, such as {listed(of_results, 1)}", hint=hint)
     version, differing = _checked(templates, records, expected)
     notes += [*loaded.notes, *_notes(ids, records, expected)]
     found = Migration(version, VERSIONS[version], len(expected.figures), tuple(differing), tuple(notes))
