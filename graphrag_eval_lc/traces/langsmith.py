@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import generated_message, model_usage, result_model_name
 from graphrag_eval_lc.capture.messages import answer_in, answer_text, as_message, question_in
 from graphrag_eval_lc.capture.outputs import message_text, output_text, to_plain
 from graphrag_eval_lc.errors import ResponsesError
@@ -146,7 +146,7 @@ def _model(
     record: Mapping[str, Any], outputs: object, metadata: Mapping[str, Any], extra: Mapping[str, Any]
 ) -> dict[str, Any]:
     result = _result(outputs)
-    message = _message_of(result)
+    message = generated_message(result)
     tokens = {key: value for key, value in model_usage(result).items() if isinstance(value, int)}
     if not tokens:
         known = {name: record.get(key) for key, name in _RUN_TOKENS.items()}
@@ -180,24 +180,20 @@ def _result(outputs: object) -> LLMResult:
     llm_output = {**told, **({} if usage is None else {"usage": usage})}
     if isinstance(given.get("model"), str):
         llm_output["model_name"] = given["model"]
+    made: Generation | None = None
     if isinstance(generation, Mapping):
-        message = as_message(generation.get("message"))
-        info = _mapping(generation.get("generation_info"))
+        message, text = as_message(generation.get("message")), generation.get("text")
+        info = dict(_mapping(generation.get("generation_info")))
         if isinstance(message, AIMessage):
             # The token counts of the info would be taken for the message's, were they in both.
-            return LLMResult(
-                generations=[[ChatGeneration(message=message, generation_info=dict(info))]], llm_output=llm_output
-            )
-        text = generation.get("text")
-        return LLMResult(
-            generations=[[Generation(text=text if isinstance(text, str) else "", generation_info=dict(info))]],
-            llm_output=llm_output,
-        )
-    places = [outputs, *_messages(given)]
-    message = next((found for found in map(as_message, places) if isinstance(found, AIMessage)), None)
-    if message is None:
-        return LLMResult(generations=[], llm_output=llm_output)
-    return LLMResult(generations=[[ChatGeneration(message=message)]], llm_output=llm_output)
+            made = ChatGeneration(message=message, generation_info=info)
+        else:
+            made = Generation(text=text if isinstance(text, str) else "", generation_info=info)
+    else:
+        messages = (as_message(place) for place in (outputs, *_messages(given)))
+        message = next((message for message in messages if isinstance(message, AIMessage)), None)
+        made = None if message is None else ChatGeneration(message=message)
+    return LLMResult(generations=[] if made is None else [[made]], llm_output=llm_output)
 
 
 def _messages(outputs: Mapping[str, Any]) -> Iterator[object]:
@@ -216,12 +212,6 @@ def _nested(generations: object) -> Iterator[object]:
                 yield from each
             else:
                 yield each
-
-
-def _message_of(result: LLMResult) -> AIMessage | None:
-    generation = next((each for group in result.generations for each in group), None)
-    message = getattr(generation, "message", None)
-    return message if isinstance(message, AIMessage) else None
 
 
 # --- tools and retrievers ---
