@@ -116,10 +116,10 @@ class Selection:
         error: type[GraphRAGEvalError] = DatasetError,
         where: str = "The dataset",
     ) -> None:
-        """Refuse ids that are not there.
+        """Refuse selected ids that do not exist.
 
         Args:
-            template_ids: The ids of the templates that there are.
+            template_ids: The ids of the existing templates.
             question_ids: Those of the questions.
             error: The exception to raise.
             where: What has them.
@@ -127,11 +127,18 @@ class Selection:
         Raises:
             GraphRAGEvalError: Of the class ``error``; it names the nearest ids.
         """
-        for given, known, kind in (
-            (self.template_ids, template_ids, "template"),
-            (self.question_ids, question_ids, "question"),
+        for kind, given, existing in (
+            ("template", self.template_ids, template_ids),
+            ("question", self.question_ids, question_ids),
         ):
-            _refuse_unknown(given, known, kind, error, where)
+            known = dict.fromkeys(existing) if given else {}
+            unknown = [identifier for identifier in given if identifier not in known]
+            if unknown:
+                near = difflib.get_close_matches(unknown[0], known, n=3, cutoff=0.5)
+                others = f" (and {len(unknown) - 1} more that were named)" if len(unknown) > 1 else ""
+                first = ", ".join(list(known)[:10]) + (", …" if len(known) > 10 else "")
+                hint = f"Did you mean {' or '.join(near)}?" if near else f"{where} has: {first or 'none'}."
+                raise error(f"there is no {kind} {unknown[0]}{others}", hint=hint)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the filters that were given, as run.json has them; ``{}`` for all questions."""
@@ -169,23 +176,6 @@ def _refuse_repeated(ids: Iterable[str]) -> None:
     seen: set[str] = set()
     for identifier in ids:
         if identifier in seen:
-            raise DatasetError(
-                "two questions have this id", question_id=identifier, hint="Give each question an id of its own."
-            )
+            hint = "Give each question another id."
+            raise DatasetError("two questions have this id", question_id=identifier, hint=hint)
         seen.add(identifier)
-
-
-def _refuse_unknown(
-    given: Sequence[str], known: Iterable[str], kind: str, error: type[GraphRAGEvalError], where: str
-) -> None:
-    if not given:
-        return
-    known = dict.fromkeys(known)
-    unknown = [identifier for identifier in given if identifier not in known]
-    if not unknown:
-        return
-    near = difflib.get_close_matches(unknown[0], known, n=3, cutoff=0.5)
-    others = f" (and {len(unknown) - 1} more that were named)" if len(unknown) > 1 else ""
-    first = ", ".join(list(known)[:10]) + (", …" if len(known) > 10 else "")
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"{where} has: {first or 'none'}."
-    raise error(f"there is no {kind} {unknown[0]}{others}", hint=hint)
