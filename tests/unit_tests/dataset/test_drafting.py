@@ -62,7 +62,8 @@ def test_references_of_the_dataset_may_stay() -> None:
     assert shape(drafted) == {"where": ["b", "a"], "who": ["c"]}
     assert drafted[0]["questions"][0]["reference_answer"] == "There."
     assert [question.get("draft") for question in drafted[0]["questions"]] == [True, True]
-    complete: Any = [{"template_id": "t", "questions": [drafted[0]["questions"][0] | {"draft": None}]}]
+    whole = {key: value for key, value in drafted[0]["questions"][0].items() if key != "draft"}
+    complete: Any = [{"template_id": "t", "questions": [whole]}]
     assert draft_dataset(made[:1], complete, keep_references=True) == complete
 
 

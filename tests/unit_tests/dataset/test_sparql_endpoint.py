@@ -93,6 +93,12 @@ async def test_an_endpoint_that_goes_away_says_so(monkeypatch: pytest.MonkeyPatc
             await endpoint.results("SELECT")
 
 
+async def test_an_endpoint_on_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with answering(lambda _: (200, "{}", {})) as url:
+        assert await results(url) == {}
+
+
 @pytest.mark.parametrize("url", ["foo", "ftp://host/sparql", "http://", ""])
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(OptionError, match="endpoint"):
