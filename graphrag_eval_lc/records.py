@@ -220,6 +220,10 @@ class Result(TypedDict):
     steps_order: NotRequired[float]
 
 
+# The error of a question of which there is no response.
+NO_RESPONSE = "there is no response to this question"
+
+
 def step_status(status: Any) -> Any:
     """Return the status of a step or response as the formats write it: ``Success`` is ``success``.
 

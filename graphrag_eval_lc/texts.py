@@ -110,6 +110,27 @@ def visible(text: object, *, keeps_lines: bool = True) -> str:
 _COMMAND = re.compile(r"^([^\S\n]*)(:)(?=:[A-Za-z])|()(#)(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE)
 
 
+_LONGEST_NAME = 200
+
+
+def one_line(text: object, length: int) -> str:
+    r"""Return a text on one line, cut where it is longer than ``length`` characters.
+
+    Example:
+        >>> one_line("two\nlines", 5)
+        'two l…'
+    """
+    text = str(text)
+    if len(text) <= length and text.isprintable() and "  " not in text and text == text.strip(" "):
+        return text  # as most are
+    return visible(shortened(text, length))
+
+
+def shown_name(name: object) -> str:
+    """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
+    return one_line(name, _LONGEST_NAME)
+
+
 def without_commands(text: str) -> str:
     r"""Return a text in which continuous integration finds no command: its first character is put into brackets.
 

@@ -46,6 +46,7 @@ class OpenedPage:
         browser: The browser.
         path: The HTML file.
         question: The key of a question, for a link to it.
+        address: What the address says after "#" without a question.
         size: Width and height in pixels.
         options: More options of Playwright's ``new_context``, such as ``color_scheme``.
 
@@ -60,6 +61,7 @@ class OpenedPage:
         path: Path,
         *,
         question: str | None = None,
+        address: str = "",
         size: tuple[int, int] = LAPTOP,
         **options: Any,
     ) -> None:
@@ -73,7 +75,9 @@ class OpenedPage:
         self.page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
         self._context.on("page", lambda _: self.complaints.append("another tab"))
-        self.page.goto(self._url + (f"#q={quote(question, safe='')}" if question is not None else ""))
+        self.page.goto(
+            self._url + (f"#q={quote(question, safe='')}" if question is not None else f"#{address}" if address else "")
+        )
 
     def close(self) -> None:
         """Close the tab."""

@@ -27,19 +27,28 @@ def reason_of(result: Mapping[str, Any]) -> str:
     """
     if is_error(result):
         return shortened(str(result.get("error") or "failed without a message"), _SHOWN_REASON)
-    for group, diagnoses in reversed(list(enumerate(result.get("steps_diagnosis", ())))):
-        for index, diagnosis in enumerate(diagnoses):
-            if diagnosis["matched"] and diagnosis["score"] == 1.0:
-                continue
-            name = result["reference_steps"][group][index]["name"]
-            about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []
-            about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
-            more = f" ({', '.join(about)})" if about else ""
-            return shortened(f"{name}{more}: {diagnosis['reason']}", _SHOWN_REASON)
+    if (found := unfulfilled_step(result)) is not None:
+        step, diagnosis = found
+        about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []
+        about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
+        more = f" ({', '.join(about)})" if about else ""
+        return shortened(f"{step['name']}{more}: {diagnosis['reason']}", _SHOWN_REASON)
     score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
     if score is not None and score < 1 and precision is not None and precision < 1:  # only if steps are graded
         return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
     return ""
+
+
+def unfulfilled_step(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Return the reference step that explains a score below 1, with its diagnosis; None if all are fulfilled.
+
+    That is the first unfulfilled step of the last group that has one.
+    """
+    for group, diagnoses in reversed(list(enumerate(result.get("steps_diagnosis", ())))):
+        for index, diagnosis in enumerate(diagnoses):
+            if not (diagnosis["matched"] and diagnosis["score"] == 1.0):
+                return result["reference_steps"][group][index], diagnosis
+    return None
 
 
 def uncertainty_texts(

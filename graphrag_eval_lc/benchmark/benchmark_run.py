@@ -6,8 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import mean_text, means_note
+from graphrag_eval_lc.aggregation.score_means import mean_text
 from graphrag_eval_lc.compare.gates import (
     Gate,
     GateResult,
@@ -23,6 +22,7 @@ from graphrag_eval_lc.dataset.ids import nearest_id
 from graphrag_eval_lc.dataset.loading import response_key
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
 from graphrag_eval_lc.files.opening import is_of_run, is_private_beside, make_folder, refuse_odd
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Response, Result
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import (
@@ -39,11 +39,13 @@ from graphrag_eval_lc.registry.metrics import (
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
+from graphrag_eval_lc.tables.notebook_run import run_html
 from graphrag_eval_lc.tables.parquet import write_parquet
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
-from graphrag_eval_lc.tables.run_digest import RunDigest
 from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.texts import on_one_line
+from graphrag_eval_lc.view import RunView, run_view
+from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +56,6 @@ _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
 _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
 _UNCERTAIN = {"undecided steps": UNDECIDED, "outputs that are cut": OUTPUTS_CUT}
-# More of them make no small table.
-_MOST_GATES = 5
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
@@ -115,7 +115,7 @@ class BenchmarkRun:
         self._gates = gates
         self._responses = responses
         self._results = results
-        self._known_digest: RunDigest | None = None
+        self._views: dict[int, RunView] = {}
 
     @on_one_line
     def __repr__(self) -> str:
@@ -312,16 +312,14 @@ class BenchmarkRun:
     @never_raising
     def _repr_html_(self) -> str:
         micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
-        rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
-        rows += [(name, f"{micro[key]:,}") for name, key in _UNCERTAIN.items() if micro.get(key)]
-        spent = [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
+        counts = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
+        counts += [(name, f"{micro[key]:,}") for name, key in _UNCERTAIN.items() if micro.get(key)]
+        more = [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
+        more += self._rows_about_run()
         try:
-            digest, gates = self._digest(), self._gate_rows()
+            return run_html("Benchmark run", self.view(), counts, more)
         except GraphRAGEvalError as problem:  # such as a folder that is gone: what is known is shown
-            rows += [*spent, *self._rows_about_run(), ("not read", str(problem))]
-            return page_html(facts_html("Benchmark run", rows))
-        rows += [*digest.mean_rows(), *spent, *gates, *self._rows_about_run()]
-        return page_html(facts_html(f"Benchmark run{means_note(digest.means.values())}", rows), digest.html())
+            return page_html(facts_html("Benchmark run", [*counts, *more, ("not read", str(problem))]))
 
     def _rows_about_run(self) -> list[tuple[str, str]]:
         rows = [("note", note) for note in self.notes]
@@ -331,28 +329,45 @@ class BenchmarkRun:
             rows.append(("folder", str(self.output_dir)))
         return rows
 
-    def _gate_rows(self) -> list[tuple[str, str]]:
-        """Return how many of the run's gates it passes, and the first ones that it does not."""
-        results = self.gate_results()
-        failed = [gate for gate in results if not gate.has_passed]
-        rows = [("gates", f"{len(results) - len(failed):,} of {len(results):,} passed")] if results else []
-        return rows + [(f"gate {state_in_run(gate)}", str(gate)) for gate in failed[:_MOST_GATES]]
-
     def _main_mean(self) -> str:
         try:
-            mean = self._digest().means.get(MAIN_METRIC)
+            main = next((line for line in self.view().scores if line.metric == MAIN_METRIC), None)
         except GraphRAGEvalError:  # such as a folder that is gone
             return ""
-        return "" if mean is None else f"{MAIN_METRIC} {mean_text(mean)}"
+        return "" if main is None else f"{MAIN_METRIC} {mean_text(main.means)}"
 
     @recorded_only_here()
-    def _digest(self) -> RunDigest:
-        """Return what is most worth seeing of the results, which are read once for it."""
-        if self._known_digest is None:
+    def view(self, *, most_failures: int = MOST_FAILURES) -> RunView:
+        """Return what everyone shows of the run: the headline, gates, failures in groups, scores, templates, costs.
+
+        The results are read once for it, one at a time.
+
+        Args:
+            most_failures: How many of the worst failures are in it.
+
+        Raises:
+            RunFolderError: The file of results cannot be read.
+
+        Example:
+            >>> from graphrag_eval_lc import run_benchmark
+            >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+            >>> str(run_benchmark(lambda question: "2", dataset, progress="off").view().headline)
+            '1 question, not scored'
+        """
+        if most_failures not in self._views:
             results = run_results(self, self._config)
-            numbers = RunValues(results.config(), own_metrics(self.aggregates["micro"]))
-            self._known_digest = RunDigest.of(results, numbers)
-        return self._known_digest
+            gates = [GateLine(state_in_run(gate), masked_text(str(gate))) for gate in self._checked_gates()]
+            self._views[most_failures] = run_view(
+                results,
+                results.config(),
+                metrics=own_metrics(self.aggregates["micro"]),
+                gates=gates,
+                most_failures=most_failures,
+            )
+        return self._views[most_failures]
+
+    def _checked_gates(self) -> list[Gate]:
+        return [*self.gate_results(), *([] if self.regression is None else [self.regression])]
 
     def _table(self, kind: RunKind) -> Table:
         if kind == "questions":

@@ -29,7 +29,6 @@ from graphrag_eval_lc.cli.printing import (
 from graphrag_eval_lc.compare import Gate
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
 from graphrag_eval_lc.compare.gates import fails
-from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.console import kept_output
 from graphrag_eval_lc.errors import GraphRAGEvalError
@@ -155,9 +154,7 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
     measures = [parse_measure(name) for name in shown.measures]
     for note in run.notes:
         say(f"{note}.\n")
-    config = run_results(run).config()
-    tables = summary_tables(run.iter_results(), run.aggregates, worst=shown.worst, measures=measures, config=config)
-    console.print(tables)
+    console.print(summary_tables(run.view(most_failures=shown.worst), measures=measures))
     if run.output_dir:
         _show_files(run.output_dir, has_report=shown.has_report)
 

@@ -13,6 +13,7 @@ from graphrag_eval_lc.matching.retrieval import retrieval_measures
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import match_viewed_steps
 from graphrag_eval_lc.records import (
+    NO_RESPONSE,
     ActualStep,
     Question,
     Response,
@@ -33,8 +34,6 @@ from graphrag_eval_lc.registry.metrics import (
     STEPS_SCORE_UPPER,
     UNDECIDED,
 )
-
-NO_RESPONSE = "there is no response to this question"
 
 # On actual steps: the beginnings of what evaluations say of them.
 _OF_EVALUATION = (RETRIEVAL_IDS, RETRIEVAL_TEXT, "output_cut")

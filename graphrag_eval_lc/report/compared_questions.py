@@ -11,11 +11,10 @@ from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, d
 from graphrag_eval_lc.compare.pair_comparison import PairComparison
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.report.formats import args_text, known_only, one_line, shown_name, shown_value
+from graphrag_eval_lc.report.formats import args_text, known_only, shown_value
 from graphrag_eval_lc.report.questions import DetailChunks
-from graphrag_eval_lc.report.reported_run import sample_key
-from graphrag_eval_lc.tables.run_tables import repeat_of
-from graphrag_eval_lc.texts import visible
+from graphrag_eval_lc.texts import one_line, shown_name, visible
+from graphrag_eval_lc.view.samples import repeat_of, sample_key
 
 # What became of a question; rows have its place in this order, as TURNS in comparison_list.js has them.
 TURNS: Final = ("now wrong", "now right", "worse", "better", "not comparable", "same")

@@ -17,8 +17,8 @@ from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.report.compared_questions import ComparedList, compared_list, main_metric_of
-from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.page import inert_json, relative_address, render_page
+from graphrag_eval_lc.texts import one_line
 
 _SCRIPTS = (
     "elements.js",

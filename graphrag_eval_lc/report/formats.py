@@ -9,7 +9,7 @@ from graphrag_eval_lc.compare.metric_comparison import value_text
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import is_built_in, metric_spec
-from graphrag_eval_lc.texts import shortened, visible
+from graphrag_eval_lc.texts import visible
 
 
 def amount_text(value: float | None, unit: str) -> str:
@@ -97,34 +97,10 @@ def score_display(metric: str) -> dict[str, Any]:
     return display
 
 
-def passing_sign(metric: str) -> str:
-    """Return how a metric compares with the threshold where a sample passed."""
-    return "≤" if metric_spec(metric).lower_is_better else "≥"
-
-
 _HEAD, _TAIL = 15_000, 5_000
 _LONGEST = _HEAD + _TAIL
-_LONGEST_NAME = 200
 # Longer JSON is not laid out, which would make it longer still.
 _LONGEST_LAID_OUT = 8_000
-
-
-def one_line(text: object, length: int) -> str:
-    r"""Return a text on one line, cut where it is longer than ``length`` characters.
-
-    Example:
-        >>> one_line("two\nlines", 5)
-        'two l…'
-    """
-    text = str(text)
-    if len(text) <= length and text.isprintable() and "  " not in text and text == text.strip(" "):
-        return text  # as most are
-    return visible(shortened(text, length))
-
-
-def shown_name(name: object) -> str:
-    """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
-    return one_line(name, _LONGEST_NAME)
 
 
 def without_middle(shown: object) -> str:

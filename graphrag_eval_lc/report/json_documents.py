@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
 from graphrag_eval_lc.compare.gates import Gate, state_of
@@ -18,12 +17,6 @@ from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.masking import masked_values
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
-from graphrag_eval_lc.registry.metrics import (
-    NUMBER_OF_ERROR_SAMPLES,
-    NUMBER_OF_SUCCESS_SAMPLES,
-    own_metrics,
-)
-from graphrag_eval_lc.report.scores import score_records, shown_scores
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 
 
@@ -78,6 +71,21 @@ class TemplateDocument(_Document):
     """The mean of each score, failed questions as 0."""
 
 
+class FailureGroupDocument(_Document):
+    """Failures of one kind, which have one cause by the rules of this package."""
+
+    kind: str
+    """The kind, such as ``wrong property`` or ``error``."""
+    title: str
+    """A sentence that tells groups of this kind apart, without values."""
+    count: int
+    """How many samples failed so."""
+    example: str
+    """The reason of the first one."""
+    questions: list[str]
+    """Their question ids, with `` #`` and the repeat from the second on."""
+
+
 class RunDocument(_Document):
     """A run that was scored."""
 
@@ -93,16 +101,22 @@ class RunDocument(_Document):
     """Its label."""
     files: list[str]
     """The files in its folder."""
+    headline: str
+    """The run in one line."""
     questions: int
     """How many questions it has."""
     answered: int
     """How many samples were answered."""
     errors: int
     """How many samples failed."""
+    states: dict[str, int]
+    """How many samples are ``right``, ``partly`` right, ``wrong``, ``undecided``, ``error`` or ``unscored``."""
     scores: dict[str, ScoreDocument]
     """By score, the main one first."""
     templates: dict[str, TemplateDocument]
     """By template id, in the dataset's order."""
+    failures: list[FailureGroupDocument]
+    """Why samples are not right, the largest group first."""
     totals: dict[str, Any]
     """What the run spent, as in aggregates.yaml."""
     gates: list[GateDocument]
@@ -305,35 +319,45 @@ def run_document(run: BenchmarkRun, gates: Sequence[Gate]) -> RunDocument:
     Raises:
         RunFolderError: The run's files cannot be read.
     """
-    results = run_results(run)
-    numbers = RunValues(results.config(), own_metrics(run.aggregates["micro"]))
-    for result in run.iter_results():
-        numbers.add(result)
-    scores = shown_scores(numbers)
-    micro = run.aggregates["micro"]
+    view, record = run.view(), run_results(run).record
     checked = [_gate(gate) for gate in gates]
     return RunDocument(
         path=None if run.output_dir is None else str(run.output_dir),
-        run_id=_text(results.record.get("run_id")),
-        label=_text(results.record.get("label")),
+        run_id=_text(record.get("run_id")),
+        label=_text(record.get("label")),
         files=_files(run.output_dir),
-        questions=len(numbers.questions),
-        answered=micro[NUMBER_OF_SUCCESS_SAMPLES],
-        errors=micro[NUMBER_OF_ERROR_SAMPLES],
+        headline=str(view.headline),
+        questions=view.headline.questions,
+        answered=view.headline.samples - view.headline.states.get("error", 0),
+        errors=view.headline.states.get("error", 0),
+        states={str(state): count for state, count in view.headline.states.items()},
         scores={
-            record["metric"]: ScoreDocument(
-                mean=record["mean_all"],
-                mean_answered=record["mean_answered"],
-                mean_of_templates=record["macro"],
-                upper=record.get("upper"),
-                low=record["low"],
-                high=record["high"],
-                interval_note=record["interval_note"] or None,
-                questions=record["n_all"],
+            line.metric: ScoreDocument(
+                mean=line.mean,
+                mean_answered=line.mean_answered,
+                mean_of_templates=line.mean_of_templates.every or 0.0,
+                upper=line.upper,
+                low=line.low,
+                high=line.high,
+                interval_note=line.interval_note or None,
+                questions=line.questions,
             )
-            for record in score_records(scores, len(numbers.questions))
+            for line in view.scores
         },
-        templates=_templates(numbers, scores),
+        templates={
+            line.template_id: TemplateDocument(
+                questions=line.questions,
+                errors=line.errors,
+                scores={metric: score.mean for metric, score in line.scores.items()},
+            )
+            for line in view.templates
+        },
+        failures=[
+            FailureGroupDocument(
+                kind=group.kind, title=group.title, count=group.count, example=group.example, questions=list(group.keys)
+            )
+            for group in view.groups
+        ],
         totals=dict(run.aggregates.get("totals", {})),
         gates=checked,
         passed=_all_passed(checked) and run.stopped is None,
@@ -406,20 +430,6 @@ def _files(folder: Path | None) -> list[str]:
         return []
     names = (RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, "report.html")
     return [name for name in names if (folder / name).is_file()]
-
-
-def _templates(numbers: RunValues, scores: Mapping[str, Any]) -> dict[str, TemplateDocument]:
-    templates: dict[str, TemplateDocument] = {}
-    for question in numbers.questions.values():
-        template = templates.setdefault(question.template_id, TemplateDocument(questions=0, errors=0, scores={}))
-        template.questions += 1
-        template.errors += question.errors
-    for metric, values in scores.items():
-        for template_id in values.every:
-            mean = values.of_template(template_id).mean().every
-            if mean is not None:
-                templates[template_id].scores[metric] = mean
-    return templates
 
 
 def _compared_run(run: RunSummary) -> ComparedRunDocument:

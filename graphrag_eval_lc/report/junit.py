@@ -12,12 +12,9 @@ from typing import IO, Any, Final
 from xml.sax.saxutils import escape
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.aggregation import JudgeCosts, RunValues, reason_of
-from graphrag_eval_lc.aggregation.repeats import passes
 from graphrag_eval_lc.aggregation.sample_values import number
-from graphrag_eval_lc.aggregation.totals import Totals
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.compare.gates import Gate, GateResult, gate_results, state_in_run
+from graphrag_eval_lc.compare.gates import Gate, GateResult, state_in_run
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import cannot_write
@@ -27,20 +24,19 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import JUNIT
 from graphrag_eval_lc.registry.metric_spec import REASON_ENDING, reason_key
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UPPER_BOUNDS, metric_spec
-from graphrag_eval_lc.report.formats import amount_text, one_line, passing_sign, shown_name
-from graphrag_eval_lc.report.problems import kind_of
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, metric_spec
+from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.reported_run import (
     ReportedRun,
-    ReportedSample,
     part_of,
     reported_run,
-    reported_samples,
     title_of,
 )
-from graphrag_eval_lc.report.scores import score_records, shown_scores
-from graphrag_eval_lc.tables.run_tables import repeat_of
-from graphrag_eval_lc.texts import shortened, visible
+from graphrag_eval_lc.texts import one_line, shortened, shown_name, visible
+from graphrag_eval_lc.view.failures import kind_of, why
+from graphrag_eval_lc.view.run_view import RunSummary
+from graphrag_eval_lc.view.samples import Sample, Verdict, repeat_of, seen_samples
+from graphrag_eval_lc.view.scores import passing_sign
 
 # What came of a sample or a question, the worst first: that of a question is the worst of its samples.
 ERROR, FAILURE, SKIPPED, PASSED = range(4)
@@ -92,7 +88,7 @@ def write_junit(
     if isinstance(run, BenchmarkRun) and run.output_dir is None and run.config is not None:
         reported = replace(reported, config=run.config)
     target = Path(path) if path is not None else reported.file_of(JUNIT)
-    checked = _gates_of(run) if gates is None else gates
+    checked = reported.checked_gates() if gates is None else gates
     try:
         with TemporaryFile() as texts:
             cases = _Cases(reported.config.repeats, texts)
@@ -104,12 +100,6 @@ def write_junit(
     except OSError as problem:  # of the file of texts
         raise cannot_write(target, problem) from problem
     return target
-
-
-def _gates_of(run: RunSource) -> list[GateResult]:
-    if isinstance(run, BenchmarkRun):
-        return run.gate_results()
-    return gate_results(run) if isinstance(run, str | PathLike) else []
 
 
 @dataclass(slots=True)
@@ -149,7 +139,7 @@ class _Cases:
     def __iter__(self) -> Iterator[_Question]:
         return iter(self._questions.values())
 
-    def add(self, sample: ReportedSample) -> None:
+    def add(self, sample: Sample, verdict: Verdict) -> None:
         """Add a sample."""
         result = sample.result
         identifier = str(result["question_id"])
@@ -160,16 +150,15 @@ class _Cases:
             count = self._names[name, sample.template_id]
             name = name if count == 1 else f"{name} ({count})"
             question = self._questions[identifier] = _Question(name, sample.template_id)
-        score = _score_of(sample, self._config.metric)
-        state = self._state(sample, score)
+        state = self._state(verdict)
         question.state = min(question.state, state)
         question.seconds += max(0.0, number(result.get(ELAPSED_SEC)) or 0.0)
-        text = self._text(sample, state)
+        text = self._text(sample, state, verdict)
         self._left -= len(text.encode("utf-8"))
         kept = {
             "state": state,
             "repeat": repeat_of(result),
-            "message": self._message(sample, state, score),
+            "message": self._message(sample, state, verdict),
             "type": kind_of(result.get("error")) if state == ERROR else self._config.metric,
             "text": text if self._left >= 0 else _LEFT_OUT,
         }
@@ -184,38 +173,37 @@ class _Cases:
             samples.append(parse_json(self._texts.readline().decode("utf-8")))
         return sorted(samples, key=lambda kept: kept["repeat"])
 
-    def _state(self, sample: ReportedSample, score: float | None) -> int:
-        if sample.has_failed:
+    def _state(self, verdict: Verdict) -> int:
+        if verdict.state == "error":
             return ERROR
-        if score is None:
+        if verdict.metric != self._config.metric:
             return SKIPPED
-        is_lower_better = metric_spec(self._config.metric).lower_is_better
-        return PASSED if passes(score, self._config.threshold, lower_is_better=is_lower_better) else FAILURE
+        return PASSED if verdict.state == "right" else FAILURE
 
-    def _message(self, sample: ReportedSample, state: int, score: float | None) -> str:
+    def _message(self, sample: Sample, state: int, verdict: Verdict) -> str:
         metric = self._config.metric
         if state == ERROR:
-            return one_line(reason_of(sample.result), _MESSAGE)
-        if score is None:
+            return one_line(why(sample.result, verdict), _MESSAGE)
+        if state == SKIPPED or verdict.score is None:
             return one_line(f"{metric} was not measured", _MESSAGE)
-        said = f"{metric} {amount_text(score, metric_spec(metric).unit)}"
+        said = f"{metric} {amount_text(verdict.score, metric_spec(metric).unit)}"
         if state == PASSED:
             return one_line(said, _MESSAGE)
-        why = _judged_reason(sample.result, metric) or reason_of(sample.result)
+        reason = why(sample.result, verdict)
         passing = f"{passing_sign(metric)} {self._config.threshold:g} passes"
-        return one_line(f"{said} ({passing}){f': {why}' if why else ''}", _MESSAGE)
+        return one_line(f"{said} ({passing}){f': {reason}' if reason else ''}", _MESSAGE)
 
-    def _text(self, sample: ReportedSample, state: int) -> str:
+    def _text(self, sample: Sample, state: int, verdict: Verdict) -> str:
         """Return what is told of a sample; of one that passed its scores alone."""
         result = sample.result
         scores = list(_score_lines(sample))
         if state == PASSED:
             return one_line(", ".join(scores), _LINE)
-        why = reason_of(result)
+        reason = why(result, verdict)
         parts = [
             *scores,
             *_reason_lines(sample),
-            f"Why: {why}" if why and state != SKIPPED else "",
+            f"Why: {reason}" if reason and state != SKIPPED else "",
             f"Question: {one_line(result.get('question_text', ''), _PART)}",
             _told("Answer", result.get("actual_answer")),
             _told("Reference answer", result.get("reference_answer")),
@@ -223,27 +211,16 @@ class _Cases:
         return visible("\n".join(filter(None, parts)))
 
 
-def _score_of(sample: ReportedSample, metric: str) -> float | None:
-    """Return the score that decides; what is not uncertain is its own upper bound."""
-    score = sample.scores.get(shown_name(metric))
-    return sample.scores.get(UPPER_BOUNDS[metric]) if score is None and metric in UPPER_BOUNDS else score
-
-
-def _score_lines(sample: ReportedSample) -> Iterator[str]:
+def _score_lines(sample: Sample) -> Iterator[str]:
     for metric, value in sample.scores.items():
         yield f"{metric} {amount_text(value, metric_spec(metric).unit)}"
 
 
-def _reason_lines(sample: ReportedSample) -> Iterator[str]:
+def _reason_lines(sample: Sample) -> Iterator[str]:
     """Yield the judges' reasons; several scores of a judge have one."""
     for key in dict.fromkeys(map(_reason_key, sample.scores)):
         if (reason := sample.result.get(key)) is not None:
             yield f"{shown_name(key.removesuffix(REASON_ENDING))}: {one_line(reason, _LINE)}"
-
-
-def _judged_reason(result: Mapping[str, Any], metric: str) -> str:
-    reason = result.get(_reason_key(metric))
-    return "" if reason is None else one_line(reason, _LINE)
 
 
 def _reason_key(metric: str) -> str:
@@ -259,28 +236,25 @@ def _told(name: str, text: object) -> str:
 
 def _added(cases: _Cases, run: ReportedRun) -> dict[str, str]:
     """Add a run's samples to the cases, and return the properties of the suite."""
-    numbers, totals = RunValues(run.config, run.more_metrics), Totals(JudgeCosts(run.config))
-    samples = 0
-    for sample in reported_samples(run.results, run.metrics()):
-        samples += 1
-        cases.add(sample)
-        numbers.add(sample.result)
-        totals.add(sample.result)
-    record = run.record
+    seen = RunSummary(run.config, run.more_metrics, most_failures=0)
+    for sample in seen_samples(run.results, run.metrics()):
+        verdict, _ = seen.add(sample)
+        cases.add(sample, verdict)
+    view, record = seen.view(), run.record
     properties: dict[str, Any] = {
         "graphrag-eval-lc": __version__,
         "run_id": record.get("run_id"),
         "commit": part_of(record, "git").get("commit"),
         "dataset": part_of(record, "dataset").get("path"),
         "stopped": part_of(record, "stopped").get("message"),
-        "questions": len(numbers.questions),
-        "samples": samples,
-        "errors": sum(question.errors for question in numbers.questions.values()),
+        "questions": view.headline.questions,
+        "samples": view.headline.samples,
+        "errors": view.headline.states.get("error", 0),
     }
-    for score in score_records(shown_scores(numbers), len(numbers.questions)):
-        known = {"": "mean_all", ".low": "low", ".high": "high", ".answered": "mean_answered"}
-        properties |= {f"{score['metric']}{ending}": score[key] for ending, key in known.items()}
-    properties |= {f"{key}.sum": value for key, value in totals.summary().items() if metric_spec(key).is_spent}
+    for line in view.scores:
+        known = {"": line.mean, ".low": line.low, ".high": line.high, ".answered": line.mean_answered}
+        properties |= {f"{line.metric}{ending}": value for ending, value in known.items()}
+    properties |= {f"{key}.sum": value for key, value in view.totals.items() if metric_spec(key).is_spent}
     return {name: _property_text(value) for name, value in properties.items() if value is not None}
 
 

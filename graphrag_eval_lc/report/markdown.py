@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from graphrag_eval_lc.report.formats import one_line
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, one_line
 
 LONGEST_TEXT: Final = 300
 LONGEST_NAME: Final = 120

@@ -1,17 +1,16 @@
 """A run or a comparison as a short text in GitHub's Markdown, such as for the summary of a job."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from graphrag_eval_lc.aggregation import RunValues, is_error, reason_of
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.load_run import notes_in
 from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
 from graphrag_eval_lc.compare.flips import Direction
-from graphrag_eval_lc.compare.gates import Gate, GateResult, gate_results, state_in_run, state_of
+from graphrag_eval_lc.compare.gates import Gate, state_in_run, state_of
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
@@ -31,12 +30,11 @@ from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
 from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
-from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run, reported_samples, title_of
-from graphrag_eval_lc.report.scores import score_records, shown_scores, template_metrics, template_rows
-from graphrag_eval_lc.report.spent import Spent
-from graphrag_eval_lc.report.summary import SeenResults, added_to
-from graphrag_eval_lc.tables.run_tables import repeat_of
+from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run, title_of
 from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.view import RunView
+from graphrag_eval_lc.view.run_view import TemplateLine
+from graphrag_eval_lc.view.scores import ScoreLine, whole_scores
 
 # GitHub takes 1 MiB a step, and drops without a word what comes near it.
 MOST_BYTES: Final = 1_000_000
@@ -118,56 +116,37 @@ def summary_text(
         states = [(state_of(gate), gate) for gate in gates or ()]
         return fitted(_comparison_blocks(run, states, most_questions), most_bytes)
     reported = reported_run(run)
-    if gates is None:
-        gates = _gates_of(run)
-    states = [(state_in_run(gate), gate) for gate in gates]
+    states = [(state_in_run(gate), gate) for gate in (reported.checked_gates() if gates is None else gates)]
     notes = run.notes if isinstance(run, BenchmarkRun) else list(notes_in(reported.record))
-    return fitted(_run_blocks(reported, states, notes, most_questions), most_bytes)
-
-
-def _gates_of(run: RunSource) -> list[GateResult]:
-    if isinstance(run, BenchmarkRun):
-        return run.gate_results()
-    return gate_results(run) if isinstance(run, str | PathLike) else []
+    view = reported.view(gates, most_failures=most_questions)
+    return fitted(_run_blocks(reported, view, states, notes), most_bytes)
 
 
 States = Sequence[tuple[str, Gate]]
 
 
-def _run_blocks(run: ReportedRun, gates: States, notes: Sequence[str], most_questions: int) -> Iterator[Block]:
-    numbers, spent = RunValues(run.config, run.more_metrics), Spent(run.config)
-    seen = SeenResults(added_to(numbers, _added_to_spent(spent, run)), most_questions)
-    scores = shown_scores(numbers)
-    number = len(numbers.questions)
-    records = score_records(scores, number)
-    samples = sum(question.samples for question in numbers.questions.values())
-    errors = sum(question.errors for question in numbers.questions.values())
+def _run_blocks(run: ReportedRun, view: RunView, gates: States, notes: Sequence[str]) -> Iterator[Block]:
     stopped = part_of(run.record, "stopped").get("message")
-    verdict = _verdict(gates, is_answered=errors < samples, stopped=stopped)
-    columns = template_metrics(scores)[:_MOST_COLUMNS]
-    templates = template_rows(numbers, scores, columns, spent)
-    score = _main_score(records, number, errors, len(templates))
-    note = records[0]["interval_note"] if records else ""
+    errors = view.headline.states.get("error", 0)
+    verdict = _verdict(gates, is_answered=errors < view.headline.samples, stopped=stopped)
+    note = "" if view.main is None else view.main.interval_note
     about_interval = ["", f"About the interval: {md_text(note)}."] if note else []
-    yield Block([f"## {verdict}: {md_text(title_of(run))}", "", score, *about_interval])
+    line = f"**{md_text(view.headline)}**"
+    yield Block([f"## {verdict}: {md_text(title_of(run))}", "", line, "", _main_score(view), *about_interval])
     if gates:
         yield _gates_block(gates)
     told = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
     if told:
         yield Block([], [f"- {word}: {md_text(text, _TOLD)}" for word, text in told])
-    if len(records) > 1:
-        yield _scores_block(records)
-    if templates:
-        yield _templates_block(templates, columns)
-    if worst := seen.worst():
-        yield _worst_block(worst, counted(seen.lacking, "question" if samples == number else "sample"))
-    yield from _spent_block(run, spent)
-
-
-def _added_to_spent(spent: Spent, run: ReportedRun) -> Iterator[Mapping[str, Any]]:
-    for sample in reported_samples(run.results, run.metrics()):
-        spent.add(sample)
-        yield sample.result
+    if view.groups:
+        yield _groups_block(view)
+    if view.failures:
+        yield _worst_block(view)
+    if len(view.scores) > 1:
+        yield _scores_block(view.scores)
+    if view.templates:
+        yield _templates_block(view)
+    yield from _spent_block(run, view)
 
 
 def _verdict(gates: States, *, is_answered: bool = True, stopped: object = None, otherwise: str = "Scored") -> str:
@@ -192,97 +171,107 @@ def _gates_block(gates: States) -> Block:
     return Block([], rows)
 
 
-def _main_score(records: Sequence[Mapping[str, Any]], number: int, errors: int, templates: int) -> str:
-    """Return the number that counts: the mean over all questions with its interval."""
-    size = f"{counted(number, 'question')} in {counted(templates, 'template')}"
-    if not records:
+def _main_score(view: RunView) -> str:
+    """Return what the main score is over."""
+    headline, main = view.headline, view.main
+    size = f"{counted(headline.questions, 'question')} in {counted(headline.templates, 'template')}"
+    errors = headline.states.get("error", 0)
+    if main is None:
         return f"No score was measured ({size}, {counted(errors, 'error')})."
-    record = records[0]
-    metric, spec = record["metric"], metric_spec(record["metric"])
-    parts = [f"**{md_text(metric)} {amount_text(record['mean_all'], spec.unit)}**", _interval_of(record), size]
-    if record["without"]:
-        parts.append(f"{record['without']:,} without it")
+    spec = metric_spec(main.metric)
+    parts = [_interval_of(main), size]
+    if main.without:
+        parts.append(f"not measured for {counted(main.without, 'question')}")
     if errors:
         worth = spec.value_of_failure
-        as_what = "left out" if worth is None else f"counted as {worth:g}"
-        parts.append(f"{counted(errors, 'error')}, {as_what}")
-    if "upper" in record:
-        parts.append(f"{amount_text(record['upper'], spec.unit)} if all undecided steps fitted")
+        parts.append(f"{counted(errors, 'error')}, {'left out' if worth is None else f'counted as {worth:g}'}")
+    if main.upper is not None:
+        parts.append(f"{amount_text(main.upper, spec.unit)} if all undecided steps fitted")
     return " · ".join(parts)
 
 
-def _interval_of(record: Mapping[str, Any]) -> str:
-    if record["low"] is None:
+def _interval_of(line: ScoreLine) -> str:
+    if line.low is None:
         return "no interval"
-    low, high = (amount_text(record[end], metric_spec(record["metric"]).unit) for end in ("low", "high"))
+    low, high = (amount_text(end, metric_spec(line.metric).unit) for end in (line.low, line.high))
     return f"95 % interval {low} to {high}"
 
 
-def _scores_block(records: Sequence[Mapping[str, Any]]) -> Block:
+def _groups_block(view: RunView) -> Block:
+    rows = [
+        (f"{group.count:,}", md_text(group.title), f"{md_code(group.keys[0])}<br>{md_text(group.example)}")
+        for group in view.groups[:_MOST_ROWS]
+    ]
+    head, lines = md_table(("Count", "Why", "For example"), rows, left=3)
+    return Block(["### Why questions failed", "", *head], lines)
+
+
+def _worst_block(view: RunView) -> Block:
     rows = []
-    for record in records[:_MOST_ROWS]:
-        unit = metric_spec(record["metric"]).unit
-        ends = [amount_text(record[end], unit) for end in ("low", "high") if record[end] is not None]
-        mean, answered = (amount_text(record[key], unit) for key in ("mean_all", "mean_answered"))
-        rows.append((md_text(record["metric"]), mean, answered, " to ".join(ends) or "–", f"{record['n_all']:,}"))
+    for failure in view.failures:
+        repeat = f" (repeat {failure.repeat})" if failure.repeat > 1 else ""
+        score = "error" if failure.state == "error" or failure.score is None else format(failure.score, ".2f")
+        question = f"{md_code(failure.question_id)}{repeat}<br>{md_text(failure.question)}"
+        rows.append((question, md_text(failure.reason), score))
+    head, lines = md_table(("Question", "Why", "Score"), rows, left=2)
+    noun = counted(view.headline.not_right, "sample" if view.headline.repeats > 1 else "question")
+    return Block([f"### Worst questions ({len(rows):,} of {noun} not right)", "", *head], lines)
+
+
+def _scores_block(scores: Sequence[ScoreLine]) -> Block:
+    rows = []
+    for line in scores[:_MOST_ROWS]:
+        unit = metric_spec(line.metric).unit
+        ends = [amount_text(end, unit) for end in (line.low, line.high) if end is not None]
+        mean, answered = (amount_text(value, unit) for value in line.means)
+        rows.append((md_text(line.metric), mean, answered, " to ".join(ends) or "–", f"{line.questions:,}"))
     head, lines = md_table(("Score", "Mean", "Of the answered", "95 % interval", "Questions"), rows)
     return Block(["<details><summary>All scores</summary>", "", *head], lines, ["", "</details>"])
 
 
-def _templates_block(templates: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Block:
-    shown = list(templates)
+def _templates_block(view: RunView) -> Block:
+    columns = whole_scores(line.metric for line in view.scores)[:_MOST_COLUMNS]
+    shown = list(view.templates)
     notes = []
-    if any(row["errors"] for row in shown):
-        notes = [
-            "",
-            "A failed question counts as 0 in scores; tokens, seconds and cost are means with the failed ones.",
-        ]
+    if any(line.errors for line in shown):
+        failed = "A failed question counts as 0 in scores; tokens, seconds and cost are means with the failed ones."
+        notes = ["", failed]
     if len(shown) > _MOST_TEMPLATES:
         main = columns[0] if columns else MAIN_METRIC
         is_lower_better = metric_spec(main).lower_is_better
 
-        def worth(row: Mapping[str, Any]) -> float:
-            mean = row["scores"].get(main, {}).get("mean_all")
-            return float("inf") if mean is None else -mean if is_lower_better else mean
+        def worth(line: TemplateLine) -> float:
+            score = line.scores.get(main)
+            return float("inf") if score is None else -score.mean if is_lower_better else score.mean
 
         shown = sorted(shown, key=worth)[:_MOST_TEMPLATES]
-        notes += ["", f"The {_MOST_TEMPLATES} worst of {len(templates):,} templates."]
-    has_cost = any(row["usd"] is not None for row in shown)
-    spent = {"tokens": "Tokens", "seconds": "Seconds", **({"usd": "Cost"} if has_cost else {})}
+        notes += ["", f"The {_MOST_TEMPLATES} worst of {len(view.templates):,} templates."]
+    has_cost = any(line.usd is not None for line in shown)
     rows = [
         (
-            md_code(row["id"]),
-            f"{row['questions']:,}",
-            f"{row['errors']:,}" if row["errors"] else "",
-            *(_template_score(row, metric) for metric in columns),
-            *(amount_text(row[key], "usd" if key == "usd" else key) for key in spent),
+            md_code(line.template_id),
+            f"{line.questions:,}",
+            f"{line.errors:,}" if line.errors else "",
+            *(_template_score(line, metric) for metric in columns),
+            amount_text(line.tokens, "tokens"),
+            amount_text(line.seconds, "seconds"),
+            *([amount_text(line.usd, "usd")] if has_cost else []),
         )
-        for row in shown
+        for line in shown
     ]
-    head, lines = md_table(("Template", "Questions", "Errors", *map(md_text, columns), *spent.values()), rows)
+    spent = ("Tokens", "Seconds", *(["Cost"] if has_cost else []))
+    head, lines = md_table(("Template", "Questions", "Errors", *map(md_text, columns), *spent), rows)
     return Block(["### Templates", "", *head], lines, notes)
 
 
-def _template_score(row: Mapping[str, Any], metric: str) -> str:
-    record = row["scores"].get(metric)
-    return amount_text(None if record is None else record["mean_all"], metric_spec(metric).unit)
+def _template_score(line: TemplateLine, metric: str) -> str:
+    score = line.scores.get(metric)
+    return amount_text(None if score is None else score.mean, metric_spec(metric).unit)
 
 
-def _worst_block(worst: Sequence[Mapping[str, Any]], lacking: str) -> Block:
-    rows = []
-    for result in worst:
-        repeat = f" (repeat {repeat_of(result)})" if repeat_of(result) > 1 else ""
-        score = "error" if is_error(result) else format(result[MAIN_METRIC], ".2f")
-        question = f"{md_code(result['question_id'])}{repeat}<br>{md_text(result.get('question_text', ''))}"
-        rows.append((question, md_text(reason_of(result)), score))
-    head, lines = md_table(("Question", "Why", "Score"), rows, left=2)
-    title = f"### Worst questions ({len(worst):,} of {lacking} that did not score in full)"
-    return Block([title, "", *head], lines)
-
-
-def _spent_block(run: ReportedRun, spent: Spent) -> Iterator[Block]:
-    records = [record for record in spent.records() if record["total"]][:_MOST_COLUMNS]
-    says = [f"{md_text(record['name'])} {amount_text(record['total'], record['unit'])}" for record in records]
+def _spent_block(run: ReportedRun, view: RunView) -> Iterator[Block]:
+    lines = [line for line in view.spent if line.total][:_MOST_COLUMNS]
+    says = [f"{md_text(line.name)} {amount_text(line.total, line.unit)}" for line in lines]
     if run.folder is not None and (page := run.file_of(REPORT)).is_file():
         says.append(f"report: {md_code(page)}")
     if says:

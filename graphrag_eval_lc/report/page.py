@@ -12,8 +12,10 @@ from urllib.parse import quote
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.formats import amount_text, score_display, shown_name, unbroken_amount_text
-from graphrag_eval_lc.texts import counted, visible
+from graphrag_eval_lc.report.formats import amount_text, score_display, unbroken_amount_text
+from graphrag_eval_lc.texts import counted, shown_name, visible
+from graphrag_eval_lc.view import RunView
+from graphrag_eval_lc.view.scores import ScoreLine, whole_scores
 
 if TYPE_CHECKING:
     import jinja2
@@ -55,26 +57,50 @@ def render_report(context: Mapping[str, Any]) -> Iterator[str]:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
-    ranges = {score["metric"]: score["range"] for score in context["scores"]}
+    view: RunView = context["view"]
+    ranges = {line.metric: line.range for line in view.scores}
     displays = {metric: display for metric in ranges if (display := score_display(metric))}
+    columns = whole_scores(ranges)
     lists = {
-        "templates": [template["id"] for template in context["templates"]],
-        "metrics": context["score_metrics"],
+        "templates": [shown_name(line.template_id) for line in view.templates],
+        "metrics": columns,
         "ranges": ranges,
         "tools": context["tools"],
-        "hasRepeats": context["has_repeats"],
+        "groups": context["groups"],
+        "hasRepeats": view.headline.repeats > 1,
         **({"displays": displays} if displays else {}),
     }
     return _rendered(
         "report.html.j2",
         _REPORT_SCRIPTS,
         report=context,
+        view=view,
+        score_metrics=columns,
+        usual=[line for line in view.scores if _is_usual(line, view)],
+        families=_families([line for line in view.scores if not _is_usual(line, view)]),
         ranges=ranges,
         displays=displays,
         index_json=map(inert_json, context["index_json"]),
         lists_json=inert_json(json_text(lists, is_compact=True)),
         sets_json=inert_json(json_text(_sets(context), is_compact=True)),
     )
+
+
+def _is_usual(line: ScoreLine, view: RunView) -> bool:
+    """Return whether a score is shown at once: the main one, and those that most questions have."""
+    return line is view.main or (not line.is_part and 2 * line.questions > view.headline.questions)
+
+
+def _families(lines: Sequence[ScoreLine]) -> list[tuple[str, int, list[ScoreLine]]]:
+    """Group the other scores by the beginnings of their names: name, how many questions have them at most, and they."""
+    families: dict[str, list[ScoreLine]] = {}
+    for line in lines:
+        parts = line.metric.split("_")
+        families.setdefault("_".join(parts[: 2 if len(parts) > 2 else 1]), []).append(line)
+    return [
+        (f"{name}_…" if len(group) > 1 else group[0].metric, max(line.questions for line in group), group)
+        for name, group in families.items()
+    ]
 
 
 def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:

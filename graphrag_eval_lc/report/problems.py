@@ -1,6 +1,5 @@
 """What went wrong: a funnel of stages, a matrix of steps against answers, and errors and warnings by kind."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +15,11 @@ from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, metrics_of_users
-from graphrag_eval_lc.report.formats import args_text, one_line
-from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
+from graphrag_eval_lc.report.formats import args_text
 from graphrag_eval_lc.report.steps import SampleSteps
+from graphrag_eval_lc.texts import one_line
+from graphrag_eval_lc.view.failures import kind_of, without_particulars
+from graphrag_eval_lc.view.samples import ANSWER_THRESHOLD, Sample
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
@@ -35,7 +36,7 @@ class Funnel:
         self._inside = self._outside = 0
         self._is_judged = False
 
-    def add(self, sample: ReportedSample, steps: SampleSteps) -> None:
+    def add(self, sample: Sample, steps: SampleSteps) -> None:
         """Add a sample with its steps."""
         self._is_judged = self._is_judged or sample.is_judged
         outcomes = _outcomes(sample, steps) if steps.groups else None
@@ -96,7 +97,7 @@ class _Stage:
         }
 
 
-def _outcomes(sample: ReportedSample, steps: SampleSteps) -> Outcomes | None:
+def _outcomes(sample: Sample, steps: SampleSteps) -> Outcomes | None:
     """Return which stages a sample passes; None where it has no reference query."""
     places = [
         (group, place, diagnosis)
@@ -179,7 +180,7 @@ class Matrix:
         self._is_judged = False
         self._left_out = 0
 
-    def add(self, sample: ReportedSample) -> None:
+    def add(self, sample: Sample) -> None:
         """Add a sample; one whose steps or answer are not scored is in no cell."""
         self._is_judged = self._is_judged or sample.is_judged
         steps, answer = sample.steps_right, sample.answer_right
@@ -199,9 +200,6 @@ class Matrix:
 _EXAMPLE = 600
 _KIND = 100
 _STEP_ERRORS = error_keys("steps")
-_CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
-# What differs between errors of one kind: numbers, ids with digits, and texts in quotes or brackets.
-_PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*\d\S*""")
 
 
 @dataclass(slots=True)
@@ -240,7 +238,7 @@ class Problems:
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, _Group] = {}  # by unknown tool
 
-    def add(self, sample: ReportedSample) -> None:
+    def add(self, sample: Sample) -> None:
         """Add a sample."""
         if sample.has_failed:
             error = sample.result.get("error") or "failed without a message"
@@ -257,7 +255,7 @@ class Problems:
         for judge, error in _judge_errors(sample.result, self._error_keys):
             self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
         for warning in sample.result.get("capture_warnings") or ():
-            self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE))).add(sample.key)
+            self._warnings.setdefault(without_particulars(warning), _Group(one_line(warning, _EXAMPLE))).add(sample.key)
         self._unknown_tools.add(sample.result.get("reference_steps"), sample.result)
         for tool in {str(step.get("name")) for step in sample.result.get("actual_steps") or ()}:
             if not self._unknown_tools.knows(tool):
@@ -304,22 +302,6 @@ def _undecided(result: Mapping[str, Any], scoring: Scoring) -> Iterator[tuple[st
         for step, diagnosis in zip(group, diagnosed, strict=False) if at in scored else ():
             if diagnosis.get("outcome") == "undecided":
                 yield str(step.get("name")), str(diagnosis.get("reason"))
-
-
-def kind_of(error: Any) -> str:
-    """Return the kind of an error: the class that its text begins with, else the text without its particulars.
-
-    Example:
-        >>> kind_of("ValueError: no row 7"), kind_of("Client error '400' for row 7 of x")
-        ('ValueError', 'Client error … for row … of x')
-    """
-    text = str(error)
-    named = _CLASS.match(text)
-    return one_line(named[1], _KIND) if named else _general(text)
-
-
-def _general(text: Any) -> str:
-    return one_line(_PARTICULAR.sub("…", one_line(text, 2 * _KIND)), _KIND)
 
 
 def _judge_errors(result: Mapping[str, Any], keys: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
@@ -23,20 +22,13 @@ from graphrag_eval_lc.registry.metrics import (
     TRUE_POSITIVES,
     metric_spec,
 )
-from graphrag_eval_lc.report.formats import (
-    if_known,
-    known_only,
-    one_line,
-    score_display,
-    shown_name,
-    shown_value,
-    without_middle,
-)
-from graphrag_eval_lc.report.reported_run import ReportedSample
+from graphrag_eval_lc.report.formats import if_known, known_only, score_display, shown_value, without_middle
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import model_rows, timeline, transcript
+from graphrag_eval_lc.texts import one_line, shown_name
+from graphrag_eval_lc.view.failures import QUESTION_LENGTH, Failure
+from graphrag_eval_lc.view.samples import Sample, Verdict
 
-_QUESTION, _REASON = 160, 300
 _DIGITS = 6
 
 
@@ -45,10 +37,12 @@ class IndexRows:
 
     Attributes:
         tools: The tools that were called, with the indices by which rows name them.
+        groups: The groups of failures, with theirs.
     """
 
     def __init__(self) -> None:
         self.tools: dict[str, int] = {}
+        self.groups: dict[str, int] = {}
         self._rows: list[str] = []
 
     def __len__(self) -> int:
@@ -62,36 +56,28 @@ class IndexRows:
             before = ",\n"
         yield "]" if len(self) else "[]"
 
-    def add(self, sample: ReportedSample, chunk: int) -> None:
-        """Add a sample whose detail is in the chunk with this number."""
-        result = sample.result
-        seconds = sample.seconds
-        names = {shown_name(step.get("name")) for step in result.get("actual_steps") or ()}
+    def add(self, sample: Sample, chunk: int, verdict: Verdict, failure: Failure | None) -> None:
+        """Add a sample whose detail is in the chunk with this number, and its failure if it is not right."""
+        names = {shown_name(step.get("name")) for step in sample.result.get("actual_steps") or ()}
         row = {
             "k": sample.key,
-            "q": one_line(result.get("question_text", ""), _QUESTION),
+            "q": one_line(sample.result.get("question_text", ""), QUESTION_LENGTH),
             "t": sample.template_id,
-            "s": _status(sample),
+            "s": verdict.state,
             "m": {metric: round(value, _DIGITS) for metric, value in sample.scores.items()},
             "tok": sample.tokens,
-            "sec": None if seconds is None else round(seconds, _DIGITS),
+            "sec": None if sample.seconds is None else round(sample.seconds, _DIGITS),
             "usd": sample.usd,
             "tools": sorted(self.tools.setdefault(name, len(self.tools)) for name in sorted(names)),
             "c": chunk,
-            "r": "" if sample.steps_right and not sample.has_failed else _reason(result),
         }
+        if failure is not None:
+            row |= {
+                "r": failure.reason,
+                "g": self.groups.setdefault(failure.group, len(self.groups)),
+                **known_only({"e": failure.expected, "a": failure.received}),
+            }
         self._rows.append(json_bytes(row).decode())
-
-
-def _reason(result: Mapping[str, Any]) -> str:
-    try:
-        return one_line(reason_of(result), _REASON)
-    except (KeyError, IndexError, TypeError):  # a diagnosis that another tool wrote or cut
-        return ""
-
-
-def _status(sample: ReportedSample) -> str:
-    return "error" if sample.has_failed else "success"
 
 
 class MeasuredKeys:
@@ -137,7 +123,7 @@ _TEXTS = ("error", "reference_answer", "actual_answer")
 _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
-def detail_of(sample: ReportedSample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
+def detail_of(sample: Sample, steps: SampleSteps, measured: MeasuredKeys) -> dict[str, Any]:
     """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
     groups = step_groups(steps) if steps.groups else []
@@ -148,7 +134,7 @@ def detail_of(sample: ReportedSample, steps: SampleSteps, measured: MeasuredKeys
         "key": sample.key,
         "question": without_middle(result.get("question_text", "")),
         "template": sample.template_id,
-        "status": _status(sample),
+        "status": "error" if sample.has_failed else "success",
         **{key: shown_value(result[key]) for key in _TEXTS if result.get(key) is not None},
         "claims": _claims(result),
         "measures": list(_values(sample, measured)),
@@ -176,7 +162,7 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
     return known_only({**claims, "reason": if_known(without_middle, reason)})
 
 
-def _values(sample: ReportedSample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
+def _values(sample: Sample, measured: MeasuredKeys) -> Iterator[dict[str, Any]]:
     """Yield the values of a question's metrics, and the errors of those without one."""
     result, names = sample.result, measured.metrics.names()
     told: set[str] = set()

@@ -1,39 +1,32 @@
 """The run that a report shows: its samples with their keys, and what run.json tells of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from graphrag_eval_lc.aggregation import is_error
-from graphrag_eval_lc.aggregation.sample_values import Metrics, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import plugins_text
+from graphrag_eval_lc.compare.gates import Gate, gate_results, state_in_run
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.exporters import exporter
-from graphrag_eval_lc.registry.metrics import (
-    AGENT_COST,
-    ANSWER_F1,
-    ELAPSED_SEC,
-    STEPS_SCORE,
-    STEPS_SCORE_UPPER,
-    TOTAL_TOKENS,
-    metric_spec,
-    own_metrics,
-)
-from graphrag_eval_lc.report.formats import one_line, shown_name
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, own_metrics
 from graphrag_eval_lc.run_folder import RUN_FILE
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, one_line
+from graphrag_eval_lc.view import RunView, run_view
+from graphrag_eval_lc.view.run_view import MOST_FAILURES, GateLine
 
 _ALL = Selection()
 
@@ -49,6 +42,7 @@ class ReportedRun:
         results: Its results.
         warnings: What a reader must know of it.
         more_metrics: Metrics of its aggregates that its configuration does not name.
+        source: What it was read from; None for some of a run's questions, to which its gates do not apply.
     """
 
     folder: Path | None
@@ -57,10 +51,32 @@ class ReportedRun:
     results: Iterable[Mapping[str, Any]]
     warnings: Sequence[str] = ()
     more_metrics: Sequence[str] = ()
+    source: RunSource | None = None
 
     def metrics(self) -> Metrics:
         """Return the metrics of its results."""
         return Metrics(self.config, self.more_metrics)
+
+    def view(self, gates: Sequence[Gate] | None = None, *, most_failures: int = MOST_FAILURES) -> RunView:
+        """Return the view of the run, for which its results are read once.
+
+        Args:
+            gates: Its gates, as they were checked; None: those of its configuration.
+            most_failures: How many of the worst failures are in it.
+        """
+        lines = self.gate_lines(gates)
+        return run_view(self.results, self.config, metrics=self.more_metrics, gates=lines, most_failures=most_failures)
+
+    def checked_gates(self) -> Sequence[Gate]:
+        """Return the gates of the run's configuration, checked."""
+        if isinstance(self.source, BenchmarkRun):
+            return self.source.gate_results()
+        return gate_results(self.source) if isinstance(self.source, str | PathLike) else []
+
+    def gate_lines(self, gates: Sequence[Gate] | None = None) -> list[GateLine]:
+        """Return gates as views have them; None: those of the run's configuration."""
+        checked = self.checked_gates() if gates is None else gates
+        return [GateLine(state_in_run(gate), masked_text(str(gate))) for gate in checked]
 
     def file_of(self, name: str) -> Path:
         """Return the default path of what an exporter writes.
@@ -112,6 +128,7 @@ def reported_run(source: RunSource, selection: Selection = _ALL) -> ReportedRun:
         results=shown,
         warnings=warnings,
         more_metrics=own_metrics(run.aggregates.get("micro", {})) if run is not None else (),
+        source=source if selection.is_all else None,
     )
 
 
@@ -169,97 +186,6 @@ def _config_in(record: Mapping[str, Any]) -> tuple[EvaluationConfig, str | None]
         place = ".".join(map(str, first["loc"]))
         text = f"The config in {RUN_FILE} cannot be read ({place}: {first['msg']}); the report takes the defaults."
         return EvaluationConfig(), text
-
-
-ANSWER_THRESHOLD = 0.5
-
-
-@dataclass(slots=True)
-class ReportedSample:
-    """A result, and what several sections of the report need of it.
-
-    Attributes:
-        key: Its question's id, with the repeat from the second on; unique.
-        template_id: Its template's name as it is shown.
-        result: The result.
-        values: Its values by metric, several of a metric of steps; of a failed sample what it counts as.
-        scores: Those of scores by the metric's name as it is shown: of metrics of steps the mean.
-        has_failed: Whether the agent gave no answer.
-        seconds: What the last attempt took; None where that is not known.
-        tokens: What the last attempt used; None where that is not known.
-        usd: What the agent cost; None where that is not known.
-        is_judged: Whether its answer was compared with the reference answer.
-        steps_right: Whether the steps scored in full; None where they were not scored, or undecided ones leave it open.
-        answer_right: Whether the answer was judged to be right, which a failed sample's is not; None where nothing is
-            known.
-    """
-
-    key: str
-    template_id: str
-    result: Mapping[str, Any]
-    values: Mapping[str, Sequence[float]]
-    scores: Mapping[str, float]
-    has_failed: bool
-    seconds: float | None = field(init=False)
-    tokens: float | None = field(init=False)
-    usd: float | None = field(init=False)
-    is_judged: bool = field(init=False)
-    steps_right: bool | None = field(init=False)
-    answer_right: bool | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
-        self.seconds, self.tokens, self.usd, score, upper, answer = (number(self.result.get(key)) for key in keys)
-        is_open = score is not None and upper is not None and score < 1.0 <= upper
-        self.steps_right = None if score is None or is_open else score >= 1.0
-        self.is_judged = not self.has_failed and answer is not None
-        if self.has_failed:
-            self.answer_right = None if self.result.get("reference_answer") is None else False
-        else:
-            self.answer_right = None if answer is None else answer >= ANSWER_THRESHOLD
-
-
-def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[ReportedSample]:
-    """Yield the results one at a time as samples with unique keys."""
-    taken: set[str] = set()
-    shown: dict[str, str | None] = {}  # the names of scores
-    for result in results:
-        values = metrics.values(result)
-        for metric in values.keys() - shown.keys():
-            shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
-        yield ReportedSample(
-            key=sample_key(result, taken),
-            template_id=shown_name(result.get("template_id")),
-            result=result,
-            values=values,
-            scores={
-                name: of_metric[0] if len(of_metric) == 1 else fmean(of_metric)
-                for metric, of_metric in values.items()
-                if (name := shown[metric]) is not None
-            },
-            has_failed=is_error(result),
-        )
-
-
-def sample_key(result: Mapping[str, Any], taken: set[str]) -> str:
-    """Return the key by which a report lists and links a sample, and note it as taken.
-
-    Args:
-        result: The sample's result.
-        taken: The keys of the samples before it.
-    """
-    repeat = result.get("repeat")
-    given = result.get("question_id")
-    name = shown_name(given)
-    if name == given:  # one object for all who keep it
-        name = given
-    key = wanted = f"{name} #{repeat}" if isinstance(repeat, int) and repeat > 1 else name
-    count = 1
-    while key in taken:
-        count += 1
-        key = f"{wanted} ({count})"
-    taken.add(key)
-    return key
 
 
 _VALUE = 400

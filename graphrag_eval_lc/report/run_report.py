@@ -1,7 +1,6 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from os import PathLike
@@ -9,19 +8,16 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.aggregation import RunValues, compute_aggregates
-from graphrag_eval_lc.aggregation.notes import grading_note, uncertainty_texts
-from graphrag_eval_lc.aggregation.sample_values import counts_of
+from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_identity import kept_notes
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
-from graphrag_eval_lc.registry.metrics import OUTPUTS_CUT, STEPS_SCORE, UNDECIDED
-from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, MeasuredKeys, detail_of
@@ -29,16 +25,15 @@ from graphrag_eval_lc.report.reported_run import (
     ReportedRun,
     part_of,
     reported_run,
-    reported_samples,
     title_of,
     what_ran,
 )
-from graphrag_eval_lc.report.scores import Repeats, score_records, shown_scores, template_metrics, template_rows
-from graphrag_eval_lc.report.spent import Extremes, Spent
 from graphrag_eval_lc.report.steps import SampleSteps, step_views
 from graphrag_eval_lc.stats import FEWEST_TEMPLATES
-from graphrag_eval_lc.tables.run_tables import repeat_of
-from graphrag_eval_lc.texts import counted, plural
+from graphrag_eval_lc.texts import counted, one_line, plural
+from graphrag_eval_lc.view import RunView
+from graphrag_eval_lc.view.run_view import RunSummary
+from graphrag_eval_lc.view.samples import seen_samples
 
 
 @recorded_only_here()
@@ -157,24 +152,14 @@ class ReportData(TypedDict):
         version: This package's.
         what_ran: ``name``, ``value`` and maybe ``href``.
         warnings: What a reader must know before trusting a number.
-        numbers: ``questions``, ``samples``, ``answered``, ``errors``, ``templates`` and ``repeats``.
-        scores: For each score its means, interval and distribution.
-        grading_note: What ``steps_score`` is where steps are graded; None where they are not.
-        repeats: pass@k and pass^k, ``name`` and ``value``; empty where each question was asked once.
-        repeats_note: What passing means there; None where each question was asked once.
-        spent: Tokens, seconds and dollars.
-        spent_note: What only its totals include; None where that is nothing.
-        score_metrics: The scores that have a column in ``templates``.
-        templates: A row for each template.
-        funnel: The stages at which questions fell out; None where none has a reference query.
-        matrix: Steps against answers; None where no answer was judged.
+        view: The view of the run.
+        funnel: The stages at which questions fell out; None if none has a reference query.
+        matrix: Steps against answers; None if no answer was judged.
         errors: By kind.
-        slowest: The questions that took the longest, failed attempts included.
-        dearest: The questions on which the agent spent the most.
         capture_warnings: By kind.
         tools: The names of the tools that were called.
-        has_repeats: Whether questions were asked several times.
-        samples_word: What funnel, matrix and list count: "questions", or "samples" where there are repeats.
+        groups: The sentences of the groups of failures, as rows of the list name them.
+        samples_word: What funnel, matrix and list count: "questions", or "samples" if there are repeats.
         index_json: The rows of the list of questions, as JSON in pieces.
         chunks: The questions' details, packed.
     """
@@ -184,23 +169,13 @@ class ReportData(TypedDict):
     version: str
     what_ran: list[dict[str, str]]
     warnings: list[str]
-    numbers: dict[str, int]
-    scores: list[Record]
-    grading_note: str | None
-    repeats: list[Record]
-    repeats_note: str | None
-    spent: list[Record]
-    spent_note: str | None
-    score_metrics: list[str]
-    templates: list[Record]
+    view: RunView
     funnel: Record | None
     matrix: Record | None
     errors: list[Record]
-    slowest: list[Record]
-    dearest: list[Record]
     capture_warnings: list[Record]
     tools: list[str]
-    has_repeats: bool
+    groups: list[str]
     samples_word: str
     index_json: Iterable[str]
     chunks: Iterable[str]
@@ -210,85 +185,48 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     """Return what the page of a report is rendered from, in one pass; what it shows of each question is on disk."""
     config, metrics = run.config, run.metrics()
     functions = part_of(run.record, "judges").get("functions") or ()
-    numbers, spent = RunValues(config, run.more_metrics), Spent(config)
-    funnel, matrix, extremes, views = Funnel(), Matrix(), Extremes(), step_views(config)
+    seen = RunSummary(config, run.more_metrics, most_failures=0)
+    funnel, matrix, views = Funnel(), Matrix(), step_views(config)
     problems = Problems(config, functions, run.step_names())
-    several = Repeats(config.repeats)
     index, chunks, measured = IndexRows(), DetailChunks(), MeasuredKeys(config, metrics)
-    errors = repeats = 0
-    uncertain = Counter[str]()
-    for sample in reported_samples(run.results, metrics):
-        errors += sample.has_failed
-        uncertain.update(dict(counts_of(sample.result)))
-        repeats = max(repeats, repeat_of(sample.result))
-        numbers.add(sample.result, sample.values)
-        for section in (several, spent, matrix, extremes, problems):
-            section.add(sample)
+    for sample in seen_samples(run.results, metrics):
+        verdict, failure = seen.add(sample)
+        matrix.add(sample)
+        problems.add(sample)
         steps = SampleSteps(sample.result, config, views)
         funnel.add(sample, steps)
-        index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)))
-    scores = shown_scores(numbers)
-    records = score_records(scores, len(numbers.questions))
-    columns = template_metrics(scores)
-    templates = template_rows(numbers, scores, columns, spent)
+        index.add(sample, chunks.add(sample.key, detail_of(sample, steps, measured)), verdict, failure)
+    view = seen.view(run.gate_lines())
+    warnings = [*_warnings(run, problems, view), *view.notes]
     return {
         "title": title_of(run),
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": version,
         "what_ran": what_ran(run),
-        "warnings": [
-            one_line(warning, _WARNING)
-            for warning in (
-                *_warnings(run, problems, len(index), len(templates)),
-                *_uncertainty(uncertain, records),
-            )
-        ],
-        "numbers": {
-            "questions": len(numbers.questions),
-            "samples": len(index),
-            "answered": len(index) - errors,
-            "errors": errors,
-            "templates": len(templates),
-            "repeats": repeats,
-        },
-        "scores": records,
-        "grading_note": grading_note(config) if STEPS_SCORE in scores else None,
-        "repeats": several.records(),
-        "repeats_note": several.note(),
-        "spent": spent.records(),
-        "spent_note": spent.note(),
-        "score_metrics": columns,
-        "templates": templates,
+        "warnings": [one_line(warning, _WARNING) for warning in warnings],
+        "view": view,
         "funnel": funnel.record(),
         "matrix": matrix.record(),
         "errors": problems.errors(),
-        "slowest": extremes.slowest(),
-        "dearest": extremes.dearest(),
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
-        "has_repeats": repeats > 1,
-        "samples_word": "samples" if repeats > 1 else "questions",
+        "groups": [masked_text(title) for title in index.groups],
+        "samples_word": "samples" if view.headline.repeats > 1 else "questions",
         "index_json": index,
         "chunks": chunks.packed(),
     }
 
 
-def _uncertainty(counts: Mapping[str, int], records: Sequence[Record]) -> list[str]:
-    """Say how many steps are undecided, how many outputs are cut, and between what the score of all questions lies."""
-    record = next((record for record in records if record["metric"] == STEPS_SCORE), {})
-    undecided, outputs_cut = counts.get(UNDECIDED, 0), counts.get(OUTPUTS_CUT, 0)
-    return uncertainty_texts(undecided, outputs_cut, record.get("mean_all"), record.get("upper"))
-
-
-def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
+def _warnings(run: ReportedRun, problems: Problems, view: RunView) -> Iterator[str]:
     if stopped := part_of(run.record, "stopped"):
         left_out = counted(stopped.get("left_out") or 0, "sample was", "samples were")
         yield f"The run was stopped: {stopped.get('message')}; {left_out} not asked."
     yield from kept_notes(run.record)
-    yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
-    if not number_of_samples:
+    yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has reported them already
+    templates = view.headline.templates
+    if not view.headline.samples:
         yield "The run has no results."
-    elif number_of_templates < FEWEST_TEMPLATES:
-        count = plural(number_of_templates, "is only one template", f"are only {number_of_templates} templates")
+    elif templates < FEWEST_TEMPLATES:
+        count = plural(templates, "is only one template", f"are only {templates} templates")
         alike = "questions of one template resemble each other"
         yield f"There {count}: {alike}, so with fewer than {FEWEST_TEMPLATES} intervals are too narrow."

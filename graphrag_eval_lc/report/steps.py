@@ -9,9 +9,9 @@ from graphrag_eval_lc.matching.rows.row_steps import compare_row_steps, comparis
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import ShownAs, StepKind, names_that_fulfil
-from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, without_middle
+from graphrag_eval_lc.report.formats import args_text, if_known, shown_value, without_middle
 from graphrag_eval_lc.tables.fulfilling_steps import Step, fulfilling_steps, named_step
-from graphrag_eval_lc.texts import visible
+from graphrag_eval_lc.texts import shown_name, visible
 
 
 class SampleSteps:

@@ -7,15 +7,8 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
-from graphrag_eval_lc.report.formats import (
-    args_text,
-    if_known,
-    known_only,
-    one_line,
-    shown_name,
-    shown_value,
-    without_middle,
-)
+from graphrag_eval_lc.report.formats import args_text, if_known, known_only, shown_value, without_middle
+from graphrag_eval_lc.texts import one_line, shown_name
 
 
 def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from yaml.representer import Representer, SafeRepresenter
 
-from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import means_note
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Result, is_error
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.tables.notebook_html import facts_html, never_raising, page_html
+from graphrag_eval_lc.tables.notebook_html import never_raising
+from graphrag_eval_lc.tables.notebook_run import run_html
 from graphrag_eval_lc.tables.plots import plot_scores
-from graphrag_eval_lc.tables.run_digest import RunDigest
-from graphrag_eval_lc.tables.run_tables import questions_table, repeat_of, steps_table
+from graphrag_eval_lc.tables.run_tables import questions_table, steps_table
 from graphrag_eval_lc.tables.shown_question import ShownQuestion
 from graphrag_eval_lc.tables.table import Table, scores
 from graphrag_eval_lc.texts import listed
+from graphrag_eval_lc.view import run_view
+from graphrag_eval_lc.view.samples import repeat_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 ResultsKind = Literal["questions", "steps"]
+_SHOWN_FAILURES = 5
 
 
 class Results(list[Result]):
@@ -100,11 +101,9 @@ class Results(list[Result]):
 
     @never_raising
     def _repr_html_(self) -> str:
-        table = self.table()
-        failed = sum(row["status"] == "error" for row in table.rows)
-        digest = RunDigest.of(self, RunValues(metrics=scores(table)))
-        rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}"), *digest.mean_rows()]
-        return page_html(facts_html(f"Results{means_note(digest.means.values())}", rows), digest.html())
+        failed = sum(map(is_error, self))
+        counts = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}")]
+        return run_html("Results", run_view(self, metrics=scores(self.table()), most_failures=_SHOWN_FAILURES), counts)
 
 
 # In YAML they are a plain list.

@@ -9,6 +9,7 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.tables.table import COUNTED_LISTS, Table, measured, scalars
+from graphrag_eval_lc.view.samples import repeat_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,12 +63,6 @@ def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
     row.update({key: len(result[key]) for key in COUNTED_LISTS if isinstance(result.get(key), list)})
     row.update(scalars(result, but=_FIRST_OF_QUESTIONS))
     return row
-
-
-def repeat_of(result: Mapping[str, Any]) -> int:
-    """Return the number of a result's repeat; 1 where it has none."""
-    repeat = result.get("repeat")
-    return repeat if isinstance(repeat, int) else 1
 
 
 def _of_retrieval(steps: Iterable[Mapping[str, Any]]) -> dict[str, float]:

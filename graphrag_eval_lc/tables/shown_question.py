@@ -21,9 +21,10 @@ from graphrag_eval_lc.tables.notebook_html import (
     page_html,
     rows_html,
 )
-from graphrag_eval_lc.tables.run_tables import question_row, repeat_of
+from graphrag_eval_lc.tables.run_tables import question_row
 from graphrag_eval_lc.tables.table import Table, scores
 from graphrag_eval_lc.texts import counted, shortened, visible
+from graphrag_eval_lc.view.samples import repeat_of
 
 _MOST_STEPS: Final = 20
 _MOST_SCORES: Final = 12

@@ -22,7 +22,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
 
 def terminal(run: BenchmarkRun) -> str:
     printed = io.StringIO()
-    Console(file=printed, width=160).print(summary_tables(run.iter_results(), run.aggregates))
+    Console(file=printed, width=160).print(summary_tables(run.view()))
     return printed.getvalue()
 
 

@@ -18,6 +18,7 @@ from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 pytestmark = pytest.mark.full
 
 Open = Callable[..., "ReportPage"]
+ALL = "status=all&sort=given"
 
 
 class ReportPage(OpenedPage):
@@ -36,7 +37,7 @@ class ReportPage(OpenedPage):
         """Give the cells of a column of the list."""
         headings = self.page.locator("table.list thead th").all_inner_texts()
         position = [heading.strip() for heading in headings].index(name) + 1
-        return self.rows.locator(f":nth-child({position})").locator("visible=true").all_inner_texts()
+        return self.rows.locator(f":scope > :nth-child({position})").locator("visible=true").all_inner_texts()
 
     def button_of(self, key: str) -> Locator:
         """Give the button that opens a question."""
@@ -84,8 +85,8 @@ def open_report(browser: Browser, report: Path) -> Iterator[Open]:
     """Open the demo's report; whatever a test does with it, it must not complain."""
     opened: list[ReportPage] = []
 
-    def open_it(path: Path = report, **options: Any) -> ReportPage:
-        opened.append(ReportPage(browser, path, **options))
+    def open_it(path: Path = report, address: str = ALL, **options: Any) -> ReportPage:
+        opened.append(ReportPage(browser, path, address=address, **options))
         return opened[-1]
 
     yield open_it
@@ -93,6 +94,117 @@ def open_report(browser: Browser, report: Path) -> Iterator[Open]:
     for page in opened:
         page.close()
     assert complaints == []
+
+
+# --- what failed ----------------------------------------------------------------------------------------------------
+
+
+def failed_keys(run: BenchmarkRun) -> list[str]:
+    """Give the keys of what is not right, the worst first."""
+    failures = run.view().failures
+    assert len(failures) == 18
+    return [failure.key for failure in failures]
+
+
+def test_page_begins_with_the_headline_and_the_failed_questions_the_worst_first(
+    run: BenchmarkRun, open_report: Open
+) -> None:
+    opened = open_report(address="")
+    headline = opened.page.locator(".headline")
+    expect(headline).to_have_text(str(run.view().headline))
+    expect(headline).to_be_in_viewport()
+    expect(opened.page.get_by_role("heading", name="Why questions failed")).to_be_in_viewport()
+    assert opened.keys() == failed_keys(run)
+    assert opened.page.evaluate("location.hash") == ""
+    opened.page.get_by_role("button", name="Clear all filters").click()
+    expect(opened.rows).to_have_count(len(run.results))
+    assert opened.keys()[:18] == failed_keys(run)
+    opened.page.reload()
+    expect(opened.rows).to_have_count(len(run.results))
+
+
+def test_each_group_of_failures_shows_its_questions_and_stays_in_the_address(
+    run: BenchmarkRun, open_report: Open
+) -> None:
+    opened = open_report(address="")
+    for group in run.view().groups:
+        opened.page.locator("#why").get_by_role("button", name=f"Show the questions: {group.title}", exact=True).click()
+        expect(opened.rows).to_have_count(group.count)
+        assert sorted(opened.keys()) == sorted(group.keys)
+        opened.page.reload()
+        expect(opened.rows).to_have_count(group.count)
+        expect(opened.rows.first).to_contain_text(group.title)
+
+
+@pytest.mark.parametrize(("status", "count"), [("right", 30), ("partly", 4), ("wrong", 13), ("error", 1)])
+def test_status_leaves_the_questions_that_are_so(status: str, count: int, open_report: Open) -> None:
+    opened = open_report(address=f"status={status}")
+    expect(opened.rows).to_have_count(count)
+
+
+def test_failed_question_has_what_was_expected_and_opens_with_its_wrong_step_and_what_differs(
+    open_report: Open,
+) -> None:
+    opened = open_report(address="")
+    row = opened.rows.filter(has=opened.page.get_by_text("transformers_kristiansand", exact=True))
+    for text in (
+        "Wrong property: `ratedU` for `ratedS`",
+        "KRISTIANSAND has 3 power",
+        "KRISTIANSAND has 6",
+        "1 of 3 rows",
+    ):
+        expect(row).to_contain_text(text)
+    detail = opened.opened("transformers_kristiansand")
+    expect(detail.locator(".step-head[aria-expanded=true]")).to_have_count(1)
+    sides = detail.locator(".step .side")
+    assert sides.nth(0).locator("mark").all_inner_texts() == ["?ratedS", "cim:PowerTransformerEnd.ratedS", "?ratedS"]
+    assert sides.nth(1).locator("mark").all_inner_texts() == ["?ratedU", "cim:PowerTransformerEnd.ratedU", "?ratedU"]
+    right = open_report(address="status=right").opened("transformers_stavanger")
+    expect(right.locator(".step-head[aria-expanded=true]")).to_have_count(0)
+
+
+def test_keys_go_through_the_filtered_list(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report(address="")
+    worst = failed_keys(run)
+    expanded = opened.page.locator(".question-button[aria-expanded=true] .question-id")
+    for key, at in (("j", 0), ("ArrowRight", 1), ("j", 2), ("k", 1), ("ArrowLeft", 0), ("k", 0)):
+        opened.page.keyboard.press(key)
+        expect(expanded).to_have_text([worst[at]])
+        opened.detail()
+    search = opened.page.get_by_role("searchbox")
+    search.fill("jk")
+    search.press("j")
+    expect(search).to_have_value("jkj")
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        ("id:kristiansand", ["transformers_kristiansand"]),
+        ("why:property", ["transformers_kristiansand"]),
+        ("tool:autocomplete why:called", ["substations_se3"]),
+        ("status:error", ["longest_dc_lines"]),
+        ("expected:skogssater", ["substations_se3"]),
+        ("answer:found template:bidding", ["substations_se3"]),
+        ("reason:granularity question:limfjord", ["production_limfjord"]),
+        ("nofield:limfjord", []),
+    ],
+)
+def test_search_in_a_field(words: str, keys: list[str], open_report: Open) -> None:
+    opened = open_report(address="")
+    opened.page.get_by_role("searchbox").fill(words)
+    expect(opened.rows).to_have_count(len(keys))
+    assert opened.keys() == keys
+
+
+def test_query_and_id_are_copied(open_report: Open) -> None:
+    opened = open_report(address="", permissions=["clipboard-read", "clipboard-write"])
+    detail = opened.opened("transformers_kristiansand")
+    detail.get_by_role("button", name="Copy id").click()
+    expect(detail.get_by_role("status").filter(has_text="Copied.")).to_have_count(1)
+    assert opened.page.evaluate("navigator.clipboard.readText()") == "transformers_kristiansand"
+    detail.get_by_role("button", name="Copy arguments").last.click()
+    assert "ratedU" in opened.page.evaluate("navigator.clipboard.readText()")
 
 
 # --- the list --------------------------------------------------------------------------------------------------------
@@ -246,10 +358,10 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     opened.opened(failed[0])
 
 
-def test_what_the_report_does_not_have_is_no_filter(run: BenchmarkRun, open_report: Open) -> None:
+def test_what_the_report_does_not_have_is_no_filter(open_report: Open) -> None:
     opened = open_report()
-    opened.page.evaluate("location.hash = '#template=none&tool=none&status=odd&sort=odd&min=odd'")
-    expect(opened.rows).to_have_count(len(run.results))
+    opened.page.evaluate("location.hash = '#template=none&tool=none&status=odd&sort=odd&min=odd&group=none'")
+    expect(opened.rows).to_have_count(18)
     assert opened.page.evaluate("location.hash") == ""
 
 
@@ -333,7 +445,7 @@ def test_sections_are_reached_with_the_filters_kept(open_report: Open) -> None:
     for _ in range(2):
         expect(opened.page.get_by_role("heading", name="Templates")).to_be_in_viewport()
         expect(opened.rows).to_have_count(1)
-        assert opened.page.evaluate("location.hash") == "#templates&status=error"
+        assert opened.page.evaluate("location.hash") == "#templates&status=error&sort=given"
         opened.page.reload()
 
 
@@ -403,7 +515,7 @@ def test_page_never_scrolls_sideways(size: tuple[int, int], open_report: Open) -
 def test_without_scripts_all_but_the_list_is_there(open_report: Open) -> None:
     page = open_report(java_script_enabled=False).page
     expect(page.locator("noscript p")).to_be_visible()
-    for heading in ("Overview", "Templates", "Where questions fail"):
+    for heading in ("Why questions failed", "Scores", "Templates", "Where questions fail", "What ran"):
         expect(page.get_by_role("heading", name=heading)).to_be_visible()
     assert page.locator("#templates tbody tr").count() == 11
 

@@ -13,6 +13,7 @@ from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import yaml_text
+from graphrag_eval_lc.view import run_view
 
 SPARQL_JSON = "application/sparql-results+json"
 
@@ -110,7 +111,7 @@ def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(
     aggregates = compute_aggregates(results)
     json.loads(json_text(results).encode("utf-8"))
     yaml_text(aggregates)
-    summary_tables(results, aggregates)
+    summary_tables(run_view(results))
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -46,7 +46,7 @@ function unseen(text) {
 let disclosedCount = 0;
 
 // A button and the part that it opens, which is made when it is first opened.
-function disclosure(label, makeBody, { classes = "", tag = "div" } = {}) {
+function disclosure(label, makeBody, { classes = "", tag = "div", isOpen = false } = {}) {
   disclosedCount += 1;
   const body = element(tag, { id: `disclosed-${disclosedCount}`, class: "disclosed", hidden: true });
   const button = element(
@@ -54,11 +54,28 @@ function disclosure(label, makeBody, { classes = "", tag = "div" } = {}) {
     { type: "button", class: `disclosure ${classes}`, "aria-expanded": "false", "aria-controls": body.id },
     label,
   );
-  button.addEventListener("click", () => {
+  const toggle = () => {
     const opens = button.getAttribute("aria-expanded") === "false";
     if (opens && !body.hasChildNodes()) body.append(...[makeBody()].flat(Infinity));
     button.setAttribute("aria-expanded", String(opens));
     body.hidden = !opens;
-  });
+  };
+  button.addEventListener("click", toggle);
+  if (isOpen) toggle();
   return { button, body };
+}
+
+// A button that copies a text, and says whether it could.
+function copyButton(label, text) {
+  const button = element("button", { type: "button", class: "copy" }, label);
+  const said = element("span", { role: "status", class: "muted" });
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      said.textContent = " Copied.";
+    } catch {
+      said.textContent = " The browser does not allow it; select the text and copy it.";
+    }
+  });
+  return [button, said];
 }

@@ -48,6 +48,7 @@ class FilteredList {
     this.filters = this.readFilters();
     this.shownRows = [];
     this.openRows = new Map(); // key -> the row with its details
+    this.current = null; // the row that was opened last
     this.form = this.makeForm();
     this.chips = element("p", { class: "chips" });
     this.count = element("p", { role: "status", class: "count-line" });
@@ -190,6 +191,7 @@ class FilteredList {
       tableRow.nextElementSibling.remove();
       return;
     }
+    this.current = row;
     disclosedCount += 1;
     const place = element("div", { class: "detail", id: `disclosed-${disclosedCount}` }, element("p", { class: "muted" }, "Unpacking …"));
     const details = element("tr", { class: "detail-row" }, element("td", { colspan: this.shownColumnCount() }, place));
@@ -224,8 +226,20 @@ class FilteredList {
     this.openShown(known, tableRow);
   }
 
+  // Close the question that was opened last, and open the one before or after it in the list.
+  openNext(direction) {
+    const place = this.shownRows.indexOf(this.current) + direction;
+    const row = this.shownRows[this.current === null ? 0 : place];
+    if (!row) return;
+    const known = () => this.body.querySelectorAll(":scope > .question");
+    if (this.openRows.has(this.current?.k)) this.toggle(known()[place - direction], this.current);
+    if (place >= this.shownCount()) this.showMore();
+    this.openShown(row, known()[this.shownRows.indexOf(row)]);
+  }
+
   // Open a row that is shown, and bring it into view; one without details has its links.
   openShown(row, tableRow) {
+    this.current = row;
     const button = tableRow.querySelector(".question-button");
     if (button && !this.openRows.has(row.k)) this.toggle(tableRow, row);
     tableRow.scrollIntoView({ block: "start", behavior: "instant" });

@@ -1,17 +1,38 @@
 // Which questions are shown, and in which order: read from the address, changed by the form, kept in the address.
 
-const NO_FILTERS = { text: "", template: "", status: "", metric: "", min: "", max: "", tool: "", set: "", sort: "" };
+const NO_FILTERS = { text: "", template: "", status: "all", metric: "", min: "", max: "", group: "", tool: "", set: "", sort: "" };
+
+// What a row is, the worst first, and the names by which one chooses.
+const STATES = { error: "error", wrong: "wrong", undecided: "undecided", partly: "partly right", unscored: "not scored", right: "right" };
+const FAILED_STATES = ["error", "wrong", "undecided", "partly"];
+
+function hasFailed(row) {
+  return FAILED_STATES.includes(row.s);
+}
+
+// What is shown unless the address says otherwise: what failed, where something did.
+function firstFilters(lists) {
+  const status = FAILED_STATES.some((state) => lists.states.has(state)) ? "failed" : "all";
+  return { ...NO_FILTERS, status, metric: lists.metrics[0] ?? "" };
+}
+
+function statusChoices(lists) {
+  const states = Object.entries(STATES).filter(([state]) => lists.states.has(state));
+  const failed = FAILED_STATES.some((state) => lists.states.has(state)) ? [["failed", "not right"]] : [];
+  return [...failed, ["all", "all"], ...states];
+}
 
 // What this report does not have cannot be chosen, and so is left out.
 function filtersFromHash(lists) {
   const parts = hashParts();
-  const filters = { ...NO_FILTERS, metric: lists.metrics[0] ?? "" };
+  const filters = firstFilters(lists);
   const known = {
     metric: lists.metrics,
     template: lists.templates,
+    group: lists.groups,
     tool: lists.tools,
     set: Object.keys(lists.sets),
-    status: ["success", "error"],
+    status: statusChoices(lists).map(([value]) => value),
     sort: sortChoices(lists).map(([value]) => value),
   };
   for (const name of Object.keys(NO_FILTERS)) {
@@ -23,7 +44,7 @@ function filtersFromHash(lists) {
 }
 
 function keepFiltersInHash(filters, lists, section = "") {
-  keepInHash(filters, section, { metric: lists.metrics[0] });
+  keepInHash(filters, section, firstFilters(lists));
 }
 
 // What is to be known of a score beside its name; nothing of most.
@@ -54,26 +75,50 @@ function rangeOf(metric, lists) {
   return lists.ranges[metric] ?? [0, 1];
 }
 
+// What a word of the search is looked for in, where a field stands before it, as in "tool:now".
+const SEARCH_FIELDS = {
+  id: (row) => row.k,
+  question: (row) => row.q,
+  template: (row) => row.t,
+  status: (row) => STATES[row.s],
+  tool: (row, lists) => row.tools.map((tool) => lists.tools[tool]).join(" "),
+  why: (row, lists) => lists.groups[row.g] ?? "",
+  reason: (row) => row.r ?? "",
+  expected: (row) => row.e ?? "",
+  answer: (row) => row.a ?? "",
+};
+const EVERYWHERE = Object.keys(SEARCH_FIELDS).filter((name) => name !== "tool" && name !== "status");
+
+function wordFilter(word, lists) {
+  const colon = word.indexOf(":");
+  const name = word.slice(0, colon);
+  if (colon > 0 && Object.hasOwn(SEARCH_FIELDS, name)) {
+    const wanted = word.slice(colon + 1);
+    return (row) => SEARCH_FIELDS[name](row, lists).toLowerCase().includes(wanted);
+  }
+  return (row) => EVERYWHERE.some((field) => SEARCH_FIELDS[field](row, lists).toLowerCase().includes(word));
+}
+
 // Give the function that says whether a row is shown.
 function rowFilter(filters, lists) {
-  const words = wordsOf(filters.text);
+  const words = wordsOf(filters.text).map((word) => wordFilter(word, lists));
   const keys = filters.set ? new Set(lists.sets[filters.set].keys) : null;
   const tool = filters.tool === "" ? null : lists.tools.indexOf(filters.tool);
+  const group = filters.group === "" ? null : lists.groups.indexOf(filters.group);
   const min = filters.min === "" ? -Infinity : Number(filters.min);
   const max = filters.max === "" ? Infinity : Number(filters.max);
   const ranged = filters.min !== "" || filters.max !== "";
   return (row) => {
     if (keys && !keys.has(row.k)) return false;
     if (filters.template && row.t !== filters.template) return false;
-    if (filters.status && row.s !== filters.status) return false;
+    if (filters.status === "failed" ? !hasFailed(row) : filters.status !== "all" && row.s !== filters.status) return false;
     if (tool !== null && !row.tools.includes(tool)) return false;
+    if (group !== null && row.g !== group) return false;
     if (ranged) {
       const score = scoreOf(row, filters.metric, lists);
       if (score === null || score < min || score > max) return false;
     }
-    if (!words.length) return true;
-    const text = `${row.k} ${row.q} ${row.t} ${row.r ?? ""}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+    return words.every((isFound) => isFound(row));
   };
 }
 
@@ -85,13 +130,25 @@ const SORT_VALUES = {
   usd: (row) => row.usd ?? null,
 };
 
-// Give the rows in the order that "sort" names, such as "sec" or "-sec" (falling); "" is the dataset's order.
+// Give the rows in the order that "sort" names, such as "sec" or "-sec" (falling); "" is the worst first, "given" the
+// dataset's order.
 function sortedRows(rows, sort, lists) {
+  if (sort === "given") return rows;
+  if (!sort) return worstFirst(rows, lists);
   const descending = sort.startsWith("-");
   const column = descending ? sort.slice(1) : sort;
-  if (!column) return rows;
   const value = SORT_VALUES[column] ?? ((row) => scoreOf(row, column, lists));
   return [...rows].sort((one, other) => compareValues(value(one), value(other), descending));
+}
+
+// Errors, then all others that are not right by their first score, then what is right; else in the dataset's order.
+function worstFirst(rows, lists) {
+  const [metric] = lists.metrics;
+  const { lower } = displayOf(metric, lists);
+  const rank = (row) => (row.s === "error" ? 0 : hasFailed(row) ? 1 : 2);
+  const ranked = rows.map((row) => [row, rank(row), rank(row) === 1 && metric ? scoreOf(row, metric, lists) : null]);
+  ranked.sort(([, one, score], [, other, otherScore]) => one - other || compareValues(score, otherScore, lower));
+  return ranked.map(([row]) => row);
 }
 
 // Let the fields of the form say what the filters are, and which scores the chosen metric can have.
@@ -117,7 +174,7 @@ function sortChoices(lists) {
     ["sec", "time"],
     ...(lists.hasCost ? [["usd", "cost"]] : []),
   ];
-  return [["", "dataset's order"], ...named.flatMap(([value, name]) => [[value, `${name}, rising`], [`-${value}`, `${name}, falling`]])];
+  return [["", "the worst first"], ["given", "dataset's order"], ...named.flatMap(([value, name]) => [[value, `${name}, rising`], [`-${value}`, `${name}, falling`]])];
 }
 
 // Give the form; its fields are named as the filters.
@@ -125,9 +182,10 @@ function filterForm(lists) {
   const plain = (value) => [value, value];
   const bound = (name) => element("input", { type: "number", name, step: "any", inputmode: "decimal" });
   const fields = [
-    field("Search text, id, reason", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
+    field("Search (or id:, tool:, why:, answer: …)", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
+    field("Status", choice("status", statusChoices(lists))),
+    ...(lists.groups.length ? [field("Why", choice("group", [["", "all"], ...lists.groups.map(plain)]))] : []),
     field("Template", choice("template", [["", "all"], ...lists.templates.map(plain)])),
-    field("Status", choice("status", [["", "all"], ["success", "answered"], ["error", "error"]])),
   ];
   if (lists.metrics.length) {
     fields.push(field("Score", choice("metric", lists.metrics.map((metric) => [metric, metric, displayOf(metric, lists).note]))), field("from", bound("min")), field("to", bound("max")));

@@ -1,6 +1,7 @@
 // The list of the report: all questions with their scores and what they spent.
 
 const METRICS_SHOWN = 3;
+const STATE_SIGNS = { error: ["✗", "bad"], wrong: ["✗", "bad"], undecided: ["?", ""], partly: ["≈", "warn"], unscored: ["·", ""], right: ["✓", "good"] };
 
 class QuestionList extends FilteredList {
   readFilters() {
@@ -59,25 +60,36 @@ class QuestionList extends FilteredList {
   }
 
   questionRow(row) {
+    const [sign, kind] = STATE_SIGNS[row.s];
     const button = element(
       "button",
       { type: "button", class: "disclosure question-button", "aria-expanded": "false" },
       element("span", { class: "question-text" }, foreign(row.q)),
       element("span", { class: "question-id" }, foreign(row.k)),
-      row.s === "error" ? [" ", badge("✗ error", "bad")] : [],
+      hasFailed(row) ? [" ", badge(`${sign} ${STATES[row.s]}`, kind)] : [],
     );
     const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
-    const reason = row.r ? element("div", { class: "reason" }, foreign(row.r)) : [];
     return element(
       "tr",
       { class: `question ${row.s}` },
-      element("th", { scope: "row" }, button, meta, reason),
+      element("th", { scope: "row" }, button, meta, this.whyLines(row)),
       element("td", { class: "meta-column template-id" }, breakable(row.t)),
       this.metrics().map((metric) => this.scoreCell(row, metric)),
       element("td", { class: "meta-column number" }, countText(row.tok)),
       element("td", { class: "meta-column number" }, secondsText(row.sec)),
       this.lists.hasCost ? element("td", { class: "meta-column number" }, dollarsText(row.usd)) : [],
     );
+  }
+
+  // Why a question failed: its group, what was expected and what came, and the reason.
+  whyLines(row) {
+    if (!hasFailed(row)) return [];
+    const line = (label, text) => (text ? element("div", { class: "reason" }, element("span", { class: "label" }, `${label} `), foreign(text)) : []);
+    return [
+      element("div", { class: "reason strong" }, foreign(this.lists.groups[row.g])),
+      row.e ? [line("expected", row.e), line("answer", row.a ?? "none")] : [],
+      line("why", row.r),
+    ];
   }
 
   // A sign and a colour where it is known which scores are good.

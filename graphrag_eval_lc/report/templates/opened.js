@@ -11,17 +11,7 @@ function labelled(label, content, kind = "") {
 // A link to a question, whose address may say more before its key.
 function linkLine(key, before = "") {
   const link = element("a", { href: `#${before}q=${encodeURIComponent(key)}` }, "Link to this question");
-  const copy = element("button", { type: "button" }, "Copy link");
-  const said = element("span", { role: "status", class: "muted" });
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(link.href);
-      said.textContent = "Copied.";
-    } catch {
-      said.textContent = "The browser does not allow it; copy the address of the link.";
-    }
-  });
-  return element("p", { class: "link-line" }, link, copy, said);
+  return element("p", { class: "link-line" }, link, copyButton("Copy link", link.href), copyButton("Copy id", key));
 }
 
 // Fill a place with a question's details, or with why they cannot be shown.

@@ -1,11 +1,25 @@
 // Starts the report: the list, the buttons that filter it, the links to questions, the sortable tables.
 
 function reportLists(rows) {
-  return { ...storedJson("lists"), sets: storedJson("sets"), hasCost: rows.some((row) => isNumber(row.usd)) };
+  const states = new Set(rows.map((row) => row.s));
+  return { ...storedJson("lists"), sets: storedJson("sets"), states, hasCost: rows.some((row) => isNumber(row.usd)) };
+}
+
+// The keys that go from question to question, unless what has the focus needs them itself.
+const DIRECTIONS = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1 };
+
+function followKeys(list) {
+  document.addEventListener("keydown", (event) => {
+    const direction = DIRECTIONS[event.key];
+    const isTaken = event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, pre, .scroll");
+    if (!direction || isTaken) return;
+    event.preventDefault();
+    list.openNext(direction);
+  });
 }
 
 function showQuestions(list, filters) {
-  list.change({ ...NO_FILTERS, metric: list.filters.metric, ...filters });
+  list.change({ ...list.noFilters(), ...filters });
   document.getElementById("questions").scrollIntoView();
   list.form.elements.text.focus({ preventScroll: true });
 }
@@ -17,9 +31,9 @@ function start() {
   document.documentElement.classList.add("scripted");
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   watchScrollBoxes();
+  followKeys(list);
   for (const button of document.querySelectorAll("button.show-set")) {
-    const { set, template } = button.dataset;
-    button.addEventListener("click", () => showQuestions(list, set ? { set } : { template }));
+    button.addEventListener("click", () => showQuestions(list, { ...button.dataset }));
   }
   const followAddress = () => {
     const { q, ...others } = hashParts();

@@ -164,4 +164,4 @@ def test_compare_tells_a_file_that_cannot_be_written_before_it_compares(
 def test_demo_writes_both_files(files: Path, exit_code: Command) -> None:
     assert exit_code("demo", "-q", "--no-report", "--summary", "summary.md", "--junit", "junit.xml") == 0
     assert len(list(checked_junit("junit.xml").iter("testcase"))) == 48
-    assert "**steps_score 0.660**" in Path("summary.md").read_text(encoding="utf-8")
+    assert "steps_score 0.660 (0.46–0.81)" in Path("summary.md").read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ from openai_stub import OpenAIStub
 
 from graphrag_eval_lc import arun_evaluation, compute_aggregates, run_evaluation, score_responses
 from graphrag_eval_lc.errors import ConfigError, DatasetError, GraphRAGEvalWarning, OptionError, ResponsesError
-from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
+from graphrag_eval_lc.records import NO_RESPONSE
 
 QUESTION: dict[str, Any] = {
     "id": "q1",

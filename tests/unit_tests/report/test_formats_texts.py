@@ -2,8 +2,9 @@ import json
 
 from report_samples import table
 
-from graphrag_eval_lc.report.formats import args_text, one_line, without_middle
+from graphrag_eval_lc.report.formats import args_text, without_middle
 from graphrag_eval_lc.report.formats import shown_value as value_text
+from graphrag_eval_lc.texts import one_line
 
 
 def test_one_line_has_no_breaks_and_no_end() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_rendering import rendered as shown
 
-from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
+from graphrag_eval_lc.texts import one_line
 
 # All of these mean something somewhere, with letters and digits around them.
 TROUBLE = st.text(alphabet=st.sampled_from("ab1 |`<>&*_[]()#@!~$\\:/.-+={}\"'\n\r\t\x00\u2028"), max_size=40)

@@ -32,9 +32,10 @@ def test_verdict_comes_first_then_the_mean_with_failed_questions_as_0() -> None:
     gates = gate_results(RESULTS, ["steps_score=0.3", "who/steps_score=0.5"])
     lines = summary_text(RESULTS, gates).splitlines()
     assert lines[0] == "## ❌ Failed, 1 of 2 gates not passed: Evaluation run"
-    assert lines[2].startswith("**steps_score 0.375** · 95 % interval ")
-    assert lines[2].endswith(" · 4 questions in 2 templates · 1 error, counted as 0")
-    assert lines[6:8] == [
+    assert lines[2].startswith("**1 of 4 right, 1 partly right, 1 wrong, 1 error · steps_score 0.375 (")
+    assert lines[4].startswith("95 % interval ")
+    assert lines[4].endswith(" · 4 questions in 2 templates · 1 error, counted as 0")
+    assert lines[8:10] == [
         "- ✅ Gate passed: steps_score 0.375 reaches 0.3 (4 questions, 1 failed and counted as 0)",
         "- ❌ Gate failed: who/steps_score 0.167 falls short of 0.5 (3 questions, 1 failed and counted as 0)",
     ]
@@ -73,14 +74,16 @@ def test_part_of_a_run_is_told() -> None:
         warnings=["a line of the journal was set aside"],
     )
     lines = summary_text(run).splitlines()
-    assert lines[6:8] == ["- ⚠️ Warning: a line of the journal was set aside", "- Note: 4 of 9 questions were scored"]
+    assert lines[8:10] == ["- ⚠️ Warning: a line of the journal was set aside", "- Note: 4 of 9 questions were scored"]
 
 
 def test_templates_have_a_row_each_and_the_worst_questions_their_reasons() -> None:
     text = summary_text(RESULTS, [])
     assert "| <code>who</code> | 3 | 1 | 0.167 | 500 | – |" in text
     assert "| <code>t</code> | 1 |  | 1.000 | 1,500 | 0.50 s |" in text
-    worst = text[text.index("### Worst questions (3 of 3 questions that did not score in full)") :]
+    groups = text[text.index("### Why questions failed") : text.index("### Worst")]
+    assert "| 1 | ValueError | <code>q3</code><br>ValueError: away |" in groups
+    worst = text[text.index("### Worst questions (3 of 3 questions not right)") :]
     ids = re.findall(r"<code>(q\d)</code><br>How many\?", worst)
     assert ids == ["q3", "q4", "q2"]
     assert "| ValueError: away | error |" in worst
@@ -94,9 +97,9 @@ def test_number_of_questions_is_the_callers() -> None:
 def test_repeats_are_told_apart() -> None:
     results = [asked("q", 0.5, repeat=1), asked("q", 0.0, repeat=2)]
     text = summary_text(results, [])
-    assert "**steps_score 0.250**" in text
+    assert "steps_score 0.250**" in text
     assert "1 question in 1 template" in text
-    assert "(2 of 2 samples that did not score in full)" in text
+    assert "(2 of 2 samples not right)" in text
     assert "<code>q</code> (repeat 2)<br>" in text
 
 

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -12,8 +13,15 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.aggregation.score_means import ScoreMean
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report.page import render_report
+from graphrag_eval_lc.texts import shown_name
+from graphrag_eval_lc.view import RunView, run_view
+from graphrag_eval_lc.view.failures import FailureGroup
+from graphrag_eval_lc.view.run_view import Changes, GateLine, Headline, TemplateLine
+from graphrag_eval_lc.view.scores import ScoreLine, TemplateScore
+from graphrag_eval_lc.view.spent import Extreme, SpentLine
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
 SOURCES = list(files("graphrag_eval_lc.report").joinpath("templates").iterdir())
@@ -25,33 +33,20 @@ def chunk(details: dict[str, Any]) -> str:
 
 
 def index_row(key: str, text: str = "Which substations?") -> dict[str, Any]:
-    row = {"k": key, "q": text, "t": "templ", "s": "success", "m": {"steps_score": 1.0}, "tok": 9, "sec": 0.5}
-    return {**row, "usd": None, "tools": [0], "c": 0, "r": ""}
+    row = {"k": key, "q": text, "t": "templ", "s": "error", "m": {"steps_score": 1.0}, "tok": 9, "sec": 0.5}
+    return {**row, "usd": None, "tools": [0], "c": 0, "r": text, "g": 0, "e": text, "a": text}
 
 
 def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
     """Return a context in which every foreign text holds ``text``."""
-    means = {"mean_answered": 0.75, "mean_all": 0.5, "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 3], "range": [0.0, 1.0]}
-    score = {**means, "metric": text, "macro": 0.5, "n_answered": 4, "n_all": 5, "without": 2}
-    score |= {"low": 0.2, "high": 0.8, "interval_note": text}
     stage = {"name": text, "entered": 5, "passed": 2, "passed_over": 1, "not_judged": 1, "fell_out": [text]}
-    spent = {"name": text, "unit": "seconds", "total": 75.0, "mean": 15.0, "median": 14.0, "p95": 30.0, "note": text}
-    template = {"id": text, "questions": 5, "errors": 1, "scores": {text: {**means, "n": 5}}}
     return {
         "title": text,
         "generated": "2026-01-02T03:04:05+00:00",
         "version": "0.2.0",
         "what_ran": [{"name": text, "value": text, "href": f"javascript:{text}"}],
         "warnings": [text],
-        "numbers": {"questions": 5, "samples": 5, "answered": 4, "errors": 1, "templates": 1, "repeats": 1},
-        "scores": [score],
-        "repeats": [{"name": text, "value": 0.25}],
-        "repeats_note": text,
-        "grading_note": text,
-        "spent": [spent],
-        "spent_note": text,
-        "score_metrics": [text],
-        "templates": [{**template, "tokens": 9.0, "seconds": 0.5, "usd": None}],
+        "view": view_of(text),
         "funnel": {
             "stages": [stage],
             "questions": 5,
@@ -66,16 +61,74 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
             "threshold_text": text,
         },
         "errors": [{"where": "question", "kind": text, "count": 1, "example": text, "questions": [text]}],
-        "slowest": [{"key": text, "question": text, "failed_attempts": 1, "seconds": 30.0}],
-        "dearest": [{"key": text, "question": text, "value": 9, "unit": "tokens"}],
         "capture_warnings": [{"kind": text, "example": text, "count": 1, "questions": [text]}],
         "tools": [text],
-        "has_repeats": False,
+        "groups": [text],
         "samples_word": "questions",
         "index_json": json.dumps([index_row(text, text)]),
         "chunks": [chunk({text: {"key": text}})],
         **changes,
     }
+
+
+def view_of(text: str = "text", **changes: Any) -> RunView:
+    """Return a view in which every foreign text is ``text``."""
+    means: dict[str, Any] = {"mean": 0.5, "mean_answered": 0.75, "upper": None, "questions": 5, "answered": 4}
+    means |= {"range": (0.0, 1.0), "bins": (1, 0, 0, 0, 0, 0, 0, 0, 0, 3)}
+    interval: dict[str, Any] = {"low": 0.2, "high": 0.8, "interval_note": text}
+    score = ScoreLine(
+        **means, **interval, metric=text, is_part=False, mean_of_templates=ScoreMean(0.5, 0.75), without=2
+    )
+    headline = Headline(
+        questions=5,
+        samples=5,
+        repeats=1,
+        templates=1,
+        states={"right": 4, "error": 1},
+        metric=text,
+        mean=0.5,
+        mean_answered=0.75,
+        low=0.2,
+        high=0.8,
+        cost=0.5,
+        tokens=9.0,
+        changes=Changes(text, (text,), ()),
+    )
+    template = TemplateLine(
+        template_id=text,
+        questions=5,
+        samples=5,
+        errors=1,
+        right=4,
+        is_answered=True,
+        scores={text: TemplateScore(**means)},
+        spent={"total_tokens": 9.0, "elapsed_sec": 0.5},
+        failed_calls=0,
+        empty_results=0,
+        missing=None,
+    )
+    spent = SpentLine(
+        metric=text, name=text, unit="seconds", total=75.0, mean=15.0, median=14.0, p95=30.0, samples=5, note=text
+    )
+    view = RunView(
+        headline=headline,
+        gates=(GateLine("failed", text),),
+        groups=(FailureGroup(text, text, 1, text, (text,)),),
+        failures=(),
+        scores=(score, replace(score, questions=1)),
+        templates=(template,),
+        spent=(spent,),
+        spent_note=text,
+        totals={},
+        chances=((text, 0.25),),
+        chances_note=text,
+        slowest=(Extreme(text, text, 30.0, "seconds", 1),),
+        most_expensive=(Extreme(text, text, 9, "tokens", 0),),
+        notes=(),
+        grading_note=text,
+        is_mostly_unanswered=False,
+    )
+    return replace(view, **changes)
 
 
 def html_of(context: Mapping[str, Any]) -> str:
@@ -175,7 +228,7 @@ def test_markup_in_texts_stays_text() -> None:
 def test_data_reach_the_scripts_unchanged() -> None:
     page = Page(html_of(report_context(HOSTILE)))
     assert page.data("index") == [index_row(HOSTILE, HOSTILE)]
-    assert page.data("lists")["templates"] == [HOSTILE]
+    assert page.data("lists")["templates"] == [shown_name(HOSTILE)]
     assert page.data("sets")["funnel-0"]["keys"] == [HOSTILE]
 
 
@@ -200,7 +253,7 @@ def test_only_web_addresses_become_links() -> None:
 
 
 def test_a_link_to_a_question_has_its_key_encoded() -> None:
-    html = html_of(report_context(slowest=[{"key": "a b#2&c", "question": "", "failed_attempts": 0, "seconds": 1.0}]))
+    html = html_of(report_context(view=view_of(slowest=(Extreme("a b#2&c", "", 1.0, "seconds", 0),))))
     assert 'href="#q=a%20b%232%26c"' in html
 
 
@@ -211,21 +264,40 @@ def test_each_set_that_a_button_names_exists(page: Page) -> None:
 
 
 def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> None:
-    lists = ("scores", "spent", "repeats", "templates", "score_metrics", "errors", "slowest", "dearest")
-    empty: dict[str, Any] = {key: [] for key in (*lists, "capture_warnings", "warnings", "chunks")}
-    empty |= dict.fromkeys(("funnel", "matrix", "spent_note", "repeats_note", "grading_note"))
-    html = html_of(report_context(index_json="[]", **empty))
+    empty: dict[str, Any] = {key: [] for key in ("errors", "capture_warnings", "warnings", "groups", "chunks")}
+    nothing = dict.fromkeys(("gates", "groups", "scores", "spent", "chances", "templates", "slowest"), ())
+    view = run_view([])
+    assert all(getattr(view, name) == value for name, value in nothing.items())
+    html = html_of(report_context(index_json="[]", view=view, **empty, **dict.fromkeys(("funnel", "matrix"))))
+    assert "Why" not in html[html.index("<body>") : html.index("<script", html.index("<body>"))]
     assert "Failure funnel" not in html
     assert "No errors." in html
     assert "None" not in html
 
 
 def test_a_score_with_another_range_is_placed_in_it() -> None:
-    score = report_context()["scores"][0] | {"mean_all": 3.0, "low": 2.0, "high": 4.0, "range": [1.0, 5.0]}
-    html = html_of(report_context(scores=[score]))
+    score = replace(view_of().scores[0], mean=3.0, low=2.0, high=4.0, range=(1.0, 5.0))
+    html = html_of(report_context(view=view_of(scores=(score,))))
     assert '<rect class="fill" x="0" y="5" width="50.0"' in html
     assert '<rect class="interval" x="25.0" y="3" width="50.0"' in html
     assert '<div class="axis-ends"><span>1</span><span>5</span></div>' in html
+
+
+def test_failures_come_before_questions_and_these_before_scores(page: Page) -> None:
+    sections = [each["id"] for tag, each in page.elements if tag == "section"]
+    assert sections == ["why", "questions", "scores", "templates", "failures", "errors", "what-ran"]
+    html = html_of(report_context())
+    assert "<strong>4 of 5 right, 1 error</strong> · <bdi>text 0.500 (0.20–0.80)</bdi> · $0.50 · 9 tokens" in html
+    assert "<bdi>1 broken, 0 fixed since text</bdi>" in html
+
+
+def test_scores_that_few_questions_have_are_folded_by_family() -> None:
+    main, other = view_of().scores
+    family = tuple(replace(other, metric=f"retrieval_ids_{name}", is_part=True) for name in ("mrr", "ndcg", "map"))
+    html = html_of(report_context(view=view_of(scores=(main, *family))))
+    (summary,) = re.findall(r"<summary>(.*?)</summary>", html)
+    assert summary == "<bdi>retrieval_ids_…</bdi> <small>3 scores, 1 of 5 questions</small>"
+    assert html.index("retrieval_<wbr>ids_<wbr>mrr") > html.index("<summary>")
 
 
 def test_scripts_know_the_range_of_each_score(page: Page) -> None:
@@ -235,19 +307,19 @@ def test_scripts_know_the_range_of_each_score(page: Page) -> None:
 
 def test_long_names_may_be_broken_after_their_underscores() -> None:
     html = html_of(report_context("answer_relevance"))
-    assert html.count("<bdi>answer_<wbr>relevance</bdi>") == 4  # a tile, in scores, twice in templates
+    assert html.count("<bdi>answer_<wbr>relevance</bdi>") >= 4  # a tile, in scores, twice in templates
 
 
 def test_what_means_leave_out_is_said() -> None:
     html = html_of(report_context(samples_word="samples"))
-    assert "2 without it" in html
+    assert "not measured for 2" in html
     assert "1 not judged" in html
     assert "3 samples without a score for both are left out." in html
     assert "5 samples with reference queries" in html
 
 
-def test_slow_and_dear_questions_are_told_by_what_they_ask() -> None:
-    html = html_of(report_context(slowest=[{"key": "q1", "question": "Which?", "failed_attempts": 2, "seconds": 1.0}]))
+def test_slow_and_expensive_questions_are_told_by_what_they_ask() -> None:
+    html = html_of(report_context(view=view_of(slowest=(Extreme("q1", "Which?", 1.0, "seconds", 2),))))
     assert "<bdi>Which?</bdi>" in html
     assert "2 failed attempts" in html
 

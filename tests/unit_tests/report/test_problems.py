@@ -2,7 +2,8 @@ import pytest
 from report_samples import sample, step
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.report.problems import Problems, kind_of
+from graphrag_eval_lc.report.problems import Problems
+from graphrag_eval_lc.view.failures import kind_of
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,22 @@ from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
-from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
 from graphrag_eval_lc.report.steps import SampleSteps, step_groups
+from graphrag_eval_lc.view.samples import Sample, seen_samples
 
 SEARCH = {"name": "autocomplete_search", "args": {}, "id": "s", "status": "success", "output": "urn:oslo"}
 RESULTS = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": "urn:oslo"}}]}}'
 FOUND = {**SEARCH, "output": RESULTS}
 
 
-def record_of(*samples: ReportedSample, config: Any = None) -> Any:
+def record_of(*samples: Sample, config: Any = None) -> Any:
     funnel = Funnel()
     for at, each in enumerate(samples):
         funnel.add(replace(each, key=str(at)), SampleSteps(each.result, load_config(config)))
     return funnel.record()
 
 
-def fallen(*samples: ReportedSample, config: Any = None) -> dict[str, int]:
+def fallen(*samples: Sample, config: Any = None) -> dict[str, int]:
     """Return at which stages how many of the samples fell out."""
     record = record_of(*samples, config=config)
     return {stage["name"]: len(stage["fell_out"]) for stage in record["stages"]}
@@ -150,7 +150,7 @@ def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name:
     settings = load_config(config)
     fallen_at = {}
     for output in ("[]", '[{"x": "T1"}, {"x": "T3"}]', '[{"x": "T2"}, {"x": "T1"}]'):
-        [found] = reported_samples([result_of(output)], Metrics(settings))
+        [found] = seen_samples([result_of(output)], Metrics(settings))
         fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
     assert list(fallen_at.values()) == [["query non-empty"], ["rows right"], []]
     [[shown]] = step_groups(SampleSteps(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings))

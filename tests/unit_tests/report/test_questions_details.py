@@ -5,15 +5,15 @@ from report_samples import result, step, table
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.questions import MeasuredKeys, detail_of
-from graphrag_eval_lc.report.reported_run import reported_samples
 from graphrag_eval_lc.report.steps import SampleSteps
+from graphrag_eval_lc.view.samples import seen_samples
 
 
 def detail(result: Any, config: Any = None) -> dict[str, Any]:
     settings = load_config(config, has_llm=True)
     metrics = Metrics(settings)
     return detail_of(
-        next(reported_samples([result], metrics)), SampleSteps(result, settings), MeasuredKeys(settings, metrics)
+        next(seen_samples([result], metrics)), SampleSteps(result, settings), MeasuredKeys(settings, metrics)
     )
 
 

@@ -3,12 +3,16 @@ from typing import Any
 
 from report_samples import sample, step, table
 
+from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.report.questions import IndexRows
+from graphrag_eval_lc.view.failures import Failures
+from graphrag_eval_lc.view.samples import Verdict, verdict_of
 
 
 def row_of(sample: Any) -> Any:
     index = IndexRows()
-    index.add(sample, 3)
+    verdict = verdict_of(sample, RepeatsConfig())
+    index.add(sample, 3, verdict, Failures(1).add(sample, verdict))
     return json.loads("".join(index))[0]
 
 
@@ -17,11 +21,12 @@ def test_a_row_holds_what_the_list_shows_and_filters() -> None:
         sample(step("lookup", "x"), step("sparql_query", table("T1")), elapsed_sec=1.23456789, agent_cost=0.25)
     )
     assert found["r"].startswith("sparql_query (nearest: call_sparql_query): 1 of 2 rows is missing")
+    assert (found["g"], found["e"], found["a"]) == (0, "T1 and T2.", "T1.")
     assert {key: found[key] for key in "kqtsmc"} == {
         "k": "q",
         "q": "Which transformers are in OSLO?",
         "t": "t",
-        "s": "success",
+        "s": "wrong",
         "m": dict.fromkeys(("steps_score", "steps_recall", "steps_precision", "steps_f1"), 0.0) | {"steps_order": 1.0},
         "c": 3,
     }
@@ -35,7 +40,7 @@ def test_the_cost_is_the_agents_and_not_known_without_it() -> None:
 
 
 def test_what_is_right_needs_no_reason() -> None:
-    assert row_of(sample(step("sparql_query", table("T1", "T2"))))["r"] == ""
+    assert "r" not in row_of(sample(step("sparql_query", table("T1", "T2"))))
     assert row_of(sample(step("sparql_query", table("T1", "T2")), error="away"))["r"] == "away"
 
 
@@ -48,6 +53,6 @@ def test_long_questions_are_cut_and_markup_in_them_stays() -> None:
 def test_tools_are_named_once_by_their_index() -> None:
     index = IndexRows()
     for names in ("ab", "bc"):
-        index.add(sample(*(step(name, "x") for name in names)), 0)
+        index.add(sample(*(step(name, "x") for name in names)), 0, Verdict("right"), None)
     assert list(index.tools) == ["a", "b", "c"]
     assert [row["tools"] for row in json.loads("".join(index))] == [[0, 1], [1, 2]]

@@ -23,14 +23,8 @@ def test_a_single_pass_over_the_results_gives_all_sections() -> None:
 
     data = data_of(once())
     assert set(data) == set(ReportData.__annotations__)
-    assert data["numbers"] == {
-        "questions": 2,
-        "samples": 2,
-        "answered": 1,
-        "errors": 1,
-        "templates": 1,
-        "repeats": 1,
-    }
+    assert str(data["view"].headline) == "1 of 2 right, 1 error · steps_score 0.500 (0.00–1.00)"
+    assert data["groups"] == ["KeyError"]
     details: dict[str, Any] = {}
     for chunk in data["chunks"]:
         details |= json.loads(gzip.decompress(base64.b64decode(chunk)))
@@ -38,28 +32,31 @@ def test_a_single_pass_over_the_results_gives_all_sections() -> None:
     assert data["errors"][0]["questions"] == ["q2"]
     assert data["tools"] == ["sparql_query"]
     assert data["matrix"] is None
-    assert (data["samples_word"], data["repeats"], data["repeats_note"]) == ("questions", [], None)
+    assert (data["samples_word"], data["view"].chances) == ("questions", ())
 
 
 def test_all_of_it_is_json() -> None:
-    assert json.loads(json.dumps(data_of([result()]), allow_nan=False, default=list))
+    assert json.loads(
+        json.dumps({**(data := data_of([result()])), "view": data["view"].as_dict()}, allow_nan=False, default=list)
+    )
 
 
 def test_repeats_are_samples_of_one_question() -> None:
     data = data_of([{**result(), "repeat": repeat} for repeat in (1, 2, 3)])
-    assert (data["numbers"]["questions"], data["numbers"]["samples"], data["numbers"]["repeats"]) == (1, 3, 3)
-    assert (data["has_repeats"], data["samples_word"]) == (True, "samples")
-    assert [row["name"] for row in data["repeats"]] == ["pass@1", "pass@3", "pass^3"]
+    headline = data["view"].headline
+    assert (headline.questions, headline.samples, headline.repeats, data["samples_word"]) == (1, 3, 3, "samples")
+    assert [name for name, _ in data["view"].chances] == ["pass@1", "pass@3", "pass^3"]
     assert [row["k"] for row in json.loads("".join(data["index_json"]))] == ["q", "q #2", "q #3"]
 
 
-def test_the_cost_of_list_and_templates_and_dearest_is_the_agents() -> None:
+def test_the_cost_of_list_and_templates_and_extremes_is_the_agents() -> None:
     judged = {"answer_f1": 1.0, "answer_correctness_cost": 5.0}
     data = data_of([{**result(), **judged, "agent_cost": 0.5}, {**result(), **judged, "question_id": "q2"}])
     assert [row["usd"] for row in json.loads("".join(data["index_json"]))] == [0.5, None]
-    assert data["templates"][0]["usd"] == 0.5
-    assert [(row["key"], row["value"]) for row in data["dearest"]] == [("q", 0.5)]
-    assert {row["name"]: row["total"] for row in data["spent"]} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
+    view = data["view"]
+    assert view.templates[0].usd == 0.5
+    assert [(row.key, row.value) for row in view.most_expensive] == [("q", 0.5)]
+    assert {row.name: row.total for row in view.spent} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
 
 
 def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
@@ -74,7 +71,7 @@ def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
 def test_a_run_without_results_is_empty_and_says_so() -> None:
     data = data_of([])
     assert data["warnings"] == ["The run has no results."]
-    assert (data["scores"], data["templates"]) == ([], [])
+    assert (data["view"].scores, data["view"].templates) == ((), ())
     assert (list(data["index_json"]), list(data["chunks"])) == (["[]"], [])
 
 
@@ -85,17 +82,8 @@ def test_results_of_other_tools_that_lack_keys_are_shown() -> None:
 
 def test_only_a_report_on_graded_steps_says_what_their_score_is() -> None:
     graded = EvaluationConfig.model_validate({"steps": {"grading": "graded"}})
-    assert data_of([result()])["grading_note"] is None
-    assert data_of([result()], graded)["grading_note"] == "Steps are graded: steps_score is steps_f1, over all groups"
-    assert data_of([], graded)["grading_note"] is None
-
-
-def test_templates_and_list_show_the_first_score_alone() -> None:
-    data = data_of([result(step("sparql_query", table("T1", "T2")))])
-    assert data["score_metrics"] == ["steps_score"]
-    assert [row["metric"] for row in data["scores"]][1:] == [
-        "steps_recall",
-        "steps_precision",
-        "steps_f1",
-        "steps_order",
-    ]
+    assert data_of([result()])["view"].grading_note is None
+    assert (
+        data_of([result()], graded)["view"].grading_note == "Steps are graded: steps_score is steps_f1, over all groups"
+    )
+    assert data_of([], graded)["view"].grading_note is None

@@ -12,10 +12,11 @@ from rich.console import Console
 from graphrag_eval_lc import compute_aggregates, report_html
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users, own_metrics
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.run_report import ReportData, report_data
 from graphrag_eval_lc.report.summary import summary_tables
+from graphrag_eval_lc.view import run_view
 
 DETOUR = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 20.0))
 EFFORT = MetricSpec(
@@ -49,9 +50,9 @@ def page_data(html: str, name: str) -> Any:
 
 
 def test_its_distribution_is_over_its_range() -> None:
-    (record,) = data_of(results(2.0, 12.0))["scores"]
-    assert (record["metric"], record["range"], record["mean_answered"]) == ("detour", [0.0, 20.0], 7.0)
-    assert record["bins"] == [0, 1, 0, 0, 0, 0, 1, 0, 0, 0]
+    (line,) = data_of(results(2.0, 12.0))["view"].scores
+    assert (line.metric, line.range, line.mean_answered) == ("detour", (0.0, 20.0), 7.0)
+    assert line.bins == (0, 1, 0, 0, 0, 0, 1, 0, 0, 0)
 
 
 def test_the_page_has_its_title_unit_and_what_a_failure_counts_as() -> None:
@@ -82,15 +83,15 @@ def test_a_failed_sample_that_was_measured_counts_as_the_worst() -> None:
 
 def test_what_it_spent_stands_with_what_was_spent() -> None:
     found = [{**result, "effort": 4.0, "custom_metrics": ["effort"]} for result in results(1.0, 1.0)]
-    rows = [row for row in data_of(found)["spent"] if row["name"] == "minutes of people"]
-    assert [(row["unit"], row["total"], row["mean"]) for row in rows] == [("min", 8.0, 4.0)]
-    assert "effort" not in [score["metric"] for score in data_of(found)["scores"]]
+    rows = [row for row in data_of(found)["view"].spent if row.name == "minutes of people"]
+    assert [(row.unit, row.total, row.mean) for row in rows] == [("min", 8.0, 4.0)]
+    assert "effort" not in [line.metric for line in data_of(found)["view"].scores]
 
 
 def test_the_terminal_shows_it_among_the_users_own_with_unit_and_title() -> None:
     found = results(2.0, 12.0)
     console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(found, compute_aggregates(found)))
+    console.print(summary_tables(run_view(found, metrics=own_metrics(compute_aggregates(found)["micro"]))))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "Own scores by template (means)" in text
     assert "Judged" not in text

@@ -37,7 +37,9 @@ def test_report_of_a_part_has_its_numbers_alone_and_says_so_first(
     run: Path, selection: dict[str, Any], numbers: tuple[int, ...], said: str
 ) -> None:
     data = report_data(reported_run(run, Selection(**selection)), "0")
-    assert tuple(data["numbers"][key] for key in ("samples", "answered", "errors")) == numbers
+    headline = data["view"].headline
+    errors = headline.states.get("error", 0)
+    assert (headline.samples, headline.samples - errors, errors) == numbers
     assert data["warnings"][0] == f"This report is of a part of the run: {said}. All numbers are of these alone."
     assert "This report is of a part of the run" in report_html(run, **selection)
     assert "This report is of a part of the run" not in report_html(run)

@@ -11,11 +11,13 @@ from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
-from graphrag_eval_lc.report.reported_run import reported_run, reported_samples
+from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups
 from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.report.transcript import timeline
+from graphrag_eval_lc.view import run_view
+from graphrag_eval_lc.view.samples import seen_samples
 
 
 def statuses(result: dict[str, Any]) -> list[str]:
@@ -59,18 +61,12 @@ def test_undecided_steps_and_cut_outputs_are_groups_with_their_questions() -> No
 
 
 def test_score_has_its_bound_beside_it_and_no_row_of_its_own() -> None:
-    data = data_of(t_1="ok", t_2="?", u_1="no")
-    assert data["score_metrics"] == ["steps_score"]
-    assert [row["metric"] for row in data["scores"]] == [
-        "steps_score",
-        "steps_recall",
-        "steps_precision",
-        "steps_f1",
-        "steps_order",
-    ]
-    assert (data["scores"][0]["mean_all"], data["scores"][0]["upper"]) == (1 / 3, 2 / 3)
-    by_template = {row["id"]: row["scores"]["steps_score"] for row in data["templates"]}
-    assert (by_template["t"]["upper"], "upper" in by_template["u"]) == (1.0, False)
+    view = data_of(t_1="ok", t_2="?", u_1="no")["view"]
+    names = ["steps_score", "steps_recall", "steps_precision", "steps_f1", "steps_order"]
+    assert [line.metric for line in view.scores] == names
+    assert (view.scores[0].mean, view.scores[0].upper) == (1 / 3, 2 / 3)
+    uppers = {line.template_id: line.scores["steps_score"].upper for line in view.templates}
+    assert uppers == {"t": 1.0, "u": None}
 
 
 def test_reader_is_told_between_what_the_score_lies() -> None:
@@ -95,7 +91,7 @@ def funnel_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     metrics = Metrics(load_config(None))
     for result in results:
         result["reference_steps"][0][0]["output"] = table("T1")  # so that an answer is expected
-    for found in reported_samples(results, metrics):
+    for found in seen_samples(results, metrics):
         funnel.add(found, SampleSteps(found.result, load_config(None)))
     record = funnel.record()
     assert record is not None
@@ -112,7 +108,7 @@ def test_undecided_query_falls_out_at_no_stage_of_the_funnel() -> None:
 def test_undecided_steps_are_neither_right_nor_wrong_beside_the_answer() -> None:
     matrix = Matrix()
     results = [{**result, "answer_f1": 1.0} for result in results_of(q_1="?", q_2="no", q_3="ok")]
-    for found in reported_samples(results, Metrics(load_config(None))):
+    for found in seen_samples(results, Metrics(load_config(None))):
         matrix.add(found)
     record = matrix.record()
     assert record is not None
@@ -130,7 +126,7 @@ def test_notebook_counts_them() -> None:
 
 def printed(results: list[dict[str, Any]]) -> str:
     console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(iter(results), compute_aggregates(results)))
+    console.print(summary_tables(run_view(iter(results))))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 

@@ -4,8 +4,11 @@ from typing import Any
 from rich.console import Console
 
 from graphrag_eval_lc import compute_aggregates, run_evaluation
+from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.metrics import parse_measure
+from graphrag_eval_lc.registry.metrics import own_metrics
 from graphrag_eval_lc.report.summary import summary_tables
+from graphrag_eval_lc.view import run_view
 
 
 def question(number: int) -> dict[str, Any]:
@@ -33,10 +36,10 @@ def printed(worst: int = 5) -> str:
     return printed_results(results, worst)
 
 
-def printed_results(results: list[Any], worst: int = 5, errors: str = "exclude") -> str:
+def printed_results(results: list[Any], worst: int = 5) -> str:
     console = Console(file=io.StringIO(), width=140)
-    aggregates = compute_aggregates(results, {"aggregates": {"errors": errors}})
-    console.print(summary_tables(iter(results), aggregates, worst=worst))
+    metrics = own_metrics(compute_aggregates(results)["micro"])
+    console.print(summary_tables(run_view(iter(results), metrics=metrics, most_failures=worst)))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -74,39 +77,40 @@ def test_worst_questions_come_errors_first_with_their_reason() -> None:
         "lookup (nearest: call_1): another text: 2 instead of 1"
     )
     assert "q0" not in text
-    assert "(3 of 3 that did not score in full)" in text
+    assert "(3 of 3 that are not right)" in text
+
+
+def test_headline_and_groups_come_before_questions_and_scores() -> None:
+    lines = [line.strip() for line in printed().splitlines()]
+    assert lines[0].startswith("1 of 4 right, 1 wrong, 2 errors · steps_score 0.250")
+    titles = ["Why questions are not right", "The worst questions (3 of 3 that are not right)", "Scores by template"]
+    assert [line for line in lines if line in titles] == titles
+    cells = [[cell.strip() for cell in line.split("│")] for line in lines]
+    assert ["1", "RateLimitError", "q2"] in cells
+    assert ["1", "The output of lookup differs", "q1"] in cells
 
 
 def test_number_of_worst_questions_is_the_callers() -> None:
-    assert "(1 of 3 that did not score in full)" in printed(worst=1)
-    assert "worst" not in printed(worst=0)
+    assert "(1 of 3 that are not right)" in printed(worst=1)
+    assert "The worst questions" not in printed(worst=0)
 
 
 def test_markup_in_texts_is_shown_as_text() -> None:
     assert "[bold]1[/bold]" in printed()
 
 
-def test_repeats_have_a_line_with_their_chances_and_the_standard_error() -> None:
+def test_repeats_have_a_line_with_their_chances() -> None:
     text = printed_results(asked("q1", 0.5, 0.5) + asked("q2", 1.0, None, template_id="other"))
-    assert (
-        "2 repeats: pass@1 0.25, pass@2 0.50, pass^2 0.00 (steps_score ≥ 1); "
-        "steps_score 0.750 of the answered ± 0.250 (standard error, clustered by template)"
-    ) in " ".join(text.split())
-
-
-def test_mean_of_repeats_is_not_of_the_answered_where_failed_ones_count() -> None:
-    results = asked("q1", 0.5, 0.5) + asked("q2", 1.0, None, template_id="other")
-    results[-1]["steps_score"] = 0.0
-    assert "; steps_score 0.500 ± 0.000 (standard error" in printed_results(results, errors="include")
+    assert "2 repeats: pass@1 0.25, pass@2 0.50, pass^2 0.00 (passed: steps_score ≥ 1)" in " ".join(text.split())
 
 
 def test_line_of_repeats_leaves_out_what_is_not_known() -> None:
     interrupted = printed_results(asked("q1", 1.0, 0.0) + asked("q2", 1.0))
-    assert "2 repeats: pass@1 0.75 (steps_score ≥ 1); steps_score 0.750\n" in interrupted
+    assert "2 repeats: pass@1 0.75 (passed: steps_score ≥ 1)\n" in interrupted
     unmeasured = [{key: value for key, value in result.items() if key != "steps_score"} for result in asked("q", 1, 1)]
-    assert "2 repeats: steps_score was not measured" in printed_results(unmeasured)
+    assert "2 repeats: passed: steps_score ≥ 1; 1 of 1 questions were not measured" in printed_results(unmeasured)
     partly = printed_results(asked("q1", 1.0, 1.0) + [{**result, "question_id": "q2"} for result in unmeasured])
-    assert "(steps_score ≥ 1, without 1 that were not measured)" in partly
+    assert "1 of 2 questions were not measured" in partly
 
 
 def test_question_is_counted_once_and_each_of_its_repeats_can_be_among_the_worst() -> None:
@@ -121,7 +125,7 @@ def test_equally_bad_questions_stay_in_their_order() -> None:
     results = [result for number in range(9) for result in asked(f"q{number}", 0.0)]
     text = " ".join(printed_results(results, worst=3).split())
     assert [name for name in (f"q{number}" for number in range(9)) if name in text] == ["q0", "q1", "q2"]
-    assert "(3 of 9 that did not score in full)" in text
+    assert "(3 of 9 that are not right)" in text
 
 
 def judged(**values: Any) -> dict[str, Any]:
@@ -153,7 +157,7 @@ def test_outputs_of_custom_evaluations_have_columns() -> None:
     samples = [judged(polite=True, tone_cost=0.01)]
     custom = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
     console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(samples, compute_aggregates(samples, {"custom_evaluations": [custom]})))
+    console.print(summary_tables(run_view(samples, load_config({"custom_evaluations": [custom], "llm": {}}))))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "polite" in text
     assert "tone_cost" not in text
@@ -191,7 +195,7 @@ RETRIEVED = {
 def printed_measures(results: list[Any], *names: str) -> str:
     console = Console(file=io.StringIO(), width=140)
     measures = [parse_measure(name) for name in names]
-    console.print(summary_tables(results, compute_aggregates(results), measures=measures))
+    console.print(summary_tables(run_view(results), measures=measures))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -220,6 +224,6 @@ def test_measures_of_a_dataset_without_retrieval_are_a_sentence() -> None:
 def test_counts_from_a_thousand_on_have_a_comma() -> None:
     results = [each for number in range(1_200) for each in asked(f"q{number}", None)]
     text = printed_results(results)
-    assert "(5 of 1,200 that did not score in full)" in " ".join(text.split())
+    assert "(5 of 1,200 that are not right)" in " ".join(text.split())
     row = next(line for line in text.splitlines() if line.strip().startswith("numbers"))
     assert row.split()[:5] == ["numbers", "│", "1,200", "│", "1,200"]

@@ -68,7 +68,6 @@ def test_table_shows_scores_of_those_answered_and_failures(results: Results) -> 
     assert 'answered</th><td style="text-align: left">1<' in html
     assert 'failed</th><td style="text-align: left">1<' in html
     assert 'mean steps_score</th><td style="text-align: left">1.000<' in html
-    assert "tokens" not in html
     assert "steps_extra" not in html
 
 

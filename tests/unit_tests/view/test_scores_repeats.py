@@ -4,7 +4,7 @@ import pytest
 from report_samples import sample
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.report.scores import Repeats
+from graphrag_eval_lc.view.scores import Repeats
 
 
 def repeats_of(*results: dict[str, Any]) -> Repeats:
@@ -23,18 +23,18 @@ def test_pass_at_k_and_pass_hat_k_are_those_of_the_aggregates() -> None:
         for repeat, score in enumerate(of_question, start=1)
     ]
     repeats = repeats_of(*results)
-    assert repeats.records() == [
-        {"name": "pass@1", "value": 0.75},
-        {"name": "pass@2", "value": 1.0},
-        {"name": "pass^2", "value": 0.5},
-    ]
+    assert repeats.chances() == (
+        ("pass@1", 0.75),
+        ("pass@2", 1.0),
+        ("pass^2", 0.5),
+    )
     assert repeats.note() == "passed: steps_score ≥ 1"
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_questions_asked_once_have_no_such_numbers(count: int) -> None:
     repeats = repeats_of(*({"question_id": str(at), "steps_score": 1.0} for at in range(count)))
-    assert (repeats.records(), repeats.note()) == ([], None)
+    assert (repeats.chances(), repeats.note()) == ((), "")
 
 
 def test_a_failed_sample_did_not_pass_and_an_unmeasured_question_is_left_out() -> None:
@@ -43,9 +43,9 @@ def test_a_failed_sample_did_not_pass_and_an_unmeasured_question_is_left_out() -
         {"question_id": "a", "repeat": 2, "error": "away"},
         {"question_id": "b", "steps_score": None},
     )
-    assert repeats.records() == [
-        {"name": "pass@1", "value": 0.5},
-        {"name": "pass@2", "value": 1.0},
-        {"name": "pass^2", "value": 0.0},
-    ]
+    assert repeats.chances() == (
+        ("pass@1", 0.5),
+        ("pass@2", 1.0),
+        ("pass^2", 0.0),
+    )
     assert repeats.note() == "passed: steps_score ≥ 1; 1 of 2 questions were not measured"

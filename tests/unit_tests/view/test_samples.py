@@ -4,13 +4,13 @@ from report_samples import sample, step, table
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.report.reported_run import reported_samples
+from graphrag_eval_lc.view.samples import seen_samples
 
 STEPS_SCORES = ("steps_score", "steps_recall", "steps_precision", "steps_f1", "steps_order")
 
 
 def keys(*results: Any) -> list[str]:
-    return [sample.key for sample in reported_samples(results, Metrics(EvaluationConfig()))]
+    return [sample.key for sample in seen_samples(results, Metrics(EvaluationConfig()))]
 
 
 def test_repeats_from_the_second_on_are_in_the_key() -> None:

@@ -1,0 +1,315 @@
+"""Why questions failed: each failure with its reason, and groups of like failures, found by rules from the diagnosis.
+
+A group is named by what differs (a property, a tool, a kind of error), never by values, IRIs or numbers.
+"""
+
+import heapq
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from graphrag_eval_lc.aggregation import reason_of
+from graphrag_eval_lc.aggregation.notes import unfulfilled_step
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.records import NO_RESPONSE
+from graphrag_eval_lc.registry.metric_spec import reason_key
+from graphrag_eval_lc.registry.metrics import STEPS_SCORE, metric_spec
+from graphrag_eval_lc.texts import one_line
+from graphrag_eval_lc.view.query_difference import query_difference
+from graphrag_eval_lc.view.samples import FAILED, Sample, State, Verdict, repeat_of
+
+QUESTION_LENGTH, REASON_LENGTH = 160, 300
+_KIND: Final = 100
+_CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
+# What differs between texts of one kind: numbers, IRIs, ids with digits, and texts in quotes or brackets.
+_PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\b[\w+-]+://\S*|\burn:\S*|\S*\d\S*""")
+_TIMES: Final = frozenset(("start", "end"))
+
+
+class Kind(NamedTuple):
+    """A kind of failure: its name, and a sentence that tells groups of this kind apart."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A sample that is not right, with all that is shown of it in a line.
+
+    Attributes:
+        key: Its key in the run: the question's id, with the repeat from the second on.
+        question_id: The question.
+        repeat: Its repeat, from 1.
+        template_id: The question's template.
+        question: The beginning of the question's text.
+        state: ``error``, ``wrong``, ``undecided`` or ``partly``.
+        metric: The score that decided; None if none was measured.
+        score: Its value.
+        kind: The kind of failure, such as ``missing rows``.
+        group: The sentence that the failures of its group share.
+        reason: Why it failed: the error, or what the first wrong step lacks.
+        expected: The beginning of the reference answer; None without one.
+        received: The beginning of the agent's answer; None without one.
+    """
+
+    key: str
+    question_id: str
+    repeat: int
+    template_id: str
+    question: str
+    state: State
+    metric: str | None
+    score: float | None
+    kind: str
+    group: str
+    reason: str
+    expected: str | None
+    received: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures of one kind.
+
+    Attributes:
+        kind: The kind, such as ``wrong property``.
+        title: A sentence, such as "Wrong property: `ratedU` for `ratedS`".
+        count: How many samples failed so.
+        example: The reason of the first one.
+        keys: The keys of all of them.
+    """
+
+    kind: str
+    title: str
+    count: int
+    example: str
+    keys: tuple[str, ...]
+
+
+def why(result: Mapping[str, Any], verdict: Verdict) -> str:
+    """Return in one line why a result is not right; empty if its diagnosis cannot be read."""
+    try:
+        reason = reason_of(result)
+    except (AttributeError, IndexError, KeyError, TypeError):  # a diagnosis that another tool wrote or cut
+        reason = ""
+    if verdict.metric not in (None, STEPS_SCORE) and verdict.state != "error":
+        judged = result.get(metric_spec(str(verdict.metric)).reason_key or reason_key(str(verdict.metric)))
+        reason = reason if judged is None else str(judged)
+    return one_line(reason, REASON_LENGTH)
+
+
+def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
+    """Return the kind of a failure by the rules of this file; values are not part of it.
+
+    Example:
+        >>> kind_of_failure({"error": "TimeoutError: no answer in 600 s"}, Verdict("error")).title
+        'TimeoutError'
+    """
+    if verdict.state == "error":
+        error = result.get("error") or "failed without a message"
+        return Kind("no answer", "No response") if error == NO_RESPONSE else Kind("error", kind_of(error))
+    if verdict.metric not in (None, STEPS_SCORE):
+        return Kind("answer", f"{verdict.metric} is not in full")
+    try:
+        found = unfulfilled_step(result)
+        return Kind("other", "More calls than it takes") if found is None else _kind_of_step(result, *found)
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return Kind("other", "The diagnosis cannot be read")
+
+
+def kind_of(error: Any) -> str:
+    """Return the kind of an error: the class that its text begins with, else the text without its particulars.
+
+    Example:
+        >>> kind_of("ValueError: no row 7"), kind_of("Client error '400' for row 7 of x")
+        ('ValueError', 'Client error … for row … of x')
+    """
+    text = str(error)
+    named = _CLASS.match(text)
+    return one_line(named[1], _KIND) if named else without_particulars(text)
+
+
+def without_particulars(text: Any) -> str:
+    """Return a text without its values, IRIs and numbers, so that like texts are equal."""
+    return one_line(_PARTICULAR.sub("…", one_line(text, 2 * _KIND)), _KIND)
+
+
+# What a reason says, and the kind that it is then; what the groups of a pattern matched is put into the sentence.
+_RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
+    (re.compile(pattern, re.DOTALL), name, title)
+    for pattern, name, title in (
+        (
+            r"the agent did not call (.+?)(?:; it called .*| nor any other tool.*)?$",
+            "never sent",
+            "{0} was never called",
+        ),
+        (r"the agent called \S+, but steps\.names", "never sent", "steps.names maps the tool to another name"),
+        (r"fits(?: in part)?, but ([^:]+):", "right call, wrong place", "The right call, but {0}"),
+        (r"\d+ calls? of (.+?) failed: (.*)", "tool error", "{0} failed: {1}"),
+        (r"The actual results have no rows", "empty result", "The result is empty"),
+        (r"(?:The output|the output).* (?:cannot be|is not) ", "unreadable output", "The output cannot be read"),
+        (r"\S+ is not in the output of (.+)", "wrong entity", "Wrong entity: {0} did not find the IRI"),
+        (r"\d+ of \d+ relevant (\w+)", "missed documents", "Relevant {0} were not retrieved"),
+        (r".*\bin another order", "wrong order", "The rows are in another order"),
+        (
+            r".*(?:Only|only) \d+ columns?\b|.*(?:No|no) result column matches",
+            "missing column",
+            "A required column is missing",
+        ),
+        (r".*\brows? (?:is|are) missing.*\brows? too many", "wrong rows", "Some rows are missing and others too many"),
+        (r".*\brows? too many", "extra rows", "Rows too many"),
+        (r".*\brows? (?:is|are) missing", "missing rows", "Rows are missing"),
+        (r"another (?:text|JSON value)", "another output", "The output of {name} differs"),
+    )
+)
+_ROWS: Final = frozenset(("empty result", "wrong order", "missing column", "wrong rows", "extra rows", "missing rows"))
+_ARGUMENT = re.compile(r"(?:^|; )(\w+) is (?:missing|.*? instead of )")
+
+
+def _kind_of_step(result: Mapping[str, Any], step: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Kind:
+    name, reason = str(step["name"]), str(diagnosis["reason"])
+    if diagnosis.get("outcome") == "undecided":
+        return Kind("undecided", one_line(f"{name}: it is not known whether it fits", _KIND))
+    for pattern, kind, title in _RULES:
+        if (found := pattern.match(reason)) is None:
+            continue
+        difference = query_difference(step.get("args"), _args_of(result, diagnosis)) if kind in _ROWS else None
+        if difference is not None:
+            return Kind(*difference)
+        parts = [kind_of(part) if at else part for at, part in enumerate(found.groups())]
+        return Kind(kind, one_line(title.format(*parts, name=name), _KIND))
+    if arguments := dict.fromkeys(_ARGUMENT.findall(reason)):
+        is_time = _TIMES.issuperset(arguments)
+        title = f"Wrong time in {name}" if is_time else f"Wrong argument of {name}: {', '.join(arguments)}"
+        return Kind("wrong time" if is_time else "wrong argument", one_line(title, _KIND))
+    return Kind("other", one_line(f"{name}: {without_particulars(reason)}", _KIND))
+
+
+def _args_of(result: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Any:
+    """Return the arguments of the call that comes nearest; of several with its id those of the last."""
+    nearest = diagnosis.get("nearest")
+    steps = list(enumerate(result.get("actual_steps") or ()))
+    named = (step for at, step in reversed(steps) if str(step.get("id", at)) == str(nearest))
+    step = None if nearest is None else next(named, None)
+    return None if step is None else step.get("args")
+
+
+@dataclass(slots=True)
+class _Group:
+    kind: Kind
+    example: str
+    keys: list[str] = field(default_factory=list)
+
+
+# Errors first, then by score, then in the order of the results; negative, as a heap gives away its least.
+_Ranked = tuple[tuple[int, float, int], Failure]
+_FEW: Final = 10  # samples without a response that are shown like others
+
+
+class Failures:
+    """The failures of a run: all of them in groups, and the worst in full.
+
+    Args:
+        most: How many of the worst are kept.
+
+    Attributes:
+        count: How many samples failed.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.count = 0
+        self._most = most
+        self._groups: dict[str, _Group] = {}
+        self._samples = self._unanswered = 0
+        self._worst: list[_Ranked] = []
+        self._without_response: list[_Ranked] = []
+
+    def add(self, sample: Sample, verdict: Verdict) -> Failure | None:
+        """Add a sample, and return its failure; None if it is right or was not scored."""
+        place = self._samples
+        self._samples += 1
+        if verdict.state not in FAILED:
+            return None
+        self.count += 1
+        failure = _failure_of(sample, verdict)
+        group = self._groups.get(failure.group)
+        if group is None:
+            group = self._groups[failure.group] = _Group(Kind(failure.kind, failure.group), failure.reason)
+        group.keys.append(sample.key)
+        is_not_error, score = verdict.rank
+        ranked = (-int(is_not_error), -score, -place), failure
+        if sample.result.get("error") == NO_RESPONSE:
+            self._unanswered += 1
+            if len(self._without_response) < self._most:
+                self._without_response.append(ranked)
+        elif len(self._worst) < self._most:
+            heapq.heappush(self._worst, ranked)
+        elif self._most:
+            heapq.heappushpop(self._worst, ranked)
+        return failure
+
+    @property
+    def is_mostly_unanswered(self) -> bool:
+        """Whether more than half of the samples, and more than a few, have no response."""
+        return self._unanswered > _FEW and 2 * self._unanswered > self._samples
+
+    def groups(self) -> tuple[FailureGroup, ...]:
+        """Return the groups, the largest first; of equal ones the first seen."""
+        groups = sorted(self._groups.values(), key=lambda group: -len(group.keys))
+        return tuple(
+            FailureGroup(
+                kind=each.kind.name,
+                title=masked_text(each.kind.title),
+                count=len(each.keys),
+                example=masked_text(each.example),
+                keys=tuple(each.keys),
+            )
+            for each in groups
+        )
+
+    def worst(self) -> tuple[Failure, ...]:
+        """Return the worst, secrets masked; if most samples have no response, those that have one first."""
+        worst = sorted(self._worst, reverse=True)
+        both = [*worst, *self._without_response]
+        if not self.is_mostly_unanswered:
+            both.sort(reverse=True)
+        return tuple(_masked(failure) for _, failure in both[: self._most])
+
+
+def _failure_of(sample: Sample, verdict: Verdict) -> Failure:
+    result, kind = sample.result, kind_of_failure(sample.result, verdict)
+    return Failure(
+        key=sample.key,
+        question_id=str(result.get("question_id")),
+        repeat=repeat_of(result),
+        template_id=sample.template_id,
+        question=one_line(result.get("question_text", ""), QUESTION_LENGTH),
+        state=verdict.state,
+        metric=verdict.metric,
+        score=verdict.score,
+        kind=kind.name,
+        group=kind.title,
+        reason=why(result, verdict),
+        expected=_beginning(result.get("reference_answer")),
+        received=_beginning(result.get("actual_answer")),
+    )
+
+
+def _beginning(text: object) -> str | None:
+    return None if text is None else one_line(text, QUESTION_LENGTH)
+
+
+def _masked(failure: Failure) -> Failure:
+    def masked(text: str | None) -> str | None:
+        return None if text is None else masked_text(text)
+
+    return replace(
+        failure,
+        question=masked_text(failure.question),
+        group=masked_text(failure.group),
+        reason=masked_text(failure.reason),
+        expected=masked(failure.expected),
+        received=masked(failure.received),
+    )

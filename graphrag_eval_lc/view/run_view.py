@@ -1,0 +1,406 @@
+"""One view of a run: every number and reason that terminal, notebook, Markdown, JUnit, JSON and HTML show of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.notes import grading_note, uncertainty_texts
+from graphrag_eval_lc.aggregation.sample_values import Metrics, counts_of, number
+from graphrag_eval_lc.aggregation.statistics import StepCounts
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.records import NO_RESPONSE
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    ELAPSED_SEC,
+    JUDGES_COST,
+    OUTPUTS_CUT,
+    RETRIEVAL_MISSING,
+    STEPS_SCORE,
+    TOTAL_TOKENS,
+    UNDECIDED,
+)
+from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.view.failures import Failure, FailureGroup, Failures
+from graphrag_eval_lc.view.samples import Sample, State, Verdict, seen_samples, verdict_of
+from graphrag_eval_lc.view.scores import Repeats, ScoreLine, TemplateScore, score_lines, shown_scores, template_scores
+from graphrag_eval_lc.view.spent import Extreme, Extremes, Spent, SpentLine
+
+MOST_FAILURES: Final = 50
+_FEW_TEMPLATES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed against an earlier run: questions that were right and are not any more, and the other way round.
+
+    Attributes:
+        run: What the earlier run is called.
+        broken: The ids of the questions that were right there only.
+        fixed: The ids of those that are right here only.
+    """
+
+    run: str
+    broken: tuple[str, ...]
+    fixed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.broken):,} broken, {len(self.fixed):,} fixed since {self.run}"
+
+
+@dataclass(frozen=True, slots=True)
+class GateLine:
+    """A gate: ``passed``, ``failed`` or ``not checked``, and what was found."""
+
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """What a run is in one line.
+
+    Attributes:
+        questions: The number of questions.
+        samples: The number of samples: the same, unless questions were repeated.
+        repeats: How often each question was sent at most.
+        templates: The number of templates.
+        states: How many samples are right, partly right, wrong, undecided, errors, and not scored.
+        metric: The main score; None if nothing was scored.
+        mean: Its mean, errors as 0.
+        mean_answered: Its mean over the answered questions.
+        low: The lower end of the interval of ``mean``.
+        high: The upper end.
+        cost: What agent and judges cost in dollars; None if that is not known.
+        tokens: The tokens of a question on average, errors included; None if they are not known.
+        changes: What changed against a baseline; None without one.
+    """
+
+    questions: int
+    samples: int
+    repeats: int
+    templates: int
+    states: Mapping[State, int]
+    metric: str | None
+    mean: float | None
+    mean_answered: float | None
+    low: float | None
+    high: float | None
+    cost: float | None
+    tokens: float | None
+    changes: Changes | None
+
+    @property
+    def not_right(self) -> int:
+        """How many samples are errors, wrong, undecided or partly right."""
+        return sum(self.states.get(state, 0) for state in _WORDS)
+
+    @property
+    def counts(self) -> str:
+        """How many samples are right and are not: ``30 of 48 right, 4 partly right, 13 wrong, 1 error``."""
+        if not self.samples:
+            return "no questions"
+        if self.states.get("unscored", 0) == self.samples:
+            return f"{counted(self.samples, 'sample' if self.repeats > 1 else 'question')}, not scored"
+        samples = f" {counted(self.samples, 'sample').split(' ', 1)[1]}" if self.repeats > 1 else ""
+        parts = [f"{self.states.get('right', 0):,} of {self.samples:,}{samples} right"]
+        for state, word in _WORDS.items():
+            if count := self.states.get(state, 0):
+                parts.append(counted(count, word) if state == "error" else f"{count:,} {word}")
+        if unscored := self.states.get("unscored", 0):
+            parts.append(f"{unscored:,} not scored")
+        return ", ".join(parts)
+
+    @property
+    def score(self) -> str:
+        """The main score with its interval: ``steps_score 0.660 (0.46–0.81)``; empty without one."""
+        if self.metric is None or self.mean is None:
+            return ""
+        has_interval = self.low is not None and self.high is not None
+        return f"{self.metric} {self.mean:.3f}{f' ({self.low:.2f}–{self.high:.2f})' if has_interval else ''}"
+
+    @property
+    def spent(self) -> str:
+        """What the run cost and a question took: ``$0.12 · 5.8 k tokens a question``; empty if nothing is known."""
+        parts = [dollars(self.cost)] if self.cost else []
+        if self.tokens is not None:
+            amount = f"{self.tokens / 1000:,.1f} k" if self.tokens >= 1000 else f"{self.tokens:,.0f}"
+            parts.append(f"{amount} tokens a question")
+        return " · ".join(parts)
+
+    def __str__(self) -> str:
+        changes = "" if self.changes is None else str(self.changes)
+        return " · ".join(filter(None, (self.counts, self.score, self.spent, changes)))
+
+
+# The states that are not right, in the order of a headline.
+_WORDS: Final[Mapping[State, str]] = {
+    "partly": "partly right",
+    "wrong": "wrong",
+    "undecided": "undecided",
+    "error": "error",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateLine:
+    """A template of a run.
+
+    Attributes:
+        template_id: Its id.
+        questions: How many questions it has.
+        samples: How many samples.
+        errors: How many of these failed.
+        right: How many are right.
+        is_answered: Whether a sample has a response.
+        scores: Its scores, by metric.
+        spent: The means of what its samples spent, errors included, by metric.
+        failed_calls: How many calls of tools failed.
+        empty_results: How many returned no rows.
+        missing: How many reference steps of retrieval were not fulfilled; None if it has none.
+    """
+
+    template_id: str
+    questions: int
+    samples: int
+    errors: int
+    right: int
+    is_answered: bool
+    scores: Mapping[str, TemplateScore]
+    spent: Mapping[str, float]
+    failed_calls: int
+    empty_results: int
+    missing: int | None
+
+    @property
+    def tokens(self) -> float | None:
+        """Its mean tokens."""
+        return self.spent.get(TOTAL_TOKENS)
+
+    @property
+    def seconds(self) -> float | None:
+        """Its mean seconds."""
+        return self.spent.get(ELAPSED_SEC)
+
+    @property
+    def usd(self) -> float | None:
+        """Its mean cost of the agent."""
+        return self.spent.get(AGENT_COST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """All that is shown of a run, as plain data.
+
+    Attributes:
+        headline: The run in one line.
+        gates: Its gates.
+        groups: The failures in groups, the largest first.
+        failures: The worst failures, the worst first; as many as were wanted.
+        scores: The scores, the main one first.
+        templates: The templates, in the order of the results.
+        spent: What was spent.
+        spent_note: What only its totals include; empty if that is nothing.
+        totals: What the run spent, as in aggregates.yaml.
+        chances: pass@k and pass^k by name; empty without repeats.
+        chances_note: What passing means there.
+        slowest: The questions that took the longest.
+        most_expensive: Those that cost the most.
+        notes: What to know of the scores: undecided steps, cut outputs.
+        grading_note: What ``steps_score`` is if steps are graded; None if they are not.
+        is_mostly_unanswered: Whether most samples have no response.
+
+    Example:
+        >>> results = [{"template_id": "t", "question_id": f"q{n}", "steps_score": n / 2} for n in range(3)]
+        >>> view = run_view(results)
+        >>> str(view.headline), [failure.question_id for failure in view.failures]
+        ('1 of 3 right, 1 partly right, 1 wrong · steps_score 0.500', ['q0', 'q1'])
+    """
+
+    headline: Headline
+    gates: tuple[GateLine, ...]
+    groups: tuple[FailureGroup, ...]
+    failures: tuple[Failure, ...]
+    scores: tuple[ScoreLine, ...]
+    templates: tuple[TemplateLine, ...]
+    spent: tuple[SpentLine, ...]
+    spent_note: str
+    totals: Mapping[str, Any]
+    chances: tuple[tuple[str, float], ...]
+    chances_note: str
+    slowest: tuple[Extreme, ...]
+    most_expensive: tuple[Extreme, ...]
+    notes: tuple[str, ...]
+    grading_note: str | None
+    is_mostly_unanswered: bool
+
+    @property
+    def main(self) -> ScoreLine | None:
+        """The main score; None if nothing was scored."""
+        return self.scores[0] if self.scores else None
+
+    @property
+    def hidden_templates(self) -> tuple[TemplateLine, ...]:
+        """The templates without any response, if they would be most of a long table."""
+        without = tuple(line for line in self.templates if not line.is_answered)
+        return without if self.is_mostly_unanswered and len(without) > _FEW_TEMPLATES else ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the view as values of JSON."""
+        return asdict(self)
+
+
+def run_view(
+    results: Iterable[Mapping[str, Any]],
+    config: EvaluationConfig | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    gates: Sequence[GateLine] = (),
+    changes: Changes | None = None,
+    most_failures: int = MOST_FAILURES,
+) -> RunView:
+    """Return the view of a run's results, which are read once, one at a time.
+
+    Args:
+        results: The results.
+        config: The configuration that they were scored with.
+        metrics: Metrics of the results that the configuration does not name.
+        gates: The run's gates.
+        changes: What changed against a baseline.
+        most_failures: How many of the worst failures are in it.
+    """
+    seen = RunSummary(config or EvaluationConfig(), metrics, most_failures=most_failures)
+    for sample in seen_samples(results, Metrics(seen.config, metrics)):
+        seen.add(sample)
+    return seen.view(gates, changes)
+
+
+@dataclass(slots=True)
+class _Template:
+    samples: int = 0
+    errors: int = 0
+    right: int = 0
+    is_answered: bool = False
+    missing: int | None = None
+    steps: StepCounts = field(default_factory=StepCounts)
+
+
+class RunSummary:
+    """Adds up samples, one at a time, to the view of a run; it keeps numbers, not results.
+
+    Args:
+        config: The configuration that they were scored with.
+        metrics: Metrics of the results that the configuration does not name.
+        most_failures: How many of the worst failures are kept.
+    """
+
+    def __init__(
+        self, config: EvaluationConfig, metrics: Sequence[str] = (), *, most_failures: int = MOST_FAILURES
+    ) -> None:
+        self.config = config
+        self._numbers = RunValues(config, metrics)
+        self._failures = Failures(most_failures)
+        self._spent, self._extremes, self._repeats = Spent(config), Extremes(), Repeats(config.repeats)
+        self._states = Counter[State]()
+        self._uncertain = Counter[str]()
+        self._templates: dict[str, _Template] = {}
+
+    def add(self, sample: Sample) -> tuple[Verdict, Failure | None]:
+        """Add a sample; return what it is, and its failure if it is not right."""
+        result = sample.result
+        self._numbers.add(result, sample.values)
+        for part in (self._spent, self._extremes, self._repeats):
+            part.add(sample)
+        verdict = verdict_of(sample, self.config.repeats)
+        self._states[verdict.state] += 1
+        self._uncertain.update(dict(counts_of(result)))
+        template = self._templates.setdefault(str(result.get("template_id")), _Template())
+        template.samples += 1
+        template.errors += sample.has_failed
+        template.right += verdict.state == "right"
+        template.is_answered = template.is_answered or result.get("error") != NO_RESPONSE
+        template.steps.add(result)
+        if (missing := number(result.get(RETRIEVAL_MISSING))) is not None:
+            template.missing = (template.missing or 0) + int(missing)
+        return verdict, self._failures.add(sample, verdict)
+
+    def view(self, gates: Sequence[GateLine] = (), changes: Changes | None = None) -> RunView:
+        """Return the view of all samples that were added."""
+        values = shown_scores(self._numbers)
+        number_of_questions = len(self._numbers.questions)
+        scores = score_lines(values, number_of_questions)
+        steps = next((line for line in scores if line.metric == STEPS_SCORE), None)
+        spent, totals = self._spent.lines(), self._spent.totals()
+        return RunView(
+            headline=self._headline(scores, spent, totals, changes),
+            gates=tuple(gates),
+            groups=self._failures.groups(),
+            failures=self._failures.worst(),
+            scores=scores,
+            templates=self._template_lines(template_scores(values)),
+            spent=spent,
+            spent_note=self._spent.note(),
+            totals=totals,
+            chances=self._repeats.chances(),
+            chances_note=self._repeats.note(),
+            slowest=self._extremes.slowest(),
+            most_expensive=self._extremes.most_expensive(),
+            notes=tuple(
+                uncertainty_texts(
+                    self._uncertain[UNDECIDED],
+                    self._uncertain[OUTPUTS_CUT],
+                    None if steps is None else steps.mean,
+                    None if steps is None else steps.upper,
+                )
+            ),
+            grading_note=grading_note(self.config) if steps is not None else None,
+            is_mostly_unanswered=self._failures.is_mostly_unanswered,
+        )
+
+    def _headline(
+        self,
+        scores: Sequence[ScoreLine],
+        spent: Sequence[SpentLine],
+        totals: Mapping[str, Any],
+        changes: Changes | None,
+    ) -> Headline:
+        main = next((line for line in scores if not line.is_part), None)
+        costs = [totals[key] for key in (AGENT_COST, JUDGES_COST) if key in totals]
+        return Headline(
+            questions=len(self._numbers.questions),
+            samples=self._states.total(),
+            repeats=self._repeats.count,
+            templates=len(self._templates),
+            states=dict(self._states),
+            metric=None if main is None else main.metric,
+            mean=None if main is None else main.mean,
+            mean_answered=None if main is None else main.mean_answered,
+            low=None if main is None else main.low,
+            high=None if main is None else main.high,
+            cost=sum(costs) if costs else None,
+            tokens=next((line.mean for line in spent if line.metric == TOTAL_TOKENS), None),
+            changes=changes,
+        )
+
+    def _template_lines(self, scores: Mapping[str, Mapping[str, TemplateScore]]) -> tuple[TemplateLine, ...]:
+        questions = Counter(question.template_id for question in self._numbers.questions.values())
+        lines = []
+        for template_id, seen in self._templates.items():
+            steps = seen.steps.summary()
+            line = TemplateLine(
+                template_id=template_id,
+                questions=questions[template_id],
+                samples=seen.samples,
+                errors=seen.errors,
+                right=seen.right,
+                is_answered=seen.is_answered,
+                scores=scores.get(template_id, {}),
+                spent=self._spent.means(template_id),
+                failed_calls=sum(steps.get("errors", {}).values()),
+                empty_results=sum(steps.get("empty_results", {}).values()),
+                missing=seen.missing,
+            )
+            lines.append(line)
+        return tuple(lines)

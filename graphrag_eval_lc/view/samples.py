@@ -1,0 +1,188 @@
+"""A result as views read it: its key, its scores, and whether it is right, partly right, wrong or an error."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Final, Literal
+
+from graphrag_eval_lc.aggregation.repeats import passes
+from graphrag_eval_lc.aggregation.sample_values import Metrics, number
+from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.records import is_error
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    ANSWER_F1,
+    ELAPSED_SEC,
+    STEPS_SCORE,
+    STEPS_SCORE_UPPER,
+    TOTAL_TOKENS,
+    UPPER_BOUNDS,
+    metric_spec,
+)
+from graphrag_eval_lc.texts import shown_name
+
+State = Literal["right", "partly", "wrong", "undecided", "error", "unscored"]
+FAILED: Final[tuple[State, ...]] = ("error", "wrong", "undecided", "partly")
+
+ANSWER_THRESHOLD = 0.5
+
+
+@dataclass(slots=True)
+class Sample:
+    """A result, and what several parts of a view need of it.
+
+    Attributes:
+        key: Its question's id, with the repeat from the second on; unique in the run.
+        template_id: Its template's name as it is shown.
+        result: The result.
+        values: Its values by metric, several of a metric of steps; of a failed sample what it counts as.
+        scores: Its scores by the metric's name as it is shown: of metrics of steps the mean.
+        has_failed: Whether the agent returned no answer.
+        seconds: What the last attempt took; None if that is not known.
+        tokens: What the last attempt used; None if that is not known.
+        usd: What the agent cost; None if that is not known.
+        is_judged: Whether its answer was compared with the reference answer.
+        steps_right: Whether the steps scored in full; None if they were not scored, or undecided ones leave it open.
+        answer_right: Whether the answer was judged to be right, which a failed sample's is not; None if that is not
+            known.
+    """
+
+    key: str
+    template_id: str
+    result: Mapping[str, Any]
+    values: Mapping[str, Sequence[float]]
+    scores: Mapping[str, float]
+    has_failed: bool
+    seconds: float | None = field(init=False)
+    tokens: float | None = field(init=False)
+    usd: float | None = field(init=False)
+    is_judged: bool = field(init=False)
+    steps_right: bool | None = field(init=False)
+    answer_right: bool | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        keys = (ELAPSED_SEC, TOTAL_TOKENS, AGENT_COST, STEPS_SCORE, STEPS_SCORE_UPPER, ANSWER_F1)
+        self.seconds, self.tokens, self.usd, score, upper, answer = (number(self.result.get(key)) for key in keys)
+        is_open = score is not None and upper is not None and score < 1.0 <= upper
+        self.steps_right = None if score is None or is_open else score >= 1.0
+        self.is_judged = not self.has_failed and answer is not None
+        if self.has_failed:
+            self.answer_right = None if self.result.get("reference_answer") is None else False
+        else:
+            self.answer_right = None if answer is None else answer >= ANSWER_THRESHOLD
+
+
+def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[Sample]:
+    """Yield the results one at a time as samples with unique keys."""
+    taken: set[str] = set()
+    shown: dict[str, str | None] = {}  # the names of scores
+    for result in results:
+        values = metrics.values(result)
+        for metric in values.keys() - shown.keys():
+            shown[metric] = None if metric_spec(metric).is_spent else shown_name(metric)
+        yield Sample(
+            key=sample_key(result, taken),
+            template_id=shown_name(result.get("template_id")),
+            result=result,
+            values=values,
+            scores={
+                name: of_metric[0] if len(of_metric) == 1 else fmean(of_metric)
+                for metric, of_metric in values.items()
+                if (name := shown[metric]) is not None
+            },
+            has_failed=is_error(result),
+        )
+
+
+def sample_key(result: Mapping[str, Any], taken: set[str]) -> str:
+    """Return the key by which a report lists and links a sample, and add it to the keys of those before it."""
+    repeat = result.get("repeat")
+    given = result.get("question_id")
+    name = shown_name(given)
+    if name == given:  # one object for all who keep it
+        name = given
+    key = wanted = f"{name} #{repeat}" if isinstance(repeat, int) and repeat > 1 else name
+    count = 1
+    while key in taken:
+        count += 1
+        key = f"{wanted} ({count})"
+    taken.add(key)
+    return key
+
+
+def repeat_of(result: Mapping[str, Any]) -> int:
+    """Return the number of a result's repeat; 1 if it has none."""
+    repeat = result.get("repeat")
+    return repeat if isinstance(repeat, int) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a sample is, and by which score; without a metric if it failed or nothing says which scores are good.
+
+    Attributes:
+        state: ``right``, ``partly``, ``wrong``, ``undecided``, ``error`` or ``unscored``.
+        metric: The score that decided.
+        score: Its value.
+    """
+
+    state: State
+    metric: str | None = None
+    score: float | None = None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The place of a sample that is not right: errors first, then by score, the worst first."""
+        value = 0.0 if self.score is None else self.score
+        is_lower_better = self.metric is not None and metric_spec(self.metric).lower_is_better
+        return self.state != "error", -value if is_lower_better else value
+
+
+def verdict_of(sample: Sample, passing: RepeatsConfig) -> Verdict:
+    """Return whether a sample is right.
+
+    The score of the config's ``repeats`` decides (by default ``steps_score``, which has to be 1), else the steps, else
+    the answer, else the first other score of which the best value is declared.
+
+    Example:
+        >>> results = [{"question_id": "q", "template_id": "t", "steps_score": score} for score in (1.0, 0.5, 0.0)]
+        >>> samples = seen_samples(results, Metrics(EvaluationConfig()))
+        >>> [verdict_of(sample, RepeatsConfig()).state for sample in samples]
+        ['right', 'partly', 'wrong']
+    """
+    if sample.has_failed:
+        known = score_of(sample, passing.metric)
+        return Verdict("error", passing.metric if known is not None else None, known)
+    for metric, threshold in _deciding(sample, passing):
+        score = score_of(sample, metric)
+        if score is not None:
+            return Verdict(_state(sample, metric, score, threshold), metric, score)
+    return Verdict("unscored")
+
+
+def score_of(sample: Sample, metric: str) -> float | None:
+    """Return a sample's score; what is not uncertain is its own upper bound."""
+    score = sample.scores.get(shown_name(metric))
+    return sample.scores.get(UPPER_BOUNDS[metric]) if score is None and metric in UPPER_BOUNDS else score
+
+
+def _deciding(sample: Sample, passing: RepeatsConfig) -> Iterator[tuple[str, float]]:
+    yield passing.metric, passing.threshold
+    yield STEPS_SCORE, 1.0
+    yield ANSWER_F1, ANSWER_THRESHOLD
+    for metric in sample.scores:
+        spec = metric_spec(metric)
+        best = spec.range[0 if spec.lower_is_better else 1]
+        if spec.kind == "score" and spec.over == "questions" and best is not None and not spec.is_part:
+            yield metric, best
+
+
+def _state(sample: Sample, metric: str, score: float, threshold: float) -> State:
+    spec = metric_spec(metric)
+    if passes(score, threshold, lower_is_better=spec.lower_is_better):
+        return "right"
+    if metric == STEPS_SCORE and (number(sample.result.get(STEPS_SCORE_UPPER)) or 0.0) >= threshold:
+        return "undecided"
+    worst = spec.value_of_failure
+    is_worst = worst is not None and (score >= worst if spec.lower_is_better else score <= worst)
+    return "wrong" if is_worst else "partly"

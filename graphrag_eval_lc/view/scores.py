@@ -1,0 +1,223 @@
+"""The scores of a run: means, intervals and distributions, over all questions, by template and over repeats."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.repeats import passes, repeats_summary, shown_chances
+from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, mean_of, score_values
+from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, UPPER_BOUNDS, metric_spec
+from graphrag_eval_lc.stats import mean_interval
+from graphrag_eval_lc.texts import shown_name
+from graphrag_eval_lc.view.samples import Sample, repeat_of
+
+_JUDGES = [judge.key for judge in JUDGES]
+NUMBER_OF_BINS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateScore:
+    """A score over questions; failed ones count as what the metric says, mostly 0.
+
+    Attributes:
+        mean: The mean over all questions that have it.
+        mean_answered: The mean over those that were answered; None if none was.
+        upper: The mean if all undecided steps fitted; None if that is the same.
+        questions: How many questions have it.
+        answered: How many of those were answered.
+        range: The values over which it is shown.
+        bins: How many questions have a value in each tenth of that range.
+    """
+
+    mean: float
+    mean_answered: float | None
+    upper: float | None
+    questions: int
+    answered: int
+    range: tuple[float, float]
+    bins: tuple[int, ...]
+
+    @property
+    def means(self) -> ScoreMean:
+        """Both means, for ``mean_text``."""
+        return ScoreMean(self.mean, self.mean_answered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLine(TemplateScore):
+    """A score over all questions of a run.
+
+    Attributes:
+        metric: Its name as it is shown.
+        is_part: Whether it takes another score apart, or is one of a family.
+        mean_of_templates: The mean of the templates' means, over all and over the answered questions.
+        without: How many questions of the run do not have it.
+        low: The lower end of the 95 % interval of ``mean``; None if it is not known.
+        high: The upper end.
+        interval_note: Why there is no interval, or why it may be too narrow; empty if there is nothing to say.
+    """
+
+    metric: str
+    is_part: bool
+    mean_of_templates: ScoreMean
+    without: int
+    low: float | None
+    high: float | None
+    interval_note: str
+
+
+def shown_scores(numbers: RunValues) -> dict[str, ScoreValues]:
+    """Return the values of each score that was measured by its shown name, the most important first."""
+    values = score_values(numbers)
+    return {shown_name(metric): values[metric] for metric in sorted(values, key=_rank)}
+
+
+def score_lines(scores: Mapping[str, ScoreValues], number_of_questions: int) -> tuple[ScoreLine, ...]:
+    """Return a line for each score.
+
+    Args:
+        scores: The values of each score.
+        number_of_questions: How many questions the run has, with and without the score.
+    """
+    lines = []
+    for metric, values in scores.items():
+        numbers = _numbers(metric, values)
+        line = ScoreLine(
+            **numbers,
+            metric=metric,
+            is_part=metric_spec(metric).is_part,
+            mean_of_templates=values.mean_of_templates(),
+            without=number_of_questions - numbers["questions"],
+            **_interval(metric, values),
+        )
+        lines.append(line)
+    return tuple(lines)
+
+
+def template_scores(scores: Mapping[str, ScoreValues]) -> dict[str, dict[str, TemplateScore]]:
+    """Return the scores of each template by its id."""
+    found: dict[str, dict[str, TemplateScore]] = {}
+    for metric, values in scores.items():
+        shown_range = metric_spec(metric).shown_range(values.all_values())
+        for template_id in values.every:
+            numbers = _numbers(metric, values.of_template(template_id), shown_range)
+            found.setdefault(template_id, {})[metric] = TemplateScore(**numbers)
+    return found
+
+
+def _numbers(metric: str, values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
+    every, answered = values.all_values(), values.answered_values()
+    mean, upper = fmean(every), mean_of([value for of_template in values.upper.values() for value in of_template])
+    low, high = shown_range or metric_spec(metric).shown_range(every)
+    return {
+        "mean": mean,
+        "mean_answered": mean_of(answered),
+        "upper": upper if upper is not None and upper > mean else None,
+        "questions": len(every),
+        "answered": len(answered),
+        "range": (low, high),
+        "bins": tuple(bins_of(every, low, high)),
+    }
+
+
+def _rank(metric: str) -> tuple[int, int, bool]:
+    """Order the main metric first, then judges' scores of answers, each judge's parts last, then all others."""
+    spec = metric_spec(metric)
+    if spec.judge is not None and spec.over == "questions":
+        return 1, _JUDGES.index(spec.judge), spec.is_part
+    return (0 if metric == MAIN_METRIC else 2), 0, False
+
+
+def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
+    clusters = [template_id for template_id, group in values.every.items() for _ in group]
+    every = values.all_values()
+    try:
+        interval = mean_interval(every, clusters, bounds=metric_spec(metric).bounds_of(every))
+    except MissingExtraError as problem:
+        return {"low": None, "high": None, "interval_note": str(problem)}
+    if interval is None:
+        note = "one question says nothing of how sure this is" if len(every) < 2 else "all questions are alike"
+        return {"low": None, "high": None, "interval_note": note}
+    return {"low": interval.low, "high": interval.high, "interval_note": interval.note or ""}
+
+
+def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
+    """Count values in ten bins of equal width from ``low`` to ``high``, which falls into the last.
+
+    Example:
+        >>> bins_of([0, 0.05, 0.1, 1], 0, 1)
+        [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    """
+    counts = [0] * NUMBER_OF_BINS
+    width = high - low
+    for value in values:
+        at = int((value - low) / width * NUMBER_OF_BINS) if width else 0
+        counts[min(at, NUMBER_OF_BINS - 1)] += 1
+    return counts
+
+
+_OUTCOMES = (False, True, None)
+
+
+class Repeats:
+    """The chances that questions asked several times are passed, as the aggregates have them.
+
+    Args:
+        config: The metric and the threshold that say whether a sample passed.
+    """
+
+    def __init__(self, config: RepeatsConfig) -> None:
+        self._config = config
+        self.count = 1
+        self._question_ids: list[str] = []
+        self._outcomes = bytearray()  # of the samples, by their places in _OUTCOMES
+
+    def add(self, sample: Sample) -> None:
+        """Add a sample."""
+        self.count = max(self.count, repeat_of(sample.result))
+        self._question_ids.append(str(sample.result["question_id"]))
+        metric = self._config.metric
+        values = sample.values.get(metric) or sample.values.get(UPPER_BOUNDS.get(metric) or "")
+        outcome: bool | None = None
+        if sample.has_failed:
+            outcome = False
+        elif values:
+            is_lower_better = metric_spec(metric).lower_is_better
+            outcome = passes(fmean(values), self._config.threshold, lower_is_better=is_lower_better)
+        self._outcomes.append(_OUTCOMES.index(outcome))
+
+    def chances(self) -> tuple[tuple[str, float], ...]:
+        """Return pass@1, and pass@k and pass^k for the largest k that all questions allow; empty without repeats."""
+        return tuple(shown_chances(self._summary()))
+
+    def note(self) -> str:
+        """Say what passing means, and how many questions are left out; empty without repeats."""
+        summary = self._summary()
+        if not summary:
+            return ""
+        unmeasured = summary["number_of_unmeasured_questions"]
+        without = f"; {unmeasured:,} of {summary[NUMBER_OF_QUESTIONS]:,} questions were not measured"
+        passing = f"{self._config.metric} {passing_sign(self._config.metric)} {self._config.threshold:g}"
+        return f"passed: {passing}{without if unmeasured else ''}"
+
+    def _summary(self) -> dict[str, Any]:
+        if self.count == 1:
+            return {}
+        by_question: dict[str, list[bool | None]] = {}
+        for question_id, outcome in zip(self._question_ids, self._outcomes, strict=True):
+            by_question.setdefault(question_id, []).append(_OUTCOMES[outcome])
+        return repeats_summary(by_question, self.count, {}, self._config)
+
+
+def passing_sign(metric: str) -> str:
+    """Return how a metric compares with the threshold if a sample passed."""
+    return "≤" if metric_spec(metric).lower_is_better else "≥"
+
+
+def whole_scores(metrics: Iterable[str]) -> list[str]:
+    """Return the scores with a column in tables of templates: those that no other score sums up."""
+    return [metric for metric in metrics if not metric_spec(metric).is_part]

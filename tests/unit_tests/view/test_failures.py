@@ -1,0 +1,127 @@
+"""Why a question failed: the kind that the rules find in a diagnosis, and the groups and the order of failures."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.aggregation.sample_values import Metrics
+from graphrag_eval_lc.config import EvaluationConfig, RepeatsConfig
+from graphrag_eval_lc.view.failures import Failures, kind_of, kind_of_failure
+from graphrag_eval_lc.view.samples import Verdict, seen_samples, verdict_of
+
+# What a diagnosis says, the kind that it is, and the sentence of its group, which has no values in it.
+KINDS = [
+    ("the agent did not call sparql_query; it called now", "never sent", "sparql_query was never called"),
+    ("the agent did not call a or b nor any other tool", "never sent", "a or b was never called"),
+    ("3 calls of sparql_query failed: HTTPError: 400", "tool error", "sparql_query failed: HTTPError"),
+    ("1 call of search failed: no row 7 of urn:x:1", "tool error", "search failed: no row … of …"),
+    ("fits, but its group is not scored: x", "right call, wrong place", "The right call, but its group is not scored"),
+    ("The actual results have no rows, the reference has 4.", "empty result", "The result is empty"),
+    ("urn:uuid:1 is not in the output of search", "wrong entity", "Wrong entity: search did not find the IRI"),
+    ("1 of 3 relevant documents in the top 5; e.g. x", "missed documents", "Relevant documents were not retrieved"),
+    ("The rows are the same but in another order, from row 2 on: a.", "wrong order", "The rows are in another order"),
+    ("No result column matches `x`; 1 of 1 row is missing.", "missing column", "A required column is missing"),
+    ("1 of 2 rows is missing; 2 rows too many.", "wrong rows", "Some rows are missing and others too many"),
+    ("1 row too many, e.g. (9); columns: `a`.", "extra rows", "Rows too many"),
+    ("2 of 4 rows are missing, e.g. (300).", "missing rows", "Rows are missing"),
+    ("another text: 1 instead of 2", "another output", "The output of step differs"),
+    ("start is '1' instead of '2'; end is '3' instead of '4'", "wrong time", "Wrong time in step"),
+    ("granularity is '1h' instead of '15m'", "wrong argument", "Wrong argument of step: granularity"),
+    ("the answer 7 is 'odd'", "other", "step: the answer … is …"),
+]  # fmt: skip
+
+
+def failed(reason: str, question_id: str = "q", score: float = 0.0, **more: Any) -> dict[str, Any]:
+    """Return a result with one reference step, named ``step``, that is not fulfilled for a reason."""
+    diagnosis = {"matched": False, "score": score, "reason": reason, "outcome": "mismatch"}
+    base = {"question_id": question_id, "template_id": "t", "question_text": "?", "steps_score": score}
+    return {**base, "reference_steps": [[{"name": "step"}]], "steps_diagnosis": [[diagnosis]], **more}
+
+
+@pytest.mark.parametrize(("reason", "name", "title"), KINDS)
+def test_a_diagnosis_has_a_kind_without_values(reason: str, name: str, title: str) -> None:
+    assert kind_of_failure(failed(reason), Verdict("wrong", "steps_score", 0.0)) == (name, title)
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict", "title"),
+    [
+        ({"error": "there is no response to this question"}, Verdict("error"), "No response"),
+        ({"error": "TimeoutError: 600 s"}, Verdict("error"), "TimeoutError"),
+        ({}, Verdict("error"), "failed without a message"),
+        ({}, Verdict("wrong", "answer_f1", 0.2), "answer_f1 is not in full"),
+        ({"steps_diagnosis": []}, Verdict("partly", "steps_score", 0.5), "More calls than it takes"),
+        ({"steps_diagnosis": [[{"matched": False}]]}, Verdict("wrong", "steps_score"), "The diagnosis cannot be read"),
+        ({"steps_diagnosis": [None]}, Verdict("wrong", "steps_score"), "The diagnosis cannot be read"),
+    ],
+)  # fmt: skip
+def test_what_has_no_diagnosis_has_a_kind_too(result: dict[str, Any], verdict: Verdict, title: str) -> None:
+    assert kind_of_failure(result, verdict).title == title
+
+
+def test_an_undecided_step_is_its_own_kind() -> None:
+    result = failed("undecided: the search ended; nearest: 1 of 1 row is missing")
+    result["steps_diagnosis"][0][0]["outcome"] = "undecided"
+    kind = kind_of_failure(result, Verdict("undecided", "steps_score", 0.0))
+    assert kind == ("undecided", "step: it is not known whether it fits")
+
+
+def test_what_the_queries_differ_in_says_more_than_the_rows() -> None:
+    result = failed("1 of 3 rows is missing, e.g. (1).")
+    result["reference_steps"][0][0]["args"] = {"query": "SELECT ?x { ?t cim:End.ratedS ?x }"}
+    result["actual_steps"] = [{"id": "c", "args": {"query": "SELECT ?x { ?t cim:End.ratedU ?x }"}}]
+    result["steps_diagnosis"][0][0]["nearest"] = "c"
+    kind = kind_of_failure(result, Verdict("wrong", "steps_score", 0.0))
+    assert kind == ("wrong property", "Wrong property: `ratedU` for `ratedS`")
+
+
+def failures_of(*results: Any, most: int = 10) -> Failures:
+    failures = Failures(most)
+    for sample in seen_samples(results, Metrics(EvaluationConfig())):
+        failures.add(sample, verdict_of(sample, RepeatsConfig()))
+    return failures
+
+
+def test_like_failures_are_a_group_and_the_largest_comes_first() -> None:
+    failures = failures_of(
+        failed("2 of 4 rows are missing, e.g. (300).", "a"),
+        failed("1 row too many, e.g. (9).", "b"),
+        failed("3 rows too many, e.g. (8).", "c"),
+        {"question_id": "right", "template_id": "t", "steps_score": 1.0},
+    )
+    groups = [(group.count, group.kind, group.keys, group.example) for group in failures.groups()]
+    assert groups == [
+        (2, "extra rows", ("b", "c"), "step: 1 row too many, e.g. (9)."),
+        (1, "missing rows", ("a",), "step: 2 of 4 rows are missing, e.g. (300)."),
+    ]
+    assert failures.count == 3
+
+
+def test_the_worst_come_errors_first_then_by_score_then_in_their_order() -> None:
+    scores = {"half": 0.5, "none": 0.0, "third": 0.3, "none too": 0.0}
+    results = [failed("x", name, score) for name, score in scores.items()]
+    error = failed("x", "away", error="ValueError: away", status="error")
+    names = ["away", "none", "none too", "third", "half"]
+    for most in range(6):
+        failures = failures_of(*results, error, most=most)
+        assert [failure.question_id for failure in failures.worst()] == names[:most]
+
+
+def test_if_most_have_no_response_those_that_have_one_come_first() -> None:
+    none = [failed("x", f"n{at}", error="there is no response to this question") for at in range(12)]
+    names = [failure.question_id for failure in failures_of(*none, failed("x", "wrong"), most=2).worst()]
+    assert names == ["wrong", "n0"]
+    few = failures_of(*none[:3], failed("x", "wrong"), most=2)
+    assert [failure.question_id for failure in few.worst()] == ["n0", "n1"]
+
+
+def test_secrets_are_masked() -> None:
+    key = "sk-proj-" + "aB3dE6gH9jK2mN5p" * 3
+    failures = failures_of(failed(f"401 for {key}", question_text=f"Is {key} right?", actual_answer=key))
+    assert key not in repr((failures.worst(), failures.groups()))
+    assert "401 for" in failures.worst()[0].reason
+
+
+def test_of_an_error_the_class_or_the_text_without_particulars_is_the_kind() -> None:
+    assert kind_of("openai.RateLimitError: 429") == "openai.RateLimitError"
+    assert kind_of("GET https://x.org/1?key=2 gave 'no' (at 3)") == "GET … gave … …"

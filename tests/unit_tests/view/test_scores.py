@@ -1,0 +1,109 @@
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.view import scores
+from graphrag_eval_lc.view.scores import ScoreLine, shown_scores, whole_scores
+
+
+def numbers_of(*results: Any) -> RunValues:
+    numbers = RunValues()
+    for at, result in enumerate(results):
+        numbers.add({"question_id": f"q{at}", "template_id": "t", **result})
+    return numbers
+
+
+def lines_of(numbers: RunValues) -> tuple[ScoreLine, ...]:
+    return scores.score_lines(shown_scores(numbers), len(numbers.questions))
+
+
+def test_a_failed_question_is_in_one_mean_and_not_in_the_other() -> None:
+    failed = {"error": "away", "reference_steps": [[{"name": "x"}]]}
+    (line,) = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed))
+    assert (line.mean_answered, line.answered) == (0.75, 2)
+    assert (line.mean, line.questions) == (0.5, 3)
+    assert line.bins == (1, 0, 0, 0, 0, 1, 0, 0, 0, 1)
+    assert line.low is not None
+    assert line.high is not None
+    assert line.low <= 0.5 <= line.high
+
+
+def test_the_interval_of_few_templates_comes_with_a_note() -> None:
+    one = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0}))[0]
+    assert "one template" in one.interval_note
+    several = [{"template_id": f"t{at}", "steps_score": float(at % 2)} for at in range(12)]
+    assert "3 templates say too little" in lines_of(numbers_of(*several[:3]))[0].interval_note
+    assert lines_of(numbers_of(*several))[0].interval_note == ""
+
+
+def test_without_scipy_the_means_are_there_and_the_note_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*values: object, **options: object) -> None:
+        raise MissingExtraError("An interval", "stats", "scipy")
+
+    monkeypatch.setattr(scores, "mean_interval", refuse)
+    (line,) = lines_of(numbers_of({"steps_score": 1.0}))
+    assert (line.mean, line.low) == (1.0, None)
+    assert "graphrag-eval-lc[stats]" in line.interval_note
+
+
+def test_the_main_scores_stand_first_and_spent_ones_are_left_out() -> None:
+    values = shown_scores(
+        numbers_of({"total_tokens": 5, "answer_recall": 1.0, "answer_f1": 0.5, "steps_score": 1.0, "agent_cost": 0.1})
+    )
+    assert list(values) == ["steps_score", "answer_f1", "answer_recall"]
+
+
+def test_templates_have_columns_for_the_main_scores_and_the_users_own() -> None:
+    metrics = ["steps_score", "answer_f1", "answer_recall", "retrieval_context_f1", "retrieval_context_recall", "mine"]
+    assert whole_scores(metrics) == ["steps_score", "answer_f1", "retrieval_context_f1", "mine"]
+
+
+def test_a_score_of_ones_own_has_a_column_whatever_its_name_begins_with() -> None:
+    assert whole_scores(["answer_words", "retrieval_speed", "retrieval_ids_recall"]) == [
+        "answer_words",
+        "retrieval_speed",
+    ]
+
+
+def test_repeats_count_as_their_mean() -> None:
+    numbers = RunValues()
+    for repeat, score in ((1, 1.0), (2, 0.5)):
+        numbers.add({"question_id": "q", "template_id": "t", "repeat": repeat, "steps_score": score})
+    (line,) = lines_of(numbers)
+    assert (line.mean, line.questions) == (pytest.approx(0.75), 1)
+    assert (line.low, line.interval_note) == (None, "one question says nothing of how sure this is")
+
+
+def test_the_macro_mean_is_over_the_templates_failed_questions_as_0() -> None:
+    failed = {"template_id": "u", "error": "away", "reference_steps": [[{"name": "x"}]]}
+    (line,) = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed))
+    assert line.mean_of_templates.every == 0.375
+
+
+def test_questions_without_a_score_are_counted() -> None:
+    steps, judged = lines_of(numbers_of({"steps_score": 1.0, "answer_f1": 1.0}, {"steps_score": 1.0}, {}))
+    assert (steps.without, judged.without) == (1, 2)
+
+
+def test_a_template_has_its_own_means_over_the_range_of_all() -> None:
+    numbers = numbers_of(
+        {"template_id": "t", "steps_score": 1.0},
+        {"template_id": "t", "steps_score": 0.5, "error": "away"},
+        {"template_id": "u"},
+    )
+    of_templates = scores.template_scores(shown_scores(numbers))
+    assert of_templates == {
+        "t": {
+            "steps_score": scores.TemplateScore(
+                mean=0.5,
+                mean_answered=1.0,
+                upper=None,
+                questions=2,
+                answered=1,
+                range=(0.0, 1.0),
+                bins=(1, 0, 0, 0, 0, 0, 0, 0, 0, 1),
+            )
+        }
+    }

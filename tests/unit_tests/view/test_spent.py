@@ -1,0 +1,110 @@
+from typing import Any
+
+from graphrag_eval_lc.aggregation.sample_values import Metrics
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
+from graphrag_eval_lc.view.samples import Sample, seen_samples
+from graphrag_eval_lc.view.spent import Extremes, Spent
+
+
+def spent_by(*results: Any) -> Spent:
+    spent = Spent(EvaluationConfig())
+    known = [{"question_id": str(at), "template_id": "t", **result} for at, result in enumerate(results)]
+    for sample in seen_samples(known, Metrics(EvaluationConfig())):
+        spent.add(sample)
+    return spent
+
+
+def test_totals_hold_failed_attempts_and_the_rest_is_by_sample() -> None:
+    attempt = {"elapsed_sec": 10.0, "total_tokens": 5}
+    lines = spent_by(
+        {"elapsed_sec": 1.0, "total_tokens": 10}, {"elapsed_sec": 3.0, "total_tokens": 30, "failed_attempts": [attempt]}
+    ).lines()
+    time, tokens = lines
+    assert (time.name, time.unit, time.total, time.mean, time.median) == ("Time", "seconds", 14, 2, 2)
+    assert (tokens.total, tokens.p95, tokens.samples, tokens.note) == (45, 29, 2, None)
+
+
+def test_what_is_not_measured_of_all_says_so() -> None:
+    (line,) = spent_by({"total_tokens": 10}, {}).lines()
+    assert (line.total, line.samples) == (10, 1)
+    assert line.note == "1 sample is not measured in full, so the total is of the rest"
+
+
+def test_what_the_totals_hold_beside_the_samples_is_said() -> None:
+    assert spent_by({"total_tokens": 5}, {}).note() == ""
+    assert spent_by({"failed_attempts": [{}]}).note() == "totals include 1 failed attempt"
+    assert spent_by({"failed_attempts": [{}]}, {"failed_attempts": [{}, {}]}).note() == (
+        "totals include 3 failed attempts"
+    )
+
+
+def test_a_templates_cost_is_the_agents() -> None:
+    judged = {"answer_correctness_cost": 0.25, "answer_f1": 1.0}
+    assert spent_by({"agent_cost": 0.5, **judged}, judged).means("t")["agent_cost"] == 0.5
+    assert "agent_cost" not in spent_by(judged).means("t")
+
+
+def test_means_of_a_template_are_over_what_is_known() -> None:
+    means = spent_by({"total_tokens": 10}, {"elapsed_sec": 2.0}).means("t")
+    assert means == {"total_tokens": 10, "elapsed_sec": 2.0}
+
+
+def test_what_users_measured_as_spent_is_shown_by_the_record_alone() -> None:
+    told = {"title": "energy", "kind": "spent", "unit": "kWh", "lower_is_better": True, "range": [0, None]}
+    with recorded_only_here():
+        note_recorded([("energy", told)])
+        (line,) = spent_by({"energy": 2.0, "custom_metrics": ["energy"]}, {"energy": 4.0}).lines()
+    assert (line.name, line.unit, line.total) == ("energy", "kWh", 6.0)
+
+
+def extremes_of(*results: Any) -> Extremes:
+    extremes = Extremes()
+    for at, result in enumerate(results):
+        extremes.add(Sample(f"k{at}", "t", {"question_id": f"q{at}", **result}, {}, {}, False))
+    return extremes
+
+
+def test_the_ten_that_took_longest_come_in_order() -> None:
+    slowest = extremes_of(*({"elapsed_sec": seconds} for seconds in (3, 9, *range(20, 40), 1))).slowest()
+    assert [row.value for row in slowest] == list(range(39, 29, -1))
+
+
+def test_of_equal_ones_the_first_stay() -> None:
+    assert [row.key for row in extremes_of(*[{"elapsed_sec": 1}] * 12).slowest()] == [f"k{at}" for at in range(10)]
+
+
+def test_the_time_of_failed_attempts_counts() -> None:
+    attempts = [{"elapsed_sec": 5.0}, {"error": "away"}]
+    slowest = extremes_of({"elapsed_sec": 3.0}, {"elapsed_sec": 1.0, "failed_attempts": attempts}).slowest()
+    assert [(row.key, row.value, row.failed_attempts) for row in slowest] == [("k1", 6.0, 2), ("k0", 3.0, 0)]
+
+
+def test_of_a_question_asked_several_times_the_worst_sample_stands_there() -> None:
+    samples = [{"question_id": "q", "elapsed_sec": seconds, "total_tokens": 10 - seconds} for seconds in (2, 5, 3)]
+    extremes = extremes_of(*samples, {"elapsed_sec": 4})
+    assert [(row.key, row.value) for row in extremes.slowest()] == [("k1", 5), ("k3", 4)]
+    assert [(row.key, row.value) for row in extremes.most_expensive()] == [("k0", 8)]
+
+
+def test_a_row_says_what_was_asked() -> None:
+    extremes = extremes_of({"elapsed_sec": 1, "agent_cost": 0.5, "question_text": "Where?\n" + "x" * 1000})
+    for row in (*extremes.slowest(), *extremes.most_expensive()):
+        assert row.question.startswith("Where? xx")
+        assert len(row.question) == 161
+
+
+def test_the_most_expensive_are_by_the_agents_cost_and_without_prices_by_tokens() -> None:
+    def most(*results: Any) -> list[tuple[Any, ...]]:
+        return [(row.key, row.value, row.unit) for row in extremes_of(*results).most_expensive()]
+
+    judged = {"agent_cost": 0.1, "total_tokens": 9, "answer_correctness_cost": 5.0, "answer_f1": 1.0}
+    assert most(judged, {"agent_cost": 0.5, "total_tokens": 1}, {}) == [("k1", 0.5, "usd"), ("k0", 0.1, "usd")]
+    assert most({**judged, "agent_cost": 0.0}, {}) == [("k0", 9, "tokens")]
+    assert extremes_of({}).slowest() == ()
+
+
+def test_of_many_questions_the_ten_worst_are_those_of_all() -> None:
+    seconds = [(at * 7919) % 2003 for at in range(2_000)]
+    slowest = extremes_of(*({"elapsed_sec": each} for each in seconds)).slowest()
+    assert [row.value for row in slowest] == sorted(seconds, reverse=True)[:10]
