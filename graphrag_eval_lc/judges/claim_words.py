@@ -32,7 +32,8 @@ WEAK_NUMBERS = _WEAK | {
 # What units measure and how much of it: names of up to two letters are compared with their case.
 _SYMBOL_PREFIXES = {"": 1.0, "m": 1e-3, "c": 1e-2, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _WORD_PREFIXES = {"": 1.0, "milli": 1e-3, "centi": 1e-2, "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12}
-_SI = {"V": "volt", "W": "watt", "A": "ampere", "Hz": "hertz", "m": "metre meter", "g": "gram", "VA": "", "Wh": ""}
+_SI = {"V": "volt", "W": "watt", "A": "ampere", "Hz": "hertz", "m": "metre meter", "g": "gram", "l": "litre liter"}
+_SI |= dict.fromkeys(("VA", "VAr", "Wh", "J", "N", "Pa", "bar", "B"), "")
 _UNITS = {prefix + unit: (unit, scale) for unit in _SI for prefix, scale in _SYMBOL_PREFIXES.items()} | {
     prefix + word + plural: (unit, scale)
     for unit, words in _SI.items()
@@ -121,12 +122,14 @@ class Number:
         measures: What its unit measures; empty if that is not known.
         scale: How much of that.
         noun: The beginning of the word that it counts.
+        has_unit: Whether it has any unit, so that it may be thousands or millions of another one.
     """
 
     readings: frozenset[float]
     measures: str = ""
     scale: float = 1.0
     noun: str = ""
+    has_unit: bool = False
 
     @property
     def is_none(self) -> bool:
@@ -142,7 +145,8 @@ class Number:
                 for one in self.readings
                 for two in other.readings
             )
-        return any(_may_be_same(one, two) for one in self.readings for two in other.readings)
+        scales = _SCALES if self.has_unit or other.has_unit else ()
+        return any(_may_be_same(one, two, scales) for one in self.readings for two in other.readings)
 
 
 _SCALES = tuple(10.0**power for power in (-9, -6, -3, 3, 6, 9))
@@ -150,11 +154,10 @@ _PER_CENT = (0.01, 100.0)
 _MOST_ROUNDED = 0.2
 
 
-def _may_be_same(one: float, two: float) -> bool:
-    scales = (1.0, *_SCALES, *(_PER_CENT if min(one, two) < 1 else ()))
+def _may_be_same(one: float, two: float, scales: tuple[float, ...]) -> bool:
     return any(
         _is_rounded(one, two * scale) or _is_rounded(two * scale, one) or _is_rounded(one * scale, two)
-        for scale in scales
+        for scale in (1.0, *scales, *(_PER_CENT if min(one, two) < 1 else ()))
     )
 
 
@@ -238,15 +241,17 @@ def _tokens_of(text: str) -> list[Token]:
         unit = _UNIT.match(text, match.end())
         word = unit[1] if unit is not None and not text[unit.end() : unit.end() + 1].isdigit() else ""
         known = _UNITS.get(word) or (_UNITS.get(word.casefold()) if len(word) > 2 else None)
-        if unit is not None and word and (known or (len(word) <= _LONGEST_UNIT and word[:3].casefold() not in _MONTH)):
+        is_short = 0 < len(word) <= _LONGEST_UNIT and word.casefold() not in _MONTHS_SHORT
+        if unit is not None and (known or is_short):
             position = unit.end()
+        is_unit = known is not None or (is_short and word not in _NO_NOUNS)
         noun = "" if known or len(word) < _LEAST_NOUN or word in _NO_NOUNS else stem(word)
-        number = Number(frozenset(_readings(match[0])), *(known or ("", 1.0)), noun)
+        number = Number(frozenset(_readings(match[0])), *(known or ("", 1.0)), noun, is_unit)
         tokens.append(_joined(tokens, Token("number", match[0], match.start(), position, number), text))
     return tokens
 
 
-_MONTH = frozenset(month[:3] for month in _MONTHS.split())
+_MONTHS_SHORT = frozenset(month[:3] for month in _MONTHS.split())
 
 
 def _joined(tokens: list[Token], token: Token, text: str) -> Token:
@@ -276,7 +281,9 @@ def _word_token(match: re.Match[str], text: str) -> Token:
 
 def _readings(number: str) -> Iterator[float]:
     plain = re.sub(r"[ '\u00a0\u202f]", "", number)
-    readings = {plain.replace(",", ""), plain.replace(",", ".")}
+    readings = {plain.replace(",", "")}
+    if not plain.endswith(",000"):  # thousands, as nobody writes three zeros as decimals
+        readings.add(plain.replace(",", "."))
     if _GROUPED_BY_DOTS.fullmatch(plain):
         readings.add(plain.replace(".", "").replace(",", "."))
     parts = set(number.split()) if " " in number else set()  # or two numbers
