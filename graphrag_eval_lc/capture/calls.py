@@ -1,18 +1,15 @@
 """The tool calls that models ask for, the steps that carry them out, and the model calls that count."""
 
-import json
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from operator import attrgetter
 from typing import Any, Literal
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.messages import as_message
-from graphrag_eval_lc.capture.outputs import Outcome, message_outcome, to_plain
+from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.record import ModelRun, Record, Tree, WaitingCall, id_of
 from graphrag_eval_lc.capture.redaction import kept_text
 from graphrag_eval_lc.records import ModelCall
@@ -164,8 +161,10 @@ class AskedCall:
     is_settled: bool = False  # whether it needs no step: it was withdrawn, or is that of a schema
     has_kept_args: bool = False
     steps: list[Step] = field(default_factory=list)  # the steps that carry it out
-    answer: "Answer | None" = None  # the message that answers it
-    answers: "list[Answer]" = field(default_factory=list)
+    answer: Outcome | None = None  # what the message says that answers it, if a tool ran for it
+    models: int = 0  # how many model calls had begun before that message
+    answered_at: int | None = None  # the number of the event of the last message that answers it, and its text
+    answered_text: str | None = None
 
     def is_like(self, call: ToolCall) -> bool:
         """Return whether a call has the same id, name and arguments."""
@@ -176,46 +175,28 @@ class AskedCall:
         """The id of its message."""
         return None if self.source is None else id_of(self.source.form)
 
-    @property
-    def waits(self) -> bool:
-        """Whether it needs a step and has none."""
-        return not (self.is_settled or self.steps)
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Answer:
-    """A tool message that may answer one of some calls."""
-
-    message: ToolMessage
-    calls: Sequence[AskedCall]  # those calls, all with its id
-    parent: Record | None
-    event: int
-    source: KnownMessage | None = None
-    order: Order = ()  # its place among the messages of the run
-    models: int = 0  # how many model calls had begun before it
-    is_from_cache: bool = False  # whether it comes from langgraph's cache of nodes
-    is_unparsed: bool = False  # whether no structured output parsed in the node that gave it
-
-    def outcome(self) -> Outcome:
-        """Return the outcome that the message says."""
-        return message_outcome(self.message)
-
 
 class AskedCalls:
     """All tool calls that the models of one run asked for, by id and by arguments."""
 
     def __init__(self) -> None:
         self.all: list[AskedCall] = []
+        self.waiting: dict[AskedCall, None] = {}  # the calls that need a step and have none
         self._by_id: dict[str | None, list[AskedCall]] = {}
-        self._by_args: dict[str, list[AskedCall]] = {}
 
     def add(self, call: AskedCall) -> AskedCall:
         """Add a call."""
         self.all.append(call)
+        self.waiting[call] = None
         self._by_id.setdefault(call.call_id, []).append(call)
         if call.source is not None:
             call.source.calls.append(call)
         return call
+
+    def settle(self, call: AskedCall) -> None:
+        """Note that a call needs no step."""
+        call.is_settled = True
+        self.waiting.pop(call, None)
 
     def copied(self, call: ToolCall, *, is_made: bool, in_state: bool) -> AskedCall | None:
         """Return the earliest like call of a callback that was not seen in a list.
@@ -252,27 +233,14 @@ class AskedCalls:
         of_last = last.source, last.scope, last.parent
         return [call for call in calls[-64:] if (call.source, call.scope, call.parent) == of_last]
 
-    def to_run(self, call_id: str, args: Any, record: Record, event: int, branch: Order) -> list[AskedCall]:
-        """Return the calls that a tool with a call id may carry out.
-
-        They are those of the newest message that asked for the id before the tool began, or else one of a node's own
-        message, seen later.
-        """
-        calls = self._by_id.get(call_id, [])
-        end = bisect_left(calls, event, key=attrgetter("asked"))
-        before = calls[max(0, end - 64) : end]
-        newest = self._newest([call for call in before if _may_run_in(record, branch, call)], record.scope)
-        if newest:
-            return newest
-        made = (call for call in calls[end : end + 64] if not call.is_reported and not call.steps)
-        return [call for call in made if call.name == record.name and call.args == args][:1]
+    def to_run(self, call_id: str, record: Record, branch: Order) -> list[AskedCall]:
+        """Return the calls that a tool with a call id may carry out: those of the newest message with the id."""
+        calls = self._by_id.get(call_id, [])[-64:]
+        return self._newest([call for call in calls if _may_run_in(record, branch, call)], record.scope)
 
     def like(self, name: str, args: Any) -> list[AskedCall]:
         """Return the calls with this name and these arguments."""
-        if not self._by_args:
-            for call in self.all:
-                self._by_args.setdefault(_args_key(call.name, call.args), []).append(call)
-        return self._by_args.get(_args_key(name, args), [])
+        return [call for call in self.all if call.name == name and call.args == args]
 
 
 def _may_run_in(record: Record, branch: Order, call: AskedCall) -> bool:
@@ -284,10 +252,6 @@ def _may_run_in(record: Record, branch: Order, call: AskedCall) -> bool:
     if call.source is not None or call.scope is record.scope:
         return True
     return call.parent is record.outer and call.order[:-2] == branch[: len(call.order) - 2]
-
-
-def _args_key(name: str, args: Any) -> str:
-    return json.dumps([name, to_plain(args)], sort_keys=True)
 
 
 def answers_in(
@@ -305,8 +269,9 @@ def answers_in(
         if isinstance(message, ToolMessage):
             answers.setdefault(message.tool_call_id, []).append(message)
         elif isinstance(message, AIMessage) and message.tool_calls:
-            calls = [call for call in left if call.source is known(message)]
-            for asked in () if calls else message.tool_calls:
+            source = known(message)
+            calls = [call for call in left if call.source is source]
+            for asked in () if source.calls else message.tool_calls:
                 calls += [each for each in left if each.is_like(asked) and each not in calls][-1:]
             calls.reverse()
             for call in calls:

@@ -15,7 +15,6 @@ from graphrag_eval_lc.capture.messages import answer_in, answer_text, whole_answ
 from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.reading import ReadMessages
 from graphrag_eval_lc.capture.record import Record, Tree, WaitingCall
-from graphrag_eval_lc.capture.steps import Steps
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
 
@@ -74,13 +73,11 @@ def _find_plain_answer(part: Part) -> None:
 def _passes(part: Part, reported_ids: set[str], ends: set[str]) -> Sequence[Callable[[], None]]:
     """Return what is done, one after the other, to interpret a tree."""
     messages = ReadMessages(part, reported_ids, ends)
-    steps = Steps(part, messages)
-    interpretation = _Interpretation(part, messages, steps)
+    interpretation = _Interpretation(part, messages)
     return (
         messages.take_over_waiting,
         messages.read,
-        steps.find_executions,
-        steps.find_answers,
+        messages.steps.compare_answers,
         interpretation.find_provider_steps,
         interpretation.find_model_calls,
         interpretation.finish_steps,
@@ -92,11 +89,11 @@ def _passes(part: Part, reported_ids: set[str], ends: set[str]) -> Sequence[Call
 class _Interpretation:
     """The passes after the messages and the steps: provider's tools, model calls, the answer, and what is left."""
 
-    def __init__(self, part: Part, messages: ReadMessages, steps: Steps) -> None:
+    def __init__(self, part: Part, messages: ReadMessages) -> None:
         self._tree = part.tree
         self._part = part
         self._read = messages
-        self._steps = steps
+        self._steps = messages.steps
 
     def find_provider_steps(self) -> None:
         """Note the calls of the provider's own tools in models' messages; they have ended already."""
@@ -138,7 +135,9 @@ class _Interpretation:
     def finish_steps(self) -> None:
         """Put the steps in order, each with the step inside which it ran, and close those that had not ended."""
         step_of = self._steps.step_of
-        for each, outer in self._read.outer_of:
+        for model, around in self._read.outer_of:
+            model.parent = None if around is None else step_of.get(around)
+        for each, outer in self._steps.outer_of.items():
             each.parent = None if outer is None else step_of.get(outer)
         if self._tree.has_ended:
             ended = self._tree.started + self._part.elapsed_sec
@@ -188,7 +187,7 @@ class _Interpretation:
         message = generated_message(output) if isinstance(output, LLMResult) else output
         if isinstance(message, AIMessage) and message.tool_calls:
             self._leave_to_the_caller()
-        for call in self._steps.waiting:
+        for call in self._read.calls.waiting:
             if call.scope is not None and call.scope.is_top and call.message_id is not None:
                 args = self._steps.kept_args(call)
                 part.waiting.append(
@@ -199,7 +198,7 @@ class _Interpretation:
 
     def _leave_to_the_caller(self) -> None:
         """Note that the run returns a message with calls, which its caller is to answer."""
-        left = [call for call in self._steps.waiting if call.is_expected]
+        left = [call for call in self._read.calls.waiting if call.is_expected]
         for call in left:
             call.is_expected = False
         if left:
@@ -214,7 +213,7 @@ class _Interpretation:
         ran = {step.name for step in self._steps.all}
         loose = Counter(step.name for step in self._steps.all if not step.has_call)
         unanswered: list[tuple[str, str | None]] = []
-        for call in self._steps.waiting:
+        for call in self._read.calls.waiting:
             if loose[call.name] > 0:
                 loose[call.name] -= 1
             elif call.is_expected and (call.name in ran or not _is_read_by_its_node(call)):

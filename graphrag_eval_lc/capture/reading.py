@@ -5,23 +5,18 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, count, takewhile
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import Answer, AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part, Step
+from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part, answers_in
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
 from graphrag_eval_lc.capture.history import History, NewMessage, Reading
 from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
 from graphrag_eval_lc.capture.messages import answer_fields, is_handoff_message, last_of_model
 from graphrag_eval_lc.capture.record import ModelRun, Record
-
-
-class Withdrawn(NamedTuple):
-    """A call that the agent has removed from its message."""
-
-    call: AskedCall
+from graphrag_eval_lc.capture.steps import Steps
 
 
 class ReadMessages:
@@ -29,16 +24,14 @@ class ReadMessages:
 
     def __init__(self, part: Part, reported_ids: set[str], ends: set[str]) -> None:
         self.calls = AskedCalls()  # the calls that models asked for
-        # those calls, prompts, answers and withdrawals in their order
-        self.log: list[AskedCall | Answer | Record | Withdrawn] = []
+        self.steps = Steps(part, self.calls)
         self.models: list[CountedCall] = []  # the model calls in their order
-        self.schemas: set[str] = set()  # the names of schemas for structured output, whose calls no tool answers
         # the calls of the provider's own tools, and provider_places where and when each was made
         self.provider = ProviderTools()
         self.provider_places: list[tuple[Record, Order, float]] = []
         self.begins: dict[Record, int] = {}  # the number of the event with which each record begins
         self.branches: dict[Record, Order] = {}  # the place of each record among parallel branches
-        self.outer_of: list[tuple[CountedCall | Step, Record | None]] = []  # the tool around each model call and step
+        self.outer_of: list[tuple[CountedCall, Record | None]] = []  # the tool around each model call
         self.tops: list[Record] = []  # the root or the runs of a block, as they ended
         self.given_fields: set[str] = set()  # the names of the answer fields that nodes have set
         self._part = part
@@ -65,7 +58,7 @@ class ReadMessages:
                 self.known({"id": call.message_id}), call.call_id, call.name, call.args, call.place, root, None,
                 ((-1, 0), call.place), -1, call.asked_at, is_reported=True, is_seen=True, has_kept_args=True,
             )  # fmt: skip
-            self.log.append(self.calls.add(taken))
+            self.calls.add(taken)
 
     # --- the pass over messages: which calls are asked for, and by which messages they are answered ---
 
@@ -118,6 +111,8 @@ class ReadMessages:
             started = ToolCall(name=record.name or "", args=record.tool.args, id=record.tool.call_id)
             if not self.calls.is_known(started["id"], record, self.branches[record]):
                 self._ask(None, [started], record)  # no message is known to have asked for it
+        if record.tool is not None and not (record.kind == "retriever" and record.is_inside_step):
+            self.steps.started(record, record.tool, self._event, self.branches[record])
         if record.parsed is not None:
             for call in self._calls_in(record.parsed, record):
                 call.is_expected = False
@@ -125,6 +120,8 @@ class ReadMessages:
     def _read_end(self, record: Record) -> None:
         if record.model is not None:
             self._model_ended(record, record.model)
+        if record.tool is not None:
+            self.steps.ended(record, record.tool)
         if record.is_top:
             self._top_ended(record)
         elif record.is_node:
@@ -143,7 +140,8 @@ class ReadMessages:
             if not self.calls.all and not self.models:
                 self._history.add_prompt(model.prompt)
             else:
-                self.log.append(record)
+                for call, message in answers_in(self.calls.waiting, model.prompt, self.known):
+                    self.steps.answer(self._tree.as_read(message), [call], record, self._event)
         counted = CountedCall({}, model)
         self.models.append(counted)
         self.outer_of.append((counted, record.outer))
@@ -210,7 +208,7 @@ class ReadMessages:
             is_unparsed = is_of_agent and response is None
             for reading in readings:
                 new = [each.message for each in reading.new]
-                self.schemas |= set(schema_names(new, response, is_of_model_node=is_of_agent))
+                self.steps.schemas |= set(schema_names(new, response, is_of_model_node=is_of_agent))
         self._take_in(readings, record, is_unparsed=is_unparsed)
 
     def _top_ended(self, record: Record) -> None:
@@ -252,10 +250,15 @@ class ReadMessages:
         self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
     ) -> None:
         if calls:
-            read, order = self._tree.as_read(message), (*self.branches[record], self._rank(), 0)
-            answer = Answer(read, calls, record.outer, self._event, self.known(message), order, self._model_count)
-            answer.is_from_cache, answer.is_unparsed = self._is_from_cache(), is_unparsed
-            self.log.append(answer)
+            self.steps.answer(
+                self._tree.as_read(message),
+                calls,
+                record,
+                self._event,
+                models=self._model_count,
+                is_from_cache=self._is_from_cache(),
+                is_unparsed=is_unparsed,
+            )
 
     def _ask(
         self,
@@ -275,7 +278,7 @@ class ReadMessages:
                 source, call["id"], call["name"], call["args"], place, record.scope, record.outer,
                 (*branch, rank, place), self._event, self._at, is_reported, is_expected or is_reported,
             )  # fmt: skip
-            self.log.append(self.calls.add(made))
+            self.calls.add(made)
             asked.append(made)
         return asked
 
@@ -319,7 +322,8 @@ class ReadMessages:
 
     def _withdraw(self, calls: Iterable[AskedCall]) -> None:
         for call in calls:
-            self.log.append(Withdrawn(call))
+            if not call.steps:
+                self.calls.settle(call)
 
     def _unreported(self, message: AIMessage, known: KnownMessage, record: Record) -> list[AskedCall]:
         """Note a model's message that no callback reported in this form, and return its calls."""
