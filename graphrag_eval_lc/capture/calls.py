@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Literal
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.messages import as_message
 from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.record import ModelRun, Record, Tree, WaitingCall, id_of
 from graphrag_eval_lc.capture.redaction import kept_text
@@ -107,31 +105,18 @@ class Part:
         return kept_text(error, self.tree.options, "error", warnings) or UNKNOWN_ERROR
 
 
-class Seen(Enum):
-    """How a message was seen."""
-
-    OLD = "it was there before the run, or is what the run was asked"
-    REPORTED = "a model's callback reported it"
-    READ = "it was read in a list"
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class KnownMessage:
     """One message of a run in all its forms: objects, dicts, copies with another id, messages made anew from it."""
 
     form: Any  # the form that was read last
-    seen: Seen | None = None  # None while it was only looked for
+    is_read: bool = False  # whether it was read in a list
+    is_old: bool = False  # whether it was there before the run, or is what the run was asked
     calls: "list[AskedCall]" = field(default_factory=list)  # in all graph runs, as others' messages may have the id
     counted: AIMessage | None = None  # the form whose model call counts
     is_reported: bool = False  # whether a model's callback reported that form
-    had_id: bool = False  # whether that form had an id when it was first seen
     node: Record | None = None  # the node of the model call, or where the message was first seen
     reported_from: int = -1  # the number of the event with which the last model call began that reported it
-
-    @property
-    def message(self) -> BaseMessage | None:
-        """The form that was read last as a message."""
-        return as_message(self.form)
 
     def calls_in(self, record: Record) -> "list[AskedCall]":
         """Return the calls in a record's graph run and tool, else all."""
@@ -265,6 +250,8 @@ def answers_in(
     found: list[tuple[AskedCall, ToolMessage]] = []
     answers: dict[str, list[ToolMessage]] = {}
     left = list(waiting)
+    if not left:
+        return []
     for message in reversed(prompt):
         if isinstance(message, ToolMessage):
             answers.setdefault(message.tool_call_id, []).append(message)

@@ -12,10 +12,10 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part, answers_in
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
-from graphrag_eval_lc.capture.history import History, NewMessage, Reading
+from graphrag_eval_lc.capture.history import History, Reading
 from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
-from graphrag_eval_lc.capture.messages import answer_fields, is_handoff_message, last_of_model
-from graphrag_eval_lc.capture.record import ModelRun, Record
+from graphrag_eval_lc.capture.messages import answer_fields, as_message, is_handoff_message, last_of_model
+from graphrag_eval_lc.capture.record import ModelRun, Record, id_of
 from graphrag_eval_lc.capture.steps import Steps
 
 
@@ -102,7 +102,7 @@ class ReadMessages:
 
     def _read_start(self, record: Record) -> None:
         if record.starts_graph is not None:
-            self._history.add_history(record.input_messages, record.starts_graph.input_messages)
+            self._history.add_history(record.input_messages, record.starts_graph.input_messages, is_graph=True)
         if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
             self._node_started(record)
         if record.model is not None:
@@ -128,7 +128,7 @@ class ReadMessages:
             self._node_ended(record)
         else:
             if record.is_graph:
-                self._history.add_history(record.output_messages, record.input_messages)
+                self._history.add_history(record.output_messages, record.input_messages, is_graph=True)
             self._is_state = False
             for message in chain.from_iterable(messages.items for messages in record.output_messages):
                 if isinstance(message, ToolMessage):
@@ -137,11 +137,8 @@ class ReadMessages:
     def _model_started(self, record: Record, model: ModelRun) -> None:
         self._model_count += 1
         if model.prompt:
-            if not self.calls.all and not self.models:
-                self._history.add_prompt(model.prompt)
-            else:
-                for call, message in answers_in(self.calls.waiting, model.prompt, self.known):
-                    self.steps.answer(self._tree.as_read(message), [call], record, self._event)
+            for call, message in answers_in(self.calls.waiting, model.prompt, self.known):
+                self.steps.answer(self._tree.as_read(message), [call], record, self._event)
         counted = CountedCall({}, model)
         self.models.append(counted)
         self.outer_of.append((counted, record.outer))
@@ -156,7 +153,7 @@ class ReadMessages:
             self.models = [counted for counted in self.models if counted.run is not model]
             return
         known.reported_from = max(begin, known.reported_from)
-        self._history.add_reported(message, known, record.node)
+        self._history.count(message, record.node, is_reported=True)
         self._note_provider_calls(message, record)
         if model.calls:
             asked = self._ask(known, model.calls, record, is_reported=True)
@@ -172,8 +169,8 @@ class ReadMessages:
         if record.is_top:
             self._top, record.continues_thread = record, record.continues_thread or not record.has_input
         if record.is_top and not self._history.has_own:
-            has_thread = bool(self._tree.thread_ids)
-            passed_over = self._history.add_input(record.input_messages, self._tree.question, has_thread=has_thread)
+            self._history.add_input(record.input_messages, self._tree.question)
+            passed_over: list[Sequence[Any]] = [messages.items for messages in record.input_messages]
         else:
             unknown: Any = "old" if record.scope is not None and record.scope.is_root else "elsewhere"
             readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
@@ -188,8 +185,7 @@ class ReadMessages:
             if message is not None and waiting:
                 self._calls_in(message, record, new=waiting, is_made=not message.id)
             elif message is not None and self._tree.resumes is not None and self.known(message).calls:
-                new = [NewMessage(answer, self.known(answer)) for answer in answers]
-                self._take_in([Reading(new, message)], record)
+                self._take_in([Reading(answers, message)], record)
         branch = self.branches[record]
         loose = [call for call in record.loose_calls if not self.calls.is_known(call["id"], record, branch)]
         if loose:
@@ -207,8 +203,7 @@ class ReadMessages:
             is_of_agent, response = is_from_agent(record), structured_response(record.output)
             is_unparsed = is_of_agent and response is None
             for reading in readings:
-                new = [each.message for each in reading.new]
-                self.steps.schemas |= set(schema_names(new, response, is_of_model_node=is_of_agent))
+                self.steps.schemas |= set(schema_names(reading.new, response, is_of_model_node=is_of_agent))
         self._take_in(readings, record, is_unparsed=is_unparsed)
 
     def _top_ended(self, record: Record) -> None:
@@ -217,21 +212,22 @@ class ReadMessages:
             if record.continues_thread:
                 self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
             self._node_ended(record)
-            self._part.ends += self._history.add_end(record.output_messages)
+            lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
+            self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
 
     def _take_in(self, readings: Iterable[Reading], record: Record, *, is_unparsed: bool = False) -> None:
         """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
         for reading in readings:
-            asking = reading.before if isinstance(reading.before, AIMessage) else None
+            before = None if reading.before is None else as_message(reading.before)
+            asking = before if isinstance(before, AIMessage) else None
             calls = (
                 [] if asking is None else self._calls_in(asking, record, new=self._answered_old(asking, reading.new))
             )
             for message_id in reading.removed:
                 self._withdraw(self.known({"id": message_id}).calls_in(record))
-            for message, known, is_unknown in reading.new:
+            for message in reading.new:
                 if isinstance(message, AIMessage):
-                    asking = message
-                    calls = self._unreported(message, known, record) if is_unknown else self._calls_in(message, record)
+                    asking, calls = message, self._new_from_model(message, record)
                     continue
                 answered = [call for call in calls if call.call_id == message.tool_call_id]
                 asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
@@ -239,11 +235,11 @@ class ReadMessages:
                     answered = self.calls.answered_by(message.tool_call_id, record.scope)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
 
-    def _answered_old(self, asking: AIMessage, new: Sequence[NewMessage]) -> Sequence[str]:
+    def _answered_old(self, asking: AIMessage, new: Sequence[AIMessage | ToolMessage]) -> Sequence[str]:
         """Return the ids of calls of an earlier run that this run answers out of sight, as a deployed graph does."""
         if not asking.tool_calls or self.known(asking).calls or not self._history.is_old(asking):
             return ()
-        answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
+        answers = takewhile(lambda message: isinstance(message, ToolMessage), new)
         return [message.tool_call_id for message in answers if isinstance(message, ToolMessage)]
 
     def _note_answer(
@@ -325,18 +321,18 @@ class ReadMessages:
             if not call.steps:
                 self.calls.settle(call)
 
-    def _unreported(self, message: AIMessage, known: KnownMessage, record: Record) -> list[AskedCall]:
-        """Note a model's message that no callback reported in this form, and return its calls."""
+    def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
+        """Note a model's message that is new in a list, perhaps one that no callback reported, and return its calls."""
         if is_handoff_message(message):
             return []
         is_models, is_from_cache = is_generated(message), self._is_from_cache()
-        if not self._history.is_counted(message, known, record.node):
+        if not self._history.is_counted(message, record.node):
             if message.id in self._reported_ids:
                 self._part.cached_models += is_from_cache and self._tree.resumes is None
             else:
                 self._note_provider_calls(message, record)
                 if is_models:
-                    self._history.count(message, known, record.node)
+                    self._history.count(message, record.node)
                     if is_from_cache:
                         self._part.cached_models += 1
                     else:
@@ -357,7 +353,7 @@ class ReadMessages:
         call = model_call(result)
         problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)
         counted = CountedCall(call, problems=problems)
-        counted.is_from_elsewhere = message.id is not None and id(message) not in self._tree.nameless
+        counted.is_from_elsewhere = self._history.has_own_id(message)
         if self._tree.kept is not None:
             counted.output_message = self._tree.kept.index(message)
         self.outer_of.append((counted, record.outer))

@@ -28,10 +28,10 @@ class Counted(History):
         super().__init__(set(), nameless)
 
     def add(self, message: AIMessage, node: Record, *, is_reported: bool) -> None:
-        self.count(message, self.known(message), node, is_reported=is_reported)
+        self.count(message, node, is_reported=is_reported)
 
     def has(self, message: AIMessage, node: Record) -> bool:
-        return self.is_counted(message, self.known(message), node)
+        return self.is_counted(message, node)
 
 
 def counted(message: AIMessage, *, is_reported: bool = True) -> Counted:
@@ -73,13 +73,6 @@ def test_what_a_node_rewrote_itself_is_a_copy_in_that_node_only() -> None:
     assert counted(said()).has(rewritten, NODE)
     assert not counted(said()).has(rewritten, OTHER_NODE)
     assert not counted(said(), is_reported=False).has(rewritten, NODE)
-
-
-def test_the_providers_id_of_the_answer_decides_where_both_have_one() -> None:
-    first, second = {"id": "chatcmpl-1"}, {"id": "chatcmpl-2"}
-    messages = counted(said(response_metadata=first))
-    assert messages.has(said("The answer is yes.", message_id=None, response_metadata=first), OTHER_NODE)
-    assert not messages.has(said(message_id=None, response_metadata=second), NODE)
 
 
 def test_messages_without_ids_that_look_alike_are_calls_of_their_own() -> None:
