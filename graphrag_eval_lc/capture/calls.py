@@ -1,6 +1,6 @@
 """The tool calls that models ask for, the steps that carry them out, and the model calls that count."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
@@ -137,7 +137,6 @@ class AskedCall:
     scope: Record | None  # the graph run in which the message was written or first seen
     parent: Record | None  # the tool around it
     order: Order  # where the step belongs: its branch, the rank of the message, and the place in its list of calls
-    asked: int  # the number of the event
     asked_at: float
     is_reported: bool = False  # whether a model's callback reported the message
     is_expected: bool = False  # whether the run is to answer it
@@ -162,123 +161,85 @@ class AskedCall:
 
 
 class AskedCalls:
-    """All tool calls that the models of one run asked for, by id and by arguments."""
+    """All tool calls that the models of one run asked for."""
 
     def __init__(self) -> None:
         self.all: list[AskedCall] = []
-        self.waiting: dict[AskedCall, None] = {}  # the calls that need a step and have none
+        self.waiting: dict[AskedCall, None] = {}  # those that need a step and have none
         self._by_id: dict[str | None, list[AskedCall]] = {}
 
-    def add(self, call: AskedCall) -> AskedCall:
+    def add(self, call: AskedCall) -> None:
         """Add a call."""
         self.all.append(call)
         self.waiting[call] = None
         self._by_id.setdefault(call.call_id, []).append(call)
         if call.source is not None:
             call.source.calls.append(call)
-        return call
 
     def settle(self, call: AskedCall) -> None:
         """Note that a call needs no step."""
         call.is_settled = True
         self.waiting.pop(call, None)
 
-    def copied(self, call: ToolCall, *, is_made: bool, in_state: bool) -> AskedCall | None:
-        """Return the earliest like call of a callback that was not seen in a list.
+    def copied(self, call: ToolCall) -> AskedCall | None:
+        """Return the call of a callback that a message repeats: the earliest like it that no list had, else the last.
 
-        If all were seen and code made the message, return the last one: a handover carries copies. In a state there may
-        also be copies of messages without an id.
+        A handover carries copies, and states have copies of messages without an id.
         """
-        alike = [
-            asked
-            for asked in self._by_id.get(call["id"], ())
-            if asked.is_like(call) and (asked.is_reported or (in_state and asked.message_id is None))
+        alike = [asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call)]
+        alike = [asked for asked in alike if asked.is_reported or asked.source is None]
+        return next((asked for asked in alike if not asked.is_seen), alike[-1] if alike else None)
+
+    def with_id(self, call_id: str | None, record: Record, branch: Order) -> list[AskedCall]:
+        """Return the calls with an id that a record may run or answer.
+
+        They are the last one in its graph run, else the last of all, with those of the same message. In a resumed run
+        a call may have no message. It is meant only within its own graph run, or its tool and branch: a tool next to or
+        around this one may use the same id.
+        """
+        calls = [
+            call
+            for call in self._by_id.get(call_id, [])[-64:]
+            if call.source is not None
+            or call.scope is record.scope
+            or (call.parent is record.outer and call.order[:-2] == branch[: len(call.order) - 2])
         ]
-        unseen = next((asked for asked in alike if not asked.is_seen), None)
-        return unseen or (alike[-1] if alike and is_made else None)
-
-    def is_known(self, call_id: str | None, record: Record, branch: Order) -> bool:
-        """Return whether a call with this id may run where a record does."""
-        return any(_may_run_in(record, branch, call) for call in self._by_id.get(call_id, ()))
-
-    def answered_by(self, call_id: str, scope: Record | None) -> list[AskedCall]:
-        """Return the calls that a lone tool message may answer: those with its id in the newest message."""
-        return self._newest(self._by_id.get(call_id, []), scope)
-
-    @staticmethod
-    def _newest(calls: Sequence[AskedCall], scope: Record | None) -> list[AskedCall]:
-        """Return the last call of the scope, else of all, with those of the same message."""
-        if len(calls) < 2:
-            return list(calls)
-        last = next((call for call in reversed(calls) if call.scope is scope), calls[-1] if calls else None)
-        if last is None:
-            return []
-        if last.source is None:
-            return [last]
-        of_last = last.source, last.scope, last.parent
-        return [call for call in calls[-64:] if (call.source, call.scope, call.parent) == of_last]
-
-    def to_run(self, call_id: str, record: Record, branch: Order) -> list[AskedCall]:
-        """Return the calls that a tool with a call id may carry out: those of the newest message with the id."""
-        calls = self._by_id.get(call_id, [])[-64:]
-        return self._newest([call for call in calls if _may_run_in(record, branch, call)], record.scope)
+        last = next((call for call in reversed(calls) if call.scope is record.scope), calls[-1] if calls else None)
+        if last is None or last.source is None:
+            return [] if last is None else [last]
+        place = last.source, last.scope, last.parent
+        return [call for call in calls if (call.source, call.scope, call.parent) == place]
 
     def like(self, name: str, args: Any) -> list[AskedCall]:
         """Return the calls with this name and these arguments."""
         return [call for call in self.all if call.name == name and call.args == args]
 
+    def answers_in(
+        self, prompt: Sequence[BaseMessage], known: Callable[[Any], KnownMessage]
+    ) -> list[tuple[AskedCall, ToolMessage]]:
+        """Return the waiting calls that a prompt's tool messages answer, with the messages.
 
-def _may_run_in(record: Record, branch: Order, call: AskedCall) -> bool:
-    """Return whether a call may run where a record does.
-
-    In a resumed run a call may have no message. It is meant here only within its own graph run, tool and branch: a tool
-    beside or around this one may use the same id.
-    """
-    if call.source is not None or call.scope is record.scope:
-        return True
-    return call.parent is record.outer and call.order[:-2] == branch[: len(call.order) - 2]
-
-
-def answers_in(
-    waiting: Iterable[AskedCall], prompt: Sequence[BaseMessage], known: Callable[[Any], KnownMessage]
-) -> list[tuple[AskedCall, ToolMessage]]:
-    """Return the waiting calls that a prompt's tool messages answer, with the messages, in order.
-
-    A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
-    prompt is read from its end up to a message whose calls are all settled.
-    """
-    found: list[tuple[AskedCall, ToolMessage]] = []
-    answers: dict[str, list[ToolMessage]] = {}
-    left = list(waiting)
-    if not left:
-        return []
-    for message in reversed(prompt):
-        if isinstance(message, ToolMessage):
-            answers.setdefault(message.tool_call_id, []).append(message)
-        elif isinstance(message, AIMessage) and message.tool_calls:
-            source = known(message)
-            calls = [call for call in left if call.source is source]
-            for asked in () if source.calls else message.tool_calls:
-                calls += [each for each in left if each.is_like(asked) and each not in calls][-1:]
-            calls.reverse()
-            for call in calls:
-                left.remove(call)
-                call.is_shown = True
-                if answer := _answer_to(call, message, answers.get(call.call_id or "", [])):
-                    found.append((call, answer))
-            answers = {}
-            if not calls or not left:
-                break
-    found.reverse()
-    return found
-
-
-def _answer_to(call: AskedCall, asking: AIMessage, answers: Sequence[ToolMessage]) -> ToolMessage | None:
-    """Return the message that answers a call, of those with its id, from the last to the first: the last counts.
-
-    If several calls of a message share the id, the messages are in the order of the calls.
-    """
-    sharing = [place for place, each in enumerate(asking.tool_calls) if each["id"] == call.call_id]
-    if len(sharing) > 1 and call.place in sharing and len(answers) >= len(sharing):
-        return answers[len(sharing) - 1 - sharing.index(call.place)]
-    return answers[0] if answers else None
+        A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
+        prompt is read from its end up to a message whose calls are all settled.
+        """
+        found: list[tuple[AskedCall, ToolMessage]] = []
+        answers: dict[str | None, list[ToolMessage]] = {}
+        left = list(self.waiting)
+        for message in reversed(prompt) if left else ():
+            if isinstance(message, ToolMessage):
+                answers.setdefault(message.tool_call_id, []).append(message)
+            elif isinstance(message, AIMessage) and message.tool_calls:
+                source = known(message)
+                calls = [call for call in left if call.source is source]
+                for asked in () if source.calls else message.tool_calls:
+                    calls += [each for each in left if each.is_like(asked)][-1:]
+                for call in calls:
+                    left.remove(call)
+                    call.is_shown = True
+                    sharing = [place for place, each in enumerate(message.tool_calls) if each["id"] == call.call_id]
+                    later = sum(place > call.place for place in sharing)  # they are answered in the order of the calls
+                    found += [(call, answer) for answer in answers.get(call.call_id, [])[later : later + 1]]
+                answers = {}
+                if not calls:
+                    break
+        return found

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part, answers_in
+from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part
 from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
 from graphrag_eval_lc.capture.history import History, Reading
 from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
@@ -56,7 +56,7 @@ class ReadMessages:
         for call in self._tree.resumes.waiting:
             taken = AskedCall(
                 self.known({"id": call.message_id}), call.call_id, call.name, call.args, call.place, root, None,
-                ((-1, 0), call.place), -1, call.asked_at, is_reported=True, is_seen=True, has_kept_args=True,
+                ((-1, 0), call.place), call.asked_at, is_reported=True, is_seen=True, has_kept_args=True,
             )  # fmt: skip
             self.calls.add(taken)
 
@@ -109,7 +109,7 @@ class ReadMessages:
             self._model_started(record, record.model)
         if record.tool is not None and record.tool.call_id is not None:
             started = ToolCall(name=record.name or "", args=record.tool.args, id=record.tool.call_id)
-            if not self.calls.is_known(started["id"], record, self.branches[record]):
+            if not self._with_id(started["id"], record):
                 self._ask(None, [started], record)  # no message is known to have asked for it
         if record.tool is not None and not (record.kind == "retriever" and record.is_inside_step):
             self.steps.started(record, record.tool, self._event, self.branches[record])
@@ -121,7 +121,7 @@ class ReadMessages:
         if record.model is not None:
             self._model_ended(record, record.model)
         if record.tool is not None:
-            self.steps.ended(record, record.tool)
+            self.steps.ended(record, record.tool, self.branches[record])
         if record.is_top:
             self._top_ended(record)
         elif record.is_node:
@@ -132,12 +132,12 @@ class ReadMessages:
             self._is_state = False
             for message in chain.from_iterable(messages.items for messages in record.output_messages):
                 if isinstance(message, ToolMessage):
-                    self._note_answer(message, self.calls.answered_by(message.tool_call_id, record.scope), record)
+                    self._note_answer(message, self._with_id(message.tool_call_id, record), record)
 
     def _model_started(self, record: Record, model: ModelRun) -> None:
         self._model_count += 1
         if model.prompt:
-            for call, message in answers_in(self.calls.waiting, model.prompt, self.known):
+            for call, message in self.calls.answers_in(model.prompt, self.known):
                 self.steps.answer(self._tree.as_read(message), [call], record, self._event)
         counted = CountedCall({}, model)
         self.models.append(counted)
@@ -183,11 +183,10 @@ class ReadMessages:
                 [] if message is None else [call["id"] for call in message.tool_calls if call["id"] not in answered]
             )
             if message is not None and waiting:
-                self._calls_in(message, record, new=waiting, is_made=not message.id)
+                self._calls_in(message, record, new=waiting)
             elif message is not None and self._tree.resumes is not None and self.known(message).calls:
                 self._take_in([Reading(answers, message)], record)
-        branch = self.branches[record]
-        loose = [call for call in record.loose_calls if not self.calls.is_known(call["id"], record, branch)]
+        loose = [call for call in record.loose_calls if not self._with_id(call["id"], record)]
         if loose:
             self._ask(None, loose, record)
 
@@ -232,7 +231,7 @@ class ReadMessages:
                 answered = [call for call in calls if call.call_id == message.tool_call_id]
                 asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
                 if message.tool_call_id not in asked_ids:
-                    answered = self.calls.answered_by(message.tool_call_id, record.scope)
+                    answered = self._with_id(message.tool_call_id, record)
                 self._note_answer(message, answered, record, is_unparsed=is_unparsed)
 
     def _answered_old(self, asking: AIMessage, new: Sequence[AIMessage | ToolMessage]) -> Sequence[str]:
@@ -256,6 +255,9 @@ class ReadMessages:
                 is_unparsed=is_unparsed,
             )
 
+    def _with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
+        return self.calls.with_id(call_id, record, self.branches[record])
+
     def _ask(
         self,
         source: KnownMessage | None,
@@ -272,7 +274,7 @@ class ReadMessages:
         for place, call in zip(count() if places is None else places, tool_calls, strict=False):
             made = AskedCall(
                 source, call["id"], call["name"], call["args"], place, record.scope, record.outer,
-                (*branch, rank, place), self._event, self._at, is_reported, is_expected or is_reported,
+                (*branch, rank, place), self._at, is_reported, is_expected or is_reported,
             )  # fmt: skip
             self.calls.add(made)
             asked.append(made)
@@ -284,13 +286,12 @@ class ReadMessages:
         record: Record,
         *,
         new: Collection[str | None] = (),
-        is_made: bool = False,
         is_expected: bool = False,
     ) -> list[AskedCall]:
         """Return the calls of a message as it is now: an edited one has the same ids.
 
         Those that the agent has removed from it need no step. ``new``: the ids of the calls that are noted if they are
-        not known; they may be those of a message of which this one is a copy, if code made it (``is_made``).
+        not known; they may be those of a message of which this one is a copy.
         """
         source = self.known(message)
         left = list(source.calls_in(record))
@@ -302,14 +303,13 @@ class ReadMessages:
                 left.remove(same)
             elif call["id"] not in new:
                 continue
-            elif (same := self.calls.copied(call, is_made=is_made, in_state=self._is_state)) is None:
+            elif (same := self.calls.copied(call)) is None:
                 asked[place] = call
                 continue
             else:
                 source.calls.append(same)
             same.is_seen = True
-            if (same.name, same.args) != (call["name"], call["args"]):
-                same.name, same.args, same.has_kept_args = call["name"], call["args"], False
+            same.name, same.args, same.has_kept_args = call["name"], call["args"], False
             found.append(same)
         self._withdraw(left)
         if asked:
@@ -338,7 +338,7 @@ class ReadMessages:
                     else:
                         self._add_unreported_call(message, record)
         new = [call["id"] for call in message.tool_calls]
-        return self._calls_in(message, record, new=new, is_made=not is_models, is_expected=True)
+        return self._calls_in(message, record, new=new, is_expected=True)
 
     def _is_from_cache(self) -> bool:
         """Return whether what is new comes from langgraph's cache: it is in a state, and no node gave it.

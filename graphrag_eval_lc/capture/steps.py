@@ -58,13 +58,13 @@ class Steps:
         self.step_of[record] = step
         self._runs.setdefault(step, []).append(record)
 
-    def ended(self, record: Record, tool: ToolRun) -> None:
+    def ended(self, record: Record, tool: ToolRun, branch: Order) -> None:
         """Note the outcome of a tool or retriever."""
         step = self.step_of.get(record)
         if step is None or tool.outcome is None or tool.ended is None:
             return
         if tool.answer_id is not None and step.call_id is None and not step.has_call:
-            answered = self._calls.answered_by(tool.answer_id, record.scope)
+            answered = self._calls.with_id(tool.answer_id, record, branch)
             call = next((call for call in answered if not call.steps), None)
             if call is None:
                 step.call_id = tool.answer_id
@@ -96,7 +96,7 @@ class Steps:
     def _call_of(self, record: Record, tool: ToolRun, branch: Order) -> AskedCall | None:
         """Return the call that a tool carries out: by its id, else by name and arguments."""
         if tool.call_id is not None:
-            return self._called(self._calls.to_run(tool.call_id, record, branch), record, tool)
+            return self._called(self._calls.with_id(tool.call_id, record, branch), record, tool)
         alike = [call for call in self._calls.like(record.name or "", tool.args) if not call.is_settled]
         free = next((call for call in alike if not call.steps), None)
         return free or next((call for call in reversed(alike) if call.steps[-1].status == "error"), None)
