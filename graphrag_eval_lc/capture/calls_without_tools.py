@@ -3,12 +3,11 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
-from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, output_text, to_plain
+from graphrag_eval_lc.capture.outputs import Outcome, block_text, is_command, message_text, output_text, to_plain
 from graphrag_eval_lc.capture.record import Record
 
 _MAX_BREADTH = 32
@@ -53,45 +52,28 @@ def says_unparsed(message: ToolMessage) -> bool:
     return _UNPARSED.match(text) is not None or _SEVERAL.match(text) is not None
 
 
-def schema_names(
-    messages: Sequence[AIMessage | ToolMessage], response: Any = None, *, is_of_model_node: bool = False
-) -> Iterator[str]:
-    """Yield the names of the schemas whose calls a list of new messages answers.
+def schema_names(messages: Sequence[AIMessage | ToolMessage], record: Record) -> Iterator[str]:
+    """Yield the names of the schemas whose calls new messages answer, which are in a record's output.
 
     LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again.
-
-    Args:
-        messages: The new messages of models and tools, in order.
-        response: The ``structured_response`` beside them.
-        is_of_model_node: Whether ``create_agent`` made the list in the node that asks its model.
     """
-    if not any(isinstance(message, AIMessage) for message in messages):
+    asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    answers = [message for message in messages if isinstance(message, ToolMessage)]
+    if not asked or not answers:
         return
-    if is_of_model_node and isinstance(messages[0], AIMessage):
-        answered = {message.tool_call_id for message in messages[1:] if isinstance(message, ToolMessage)}
-        yield from (call["name"] for call in messages[0].tool_calls if call["id"] in answered)
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            text = message_text(message)
-            if text.startswith(_RETURNED) and message.name is not None:
-                yield message.name
-            elif (found := _UNPARSED.match(text) or _SEVERAL.match(text)) is not None:
-                yield from found[1].split(", ")
-    if response is not None and (call := _last_answered(messages)) is not None:
+    if is_from_agent(record):
+        answered = {answer.tool_call_id for answer in answers}
+        yield from (call["name"] for call in asked if call["id"] in answered)
+    for answer in answers:
+        text = message_text(answer)
+        if text.startswith(_RETURNED) and answer.name is not None:
+            yield answer.name
+        elif (found := _UNPARSED.match(text) or _SEVERAL.match(text)) is not None:
+            yield from found[1].split(", ")
+    if (response := structured_response(record.output)) is not None:
         fields = to_plain(response)
-        if call["args"] and isinstance(fields, dict) and call["args"].keys() <= fields.keys():
-            yield call["name"]
-
-
-def _last_answered(messages: Sequence[AIMessage | ToolMessage]) -> ToolCall | None:
-    """Return the call of the last model's message that is answered first: a schema's, before tools run."""
-    answer: ToolMessage | None = None
-    for message in reversed(messages):
-        if isinstance(message, AIMessage):
-            answered_id = None if answer is None else answer.tool_call_id
-            return next((call for call in message.tool_calls if call["id"] == answered_id), None)
-        answer = message
-    return None
+        alike = (call for call in asked if is_class_name(call["name"]) and call["args"])
+        yield from (call["name"] for call in alike if isinstance(fields, dict) and call["args"].keys() <= fields.keys())
 
 
 # Blocks that are no calls of a provider's tools. A message with no others is not translated.
@@ -101,66 +83,51 @@ _ORDINARY_BLOCKS = frozenset(
 )
 
 
-@dataclass(slots=True, eq=False)
-class ProviderCall:
-    """One call of a provider's tool; without a result it has no status.
-
-    ``is_approved``: it is but the request of a call that a later message has.
-    """
+class ProviderCall(NamedTuple):
+    """A call of one of a provider's own tools."""
 
     call_id: str | None
     name: str
     args: Any
-    status: Literal["success", "error"] | None = None
-    text: str = ""
-    is_approved: bool = False
 
 
-class ProviderTools:
-    """The calls of a provider's own tools, in LangChain's standard blocks, read from one message after the other.
+class ProviderResult(NamedTuple):
+    """The result of such a call; None if the call was but a request for approval, and a later message has it."""
 
-    A result may be in a later message than its call: where the provider paused its turn, or where its code calls tools
-    of the agent.
+    call_id: str | None
+    outcome: Outcome | None
+
+
+def provider_events(message: AIMessage) -> Iterator[ProviderCall | ProviderResult]:
+    """Yield the calls of a provider's own tools in a model's message, and their results, by LangChain's blocks.
+
+    A result may be in a later message than its call: if the provider paused its turn, or if its code calls tools of the
+    agent.
     """
-
-    def __init__(self) -> None:
-        self.calls: list[ProviderCall] = []
-        self._open: dict[Any, ProviderCall] = {}
-
-    def read(self, message: AIMessage) -> int:
-        """Read a model's message, and return how many calls are new."""
-        number, content = len(self.calls), message.content if isinstance(message.content, list) else []
-        own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
-        executed = message.additional_kwargs.get("executed_tools")  # Groq's
-        if isinstance(executed, list):
-            tools = [_translatable(tool) for tool in executed if isinstance(tool, Mapping)]
-            extra = {**message.additional_kwargs, "executed_tools": tools}
-            message = message.model_copy(update={"additional_kwargs": extra})
-        elif not own:
-            return 0
-        for translated in message.content_blocks:
-            block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind in ("server_tool_call", "mcp_approval_request"):
-                self._add(block)
-            elif kind == "server_tool_result":
-                _take_result(self._open.pop(block.get("tool_call_id"), None), block)
-        for block in own:
-            if block["type"] == "image_generation_call":  # which LangChain translates to the image alone
-                args = {"prompt": block["revised_prompt"]} if block.get("revised_prompt") else {}
-                call = ProviderCall(block.get("id"), "image_generation", args)
-                self.calls.append(call)
-                _take_result(call, {"status": "error" if block.get("status") == "failed" else "success"})
-            elif (asked_id := block.get("approval_request_id")) in self._open:
-                self._open.pop(asked_id).is_approved = True
-        return len(self.calls) - number
-
-    def _add(self, block: Mapping[str, Any]) -> None:
-        name = (block.get("extras") or {}).get("tool_name") or block.get("name") or "server_tool"
-        call = ProviderCall(block.get("id"), name, block.get("args") or {})
-        self._open[call.call_id] = call
-        if name != "mcp_list_tools":
-            self.calls.append(call)
+    content = message.content if isinstance(message.content, list) else []
+    own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
+    executed = message.additional_kwargs.get("executed_tools")  # Groq's
+    if isinstance(executed, list):
+        tools = [_translatable(tool) for tool in executed if isinstance(tool, Mapping)]
+        extra = {**message.additional_kwargs, "executed_tools": tools}
+        message = message.model_copy(update={"additional_kwargs": extra})
+    elif not own:
+        return
+    for translated in message.content_blocks:
+        block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
+        kind = block.get("type") if isinstance(block, dict) else None
+        name = (block.get("extras") or {}).get("tool_name") or block.get("name") if kind else None
+        if kind in ("server_tool_call", "mcp_approval_request") and name != "mcp_list_tools":
+            yield ProviderCall(block.get("id"), name or "server_tool", block.get("args") or {})
+        elif kind == "server_tool_result":
+            yield ProviderResult(block.get("tool_call_id"), _outcome(block))
+    for block in own:
+        if block["type"] == "image_generation_call":  # which LangChain translates to the image alone
+            args = {"prompt": block["revised_prompt"]} if block.get("revised_prompt") else {}
+            yield ProviderCall(block.get("id"), "image_generation", args)
+            yield ProviderResult(block.get("id"), _outcome({"status": block.get("status")}))
+        elif "approval_request_id" in block:
+            yield ProviderResult(block["approval_request_id"], None)
 
 
 def _translatable(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,15 +147,13 @@ def _translatable(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {**tool, "arguments": arguments, "output": output}
 
 
-def _take_result(call: ProviderCall | None, result: Mapping[str, Any]) -> None:
-    if call is None:
-        return
+def _outcome(result: Mapping[str, Any]) -> Outcome:
     output = result.get("output", (result.get("extras") or {}).get("error"))
-    if isinstance(output, Mapping) and isinstance(output.get("content"), list) and result.get("status") == "error":
+    is_error = result.get("status") in ("error", "failed")
+    if isinstance(output, Mapping) and isinstance(output.get("content"), list) and is_error:
         output = output["content"]
     texts = [block_text(block) for block in output] if isinstance(output, list) else [None]
     text = "" if output is None else output_text(output)
-    if texts and None not in texts:
+    if None not in texts:
         text = "".join(map(str, texts))
-    call.status = "error" if result.get("status") == "error" else "success"
-    call.text = (text or "error without a message") if call.status == "error" else text
+    return Outcome("error", text or "error without a message") if is_error else Outcome("success", text)

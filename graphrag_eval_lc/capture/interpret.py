@@ -52,7 +52,6 @@ def _is_plain(record: Record) -> bool:
         record.kind == "chain"
         and not (record.is_node or record.is_graph)
         and not (record.input_messages or record.output_messages or record.loose_calls)
-        and record.parsed is None
         and not isinstance(record.output, LLMResult)
     )
 
@@ -78,7 +77,6 @@ def _passes(part: Part, reported_ids: set[str], ends: set[str]) -> Sequence[Call
         messages.take_over_waiting,
         messages.read,
         messages.steps.compare_answers,
-        interpretation.find_provider_steps,
         interpretation.find_model_calls,
         interpretation.finish_steps,
         interpretation.find_answer,
@@ -94,22 +92,6 @@ class _Interpretation:
         self._part = part
         self._read = messages
         self._steps = messages.steps
-
-    def find_provider_steps(self) -> None:
-        """Note the calls of the provider's own tools in models' messages; they have ended already."""
-        lost: list[tuple[str, str | None]] = []
-        for call, (record, order, at) in zip(self._read.provider.calls, self._read.provider_places, strict=True):
-            if call.status is None:
-                if not call.is_approved:
-                    lost.append((self._tree.options.step_name(call.name), call.call_id))
-                continue
-            step = Step(call.name, self._steps.kept(call.name, call.args), self._tree.root_id, None, order)
-            step.call_id, step.started_at = call.call_id, at
-            self._steps.settle(step, Outcome(call.status, call.text))
-            self._steps.add(step, record.outer)
-        if lost and not self._tree.is_paused:
-            names = listed([f"{name} ({call_id})" for name, call_id in lost])
-            self._part.warnings.append(f"requested from the provider's tools, without a result: {names}")
 
     def find_model_calls(self) -> None:
         """Complete the model calls with what was recorded of them; those under way do not count yet."""
@@ -195,6 +177,9 @@ class _Interpretation:
                 )
         if tree.has_ended and tree.error is None:
             part.unanswered = self._unanswered()
+        if self._steps.at_provider and not tree.is_paused:
+            lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self._steps.at_provider.values()]
+            part.warnings.append(f"requested from the provider's tools, without a result: {listed(lost)}")
 
     def _leave_to_the_caller(self) -> None:
         """Note that the run returns a message with calls, which its caller is to answer."""

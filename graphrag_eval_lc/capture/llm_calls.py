@@ -1,7 +1,7 @@
 """What a model's result says: its message, tokens, model name, why it ended, and what is wrong with it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
@@ -196,35 +196,6 @@ def _stated_reason(place: Mapping[str, Any]) -> str | None:
     reason = details.get("reason") if isinstance(details, Mapping) else None
     reason = reason or (place.get("status") if place.get("object") == "response" else None)
     return reason if isinstance(reason, str) and reason else None
-
-
-_ANY_TOOL = ("any", "required")
-
-
-def unanswered_tool(params: Any, options: Any) -> str | None:
-    """Return the schema that a model must call as a tool for structured output, which nobody runs.
-
-    Args:
-        params: The invocation parameters of a model call.
-        options: Its options, which tell of structured output.
-
-    Returns:
-        The tool's name, an empty text where it may be any tool, and None where calls are to be answered.
-
-    Example:
-        >>> unanswered_tool({"tool_choice": {"type": "function", "function": {"name": "Route"}}}, {})
-        'Route'
-    """
-    if isinstance(options, Mapping) and options.get("ls_structured_output_format"):
-        return ""
-    choice = params.get("tool_choice") if isinstance(params, Mapping) else None
-    if isinstance(choice, Mapping):
-        function = choice.get("function")
-        choice = function.get("name") if isinstance(function, Mapping) else choice.get("name") or choice.get("type")
-    if choice in _ANY_TOOL:
-        tools = params.get("tools")
-        return "" if isinstance(tools, Sequence) and len(tools) == 1 else None
-    return choice if isinstance(choice, str) and choice not in ("auto", "none") else None
 
 
 # --- what is wrong with an answer that came without an error ---

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, CountedCall, KnownMessage, Order, Part
-from graphrag_eval_lc.capture.calls_without_tools import ProviderTools, is_from_agent, schema_names, structured_response
+from graphrag_eval_lc.capture.calls_without_tools import ProviderCall, provider_events, schema_names
 from graphrag_eval_lc.capture.history import History, Reading
 from graphrag_eval_lc.capture.llm_calls import answer_problems, is_generated, message_result, model_call
 from graphrag_eval_lc.capture.messages import answer_fields, as_message, is_handoff_message, last_of_model
@@ -26,9 +26,6 @@ class ReadMessages:
         self.calls = AskedCalls()  # the calls that models asked for
         self.steps = Steps(part, self.calls)
         self.models: list[CountedCall] = []  # the model calls in their order
-        # the calls of the provider's own tools, and provider_places where and when each was made
-        self.provider = ProviderTools()
-        self.provider_places: list[tuple[Record, Order, float]] = []
         self.begins: dict[Record, int] = {}  # the number of the event with which each record begins
         self.branches: dict[Record, Order] = {}  # the place of each record among parallel branches
         self.outer_of: list[tuple[CountedCall, Record | None]] = []  # the tool around each model call
@@ -101,8 +98,6 @@ class ReadMessages:
         return self._event, self._ranks
 
     def _read_start(self, record: Record) -> None:
-        if record.starts_graph is not None:
-            self._history.add_history(record.input_messages, record.starts_graph.input_messages, is_graph=True)
         if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
             self._node_started(record)
         if record.model is not None:
@@ -113,9 +108,6 @@ class ReadMessages:
                 self._ask(None, [started], record)  # no message is known to have asked for it
         if record.tool is not None and not (record.kind == "retriever" and record.is_inside_step):
             self.steps.started(record, record.tool, self._event, self.branches[record])
-        if record.parsed is not None:
-            for call in self._calls_in(record.parsed, record):
-                call.is_expected = False
 
     def _read_end(self, record: Record) -> None:
         if record.model is not None:
@@ -148,17 +140,15 @@ class ReadMessages:
         if message is None:
             return
         begin, known = self.begins[record], self.known(message)
-        if not model.is_cache_hit and known.reported_from > begin:
+        if known.reported_from > begin:
             # It hands on the message of another model, as a router does.
             self.models = [counted for counted in self.models if counted.run is not model]
             return
-        known.reported_from = max(begin, known.reported_from)
+        known.reported_from = begin
         self._history.count(message, record.node, is_reported=True)
-        self._note_provider_calls(message, record)
+        self._note_provider_steps(message, record)
         if model.calls:
-            asked = self._ask(known, model.calls, record, is_reported=True)
-            for call in asked:
-                call.is_expected = model.unanswered_tool not in ("", call.name)
+            self._ask(known, model.calls, record, is_reported=True, is_expected=not model.is_structured)
 
     def _node_started(self, record: Record) -> None:
         """Read the input of a root or a node: older messages, calls that wait for its tools, and what is new.
@@ -178,13 +168,7 @@ class ReadMessages:
             self._take_in(readings, record)
         for messages in passed_over:
             message, answers = last_of_model(messages)
-            answered = {answer.tool_call_id for answer in answers}
-            waiting = (
-                [] if message is None else [call["id"] for call in message.tool_calls if call["id"] not in answered]
-            )
-            if message is not None and waiting:
-                self._calls_in(message, record, new=waiting)
-            elif message is not None and self._tree.resumes is not None and self.known(message).calls:
+            if message is not None and self.known(message).calls:  # those that a paused run left open
                 self._take_in([Reading(answers, message)], record)
         loose = [call for call in record.loose_calls if not self._with_id(call["id"], record)]
         if loose:
@@ -193,17 +177,12 @@ class ReadMessages:
     def _node_ended(self, record: Record) -> None:
         """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
         self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
-        scope = record.scope
-        if record.is_node and scope is not None and scope.is_root and (scope.continues_thread or scope.is_block):
+        if record.is_node:
             self.given_fields.update(answer_fields(record.output))
         readings = [self._history.read(messages) for messages in record.output_messages]
-        is_unparsed = False
-        if any(len(reading.new) > 1 for reading in readings):
-            is_of_agent, response = is_from_agent(record), structured_response(record.output)
-            is_unparsed = is_of_agent and response is None
-            for reading in readings:
-                self.steps.schemas |= set(schema_names(reading.new, response, is_of_model_node=is_of_agent))
-        self._take_in(readings, record, is_unparsed=is_unparsed)
+        for reading in readings:
+            self.steps.schemas |= set(schema_names(reading.new, record))
+        self._take_in(readings, record)
 
     def _top_ended(self, record: Record) -> None:
         self.tops.append(record)
@@ -214,8 +193,8 @@ class ReadMessages:
             lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
             self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
 
-    def _take_in(self, readings: Iterable[Reading], record: Record, *, is_unparsed: bool = False) -> None:
-        """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
+    def _take_in(self, readings: Iterable[Reading], record: Record) -> None:
+        """Take calls, answers and model calls from new messages."""
         for reading in readings:
             before = None if reading.before is None else as_message(reading.before)
             asking = before if isinstance(before, AIMessage) else None
@@ -232,7 +211,7 @@ class ReadMessages:
                 asked_ids = [] if asking is None else [call["id"] for call in asking.tool_calls]
                 if message.tool_call_id not in asked_ids:
                     answered = self._with_id(message.tool_call_id, record)
-                self._note_answer(message, answered, record, is_unparsed=is_unparsed)
+                self._note_answer(message, answered, record)
 
     def _answered_old(self, asking: AIMessage, new: Sequence[AIMessage | ToolMessage]) -> Sequence[str]:
         """Return the ids of calls of an earlier run that this run answers out of sight, as a deployed graph does."""
@@ -241,19 +220,11 @@ class ReadMessages:
         answers = takewhile(lambda message: isinstance(message, ToolMessage), new)
         return [message.tool_call_id for message in answers if isinstance(message, ToolMessage)]
 
-    def _note_answer(
-        self, message: ToolMessage, calls: Sequence[AskedCall], record: Record, *, is_unparsed: bool = False
-    ) -> None:
+    def _note_answer(self, message: ToolMessage, calls: Sequence[AskedCall], record: Record) -> None:
         if calls:
-            self.steps.answer(
-                self._tree.as_read(message),
-                calls,
-                record,
-                self._event,
-                models=self._model_count,
-                is_from_cache=self._is_from_cache(),
-                is_unparsed=is_unparsed,
-            )
+            answered = self._tree.as_read(message)
+            is_cached = self._is_from_cache()
+            self.steps.answer(answered, calls, record, self._event, models=self._model_count, is_from_cache=is_cached)
 
     def _with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
         return self.calls.with_id(call_id, record, self.branches[record])
@@ -274,7 +245,7 @@ class ReadMessages:
         for place, call in zip(count() if places is None else places, tool_calls, strict=False):
             made = AskedCall(
                 source, call["id"], call["name"], call["args"], place, record.scope, record.outer,
-                (*branch, rank, place), self._at, is_reported, is_expected or is_reported,
+                (*branch, rank, place), self._at, is_reported, is_expected,
             )  # fmt: skip
             self.calls.add(made)
             asked.append(made)
@@ -330,7 +301,7 @@ class ReadMessages:
             if message.id in self._reported_ids:
                 self._part.cached_models += is_from_cache and self._tree.resumes is None
             else:
-                self._note_provider_calls(message, record)
+                self._note_provider_steps(message, record)
                 if is_models:
                     self._history.count(message, record.node)
                     if is_from_cache:
@@ -339,6 +310,15 @@ class ReadMessages:
                         self._add_unreported_call(message, record)
         new = [call["id"] for call in message.tool_calls]
         return self._calls_in(message, record, new=new, is_expected=True)
+
+    def _note_provider_steps(self, message: AIMessage, record: Record) -> None:
+        """Note the calls of the provider's own tools in a message, which have no callbacks."""
+        for event in provider_events(message):
+            if isinstance(event, ProviderCall):
+                order = (*self.branches[record], self._rank(), 0)
+                self.steps.provider_called(event, record, order, self._at)
+            else:
+                self.steps.provider_answered(event)
 
     def _is_from_cache(self) -> bool:
         """Return whether what is new comes from langgraph's cache: it is in a state, and no node gave it.
@@ -358,10 +338,6 @@ class ReadMessages:
             counted.output_message = self._tree.kept.index(message)
         self.outer_of.append((counted, record.outer))
         self.models.append(counted)
-
-    def _note_provider_calls(self, message: AIMessage, record: Record) -> None:
-        for _ in range(self.provider.read(message)):
-            self.provider_places.append((record, (*self.branches.get(record, ()), self._rank(), 0), self._at))
 
 
 @lru_cache(maxsize=1024)

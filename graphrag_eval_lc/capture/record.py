@@ -80,9 +80,6 @@ class Record:
     is_interrupted: bool = False  # whether it is a paused graph
     is_graph_run: bool = False  # whether its metadata say that it is a graph, or inside of one
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
-    parsed: AIMessage | None = None  # the message whose calls this parser returns
-    # the graph inside the root run whose first node it is, if that graph continues a thread
-    starts_graph: "Record | None" = None
     tool: "ToolRun | None" = None
     model: "ModelRun | None" = None
 
@@ -135,8 +132,7 @@ class ModelRun:
     """What is recorded of a model call."""
 
     asked_name: str | None  # the model's name as it was asked for
-    # a schema that the model must call as a tool, which nobody answers; "" stands for any tool
-    unanswered_tool: str | None = None
+    is_structured: bool = False  # whether it calls a schema for structured output, which nobody answers
     prompt: tuple[BaseMessage, ...] = ()  # the end of its prompt
     started: float = field(default_factory=perf_counter)
     started_at: float = field(default_factory=time)

@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.llm_calls import has_content, model_name, unanswered_tool
+from graphrag_eval_lc.capture.llm_calls import has_content, model_name
 from graphrag_eval_lc.capture.messages import is_interrupted, question_in, tool_calls_in
 from graphrag_eval_lc.capture.outputs import (
     Outcome,
@@ -38,7 +38,6 @@ from graphrag_eval_lc.capture.runs import (
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import error_text
 
-_CALL_PARSERS = "ToolsParser"  # the end of the names of parsers that return a message's tool calls
 _RETRY_TAG = "retry:attempt:"  # of what with_retry runs again
 
 _Callback = TypeVar("_Callback", bound=Callable[..., None])
@@ -191,8 +190,6 @@ class RunCallbacks(BaseCallbackHandler):
                 if type(inputs) is not str and (type(inputs) is not dict or "tool_call" in inputs):
                     record.loose_calls = tool_calls_in(inputs)
                 record.is_model_node = record.is_node and (metadata or {}).get("langgraph_node") == AGENTS_MODEL_NODE
-            elif kwargs.get("run_type") == "parser" and str(name).endswith(_CALL_PARSERS):
-                record.parsed = inputs if isinstance(inputs, AIMessage) else None
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -336,7 +333,9 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a model call, with the end of its prompt."""
         params, metadata = kwargs.get("invocation_params"), kwargs.get("metadata") or {}
         prompt: Sequence[Any] = messages[0] if messages else (kwargs.get("prompts") or ())[:1]
-        model = ModelRun(model_name(params, metadata), unanswered_tool(params, kwargs.get("options")))
+        model = ModelRun(
+            model_name(params, metadata), bool((kwargs.get("options") or {}).get("ls_structured_output_format"))
+        )
         model.node, model.namespace = metadata.get("langgraph_node"), metadata.get("langgraph_checkpoint_ns")
         with self._lock:
             record = self._start("model", run_id, kwargs, model=model)

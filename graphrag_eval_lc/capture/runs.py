@@ -131,7 +131,6 @@ class Records:
             if not parent.is_graph:
                 parent.note_graph(step)
                 if parent.continues_thread and not parent.is_top:
-                    record.starts_graph = parent
                     parent.input_messages = [MessageList(tuple(messages)) for messages in message_lists(parent.inputs)]
         else:
             record.is_inside_step = parent.is_inside_step or parent.tool is not None

@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, Order, Part, Step
-from graphrag_eval_lc.capture.calls_without_tools import says_unparsed
+from graphrag_eval_lc.capture.calls_without_tools import ProviderCall, ProviderResult, says_unparsed
 from graphrag_eval_lc.capture.outputs import Outcome, documents_in, message_outcome, to_plain
 from graphrag_eval_lc.capture.record import Record, ToolRun
 from graphrag_eval_lc.capture.redaction import kept_args, kept_outcome
@@ -22,6 +22,7 @@ class Steps:
         self.step_of: dict[Record, Step] = {}  # the step of each run of a tool or retriever that is one
         self.outer_of: dict[Step, Record | None] = {}  # the tool around each step
         self.schemas: set[str] = set()  # the names of schemas for structured output, whose calls no tool answers
+        self.at_provider: dict[str | None, Step] = {}  # the calls of the provider's tools without a result
         self._part = part
         self._tree = part.tree
         self._options = part.tree.options
@@ -134,7 +135,6 @@ class Steps:
         *,
         models: int = 0,
         is_from_cache: bool = False,
-        is_unparsed: bool = False,
     ) -> None:
         """Note that a tool message answers one of some calls.
 
@@ -145,7 +145,6 @@ class Steps:
             event: The number of the event.
             models: How many model calls had begun before it.
             is_from_cache: Whether it comes from langgraph's cache of nodes.
-            is_unparsed: Whether no structured output parsed in the node that returned it.
         """
         outcome = message_outcome(message)
         call = self._answered_call(message, calls, outcome.text, record, event)
@@ -153,7 +152,7 @@ class Steps:
             return
         call.answered_at, call.answered_text = event, outcome.text
         if call.name in self.schemas:
-            if not call.is_settled and (is_unparsed or says_unparsed(message)):
+            if not call.is_settled and says_unparsed(message):
                 self._part.unparsed.append((call.name, call.call_id))
             self._calls.settle(call)
         elif call.is_settled or (call.steps and not call.steps[0].is_from_message):
@@ -219,6 +218,22 @@ class Steps:
             step.own, artifact = Outcome(own.status, step.text), step.artifact
             self.settle(step, outcome)
             step.artifact = artifact
+
+    # --- tools of the provider ---
+
+    def provider_called(self, call: ProviderCall, record: Record, order: Order, at: float) -> None:
+        """Note a call of one of the provider's own tools; it is a step when its result is known."""
+        step = Step(call.name, self.kept(call.name, call.args), self._tree.root_id, None, order, call.call_id)
+        step.started_at = at
+        self.at_provider[call.call_id] = step
+        self.outer_of[step] = record.outer
+
+    def provider_answered(self, result: ProviderResult) -> None:
+        """Note the result of such a call, or that a later message has the call."""
+        step = self.at_provider.pop(result.call_id, None)
+        if step is not None and result.outcome is not None:
+            self.settle(step, result.outcome)
+            self.all.append(step)
 
     # --- what is kept ---
 
