@@ -176,6 +176,16 @@ def is_of_langgraph(value: object, name: str) -> bool:
     return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
+def is_interrupt(error: object) -> bool:
+    """Return whether an exception pauses the run."""
+    return is_of_langgraph(error, "GraphInterrupt")
+
+
+def is_handoff(error: object) -> bool:
+    """Return whether an exception hands over to another agent of the parent graph."""
+    return is_of_langgraph(error, "ParentCommand")
+
+
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
     """Return the tool message that answers a call, or None where a tool returned something else.
 

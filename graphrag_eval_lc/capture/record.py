@@ -24,8 +24,6 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 AGENTS_MODEL_NODE = "model"  # the name of the node of create_agent that asks the model
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, if its thread is new
-_SECOND_STEP = "graph:step:2"  # the first one that callbacks report if the node before it was cached
-_LAST_OF_PROMPT = 100  # messages
 
 RunKind = Literal["chain", "tool", "retriever", "model"]
 
@@ -86,8 +84,7 @@ class Record:
     def note_graph(self, step: str | None = None) -> None:
         """Note that this is a graph; ``step`` is the tag of its first node, None if it is resumed."""
         self.is_graph = True
-        is_new = step in _FIRST_STEPS or (step == _SECOND_STEP and self.is_top and not self.tree.thread_ids)
-        self.continues_thread = not is_new or not self.has_input
+        self.continues_thread = step not in _FIRST_STEPS or not self.has_input
 
     def graph_name(self) -> str | None:
         """Return the name of the nested graph around a run, often an agent's, if it is not LangGraph's default."""
@@ -186,7 +183,6 @@ class Tree:
     elapsed_sec: float | None = None
     kept: KeptMessages | None = None
     waiting: "Sequence[WaitingCall]" = ()  # the calls that it left open, for the run that resumes it
-    has_models: bool = False
     # the messages that had no id when they were read, which langgraph gives later
     nameless: set[int] = field(default_factory=set)
     # content and status of tool messages when they were read, as an agent may clear them later
@@ -209,10 +205,6 @@ class Tree:
         """Return what was not read before of the lists of messages in a node's input or output."""
         if value is None or type(value) is str:
             return ()
-        if type(value) is dict and len(value) == 1:  # a state of nothing but messages, as most are
-            (messages,) = value.values()
-            if type(messages) is list and messages and isinstance(messages[-1], BaseMessage):
-                return [self._new_in(messages)]
         return [self._new_in(messages) for messages in message_lists(value)]
 
     def _new_in(self, messages: Sequence[Any]) -> MessageList:
@@ -226,8 +218,6 @@ class Tree:
                 before = item
                 break
         items.reverse()
-        if before is None and len(items) < len(messages):
-            items = list(messages)
         self.note_texts(items)
         for item in items:
             self._known[id(item)] = item
@@ -243,14 +233,6 @@ class Tree:
         identifier = id_of(item)
         known = None if identifier is None else self._known.get(identifier)
         return known is not None and is_same_version(known, item)
-
-    def prompt_end(self, prompt: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
-        """Return the end of a prompt, in which calls may be answered, or the whole of a run's first prompt."""
-        if not self.has_models:
-            self.has_models = True
-            return tuple(prompt)
-        self.note_texts(prompt[-_LAST_OF_PROMPT:])
-        return tuple(prompt[-_LAST_OF_PROMPT:])
 
     def note_texts(self, messages: Sequence[Any]) -> None:
         """Record the present texts of tool messages."""

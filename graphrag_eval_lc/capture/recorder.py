@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.llm_calls import has_content, model_name
@@ -20,6 +20,8 @@ from graphrag_eval_lc.capture.outputs import (
     document_value,
     documents_in,
     is_command,
+    is_handoff,
+    is_interrupt,
     output_outcome,
     output_text,
     to_plain,
@@ -27,17 +29,11 @@ from graphrag_eval_lc.capture.outputs import (
 )
 from graphrag_eval_lc.capture.record import AGENTS_MODEL_NODE, MessageList, ModelRun, Record, RunKind, ToolRun
 from graphrag_eval_lc.capture.redaction import CaptureOptions, asked_k, kept_text
-from graphrag_eval_lc.capture.runs import (
-    Records,
-    calling_run_id,
-    is_handoff,
-    is_interrupt,
-    is_state_update,
-    tool_messages_of,
-)
+from graphrag_eval_lc.capture.runs import Records, calling_run_id, is_state_update
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import error_text
 
+_LAST_OF_PROMPT = 100  # messages, in which calls may be answered
 _RETRY_TAG = "retry:attempt:"  # of what with_retry runs again
 
 _Callback = TypeVar("_Callback", bound=Callable[..., None])
@@ -171,7 +167,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a root run, a graph, a node or another chain."""
         name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
-            if kwargs.get("parent_run_id") is None and is_state_update(name, metadata):
+            if kwargs.get("parent_run_id") is None and is_state_update(name):
                 self._records.ignore(run_id)
                 return
             record = self._start("chain", run_id, kwargs, name)
@@ -210,10 +206,12 @@ class RunCallbacks(BaseCallbackHandler):
                 tree.ended(record)
             if record.scope is not None and record.scope.is_root and not record.scope.is_graph:
                 tree.is_paused = record.is_interrupted
-        elif messages := tuple(tool_messages_of(outputs)):
-            tree.note_texts(messages)
-            record.output_messages = [MessageList(messages)]
-            tree.ended(record)
+        else:  # a function that is not a node, such as a @task, may answer calls
+            given = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+            if messages := tuple(message for message in given if isinstance(message, ToolMessage)):
+                tree.note_texts(messages)
+                record.output_messages = [MessageList(messages)]
+                tree.ended(record)
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -344,7 +342,7 @@ class RunCallbacks(BaseCallbackHandler):
             tree = record.tree
             if record.is_top and tree.question is None and prompt:
                 tree.question = question_in(prompt)
-            model.prompt = tree.prompt_end(prompt) if messages else ()
+            model.prompt = tuple(prompt[-_LAST_OF_PROMPT:]) if messages else ()
             model.agent = record.graph_name() or metadata.get("lc_agent_name")
         if tree.kept is not None:  # without the lock, as redact is not ours
             model.input_messages, model.tools = tree.kept.prompt(prompt), tree.kept.definitions(params)

@@ -1,19 +1,18 @@
 """Which tree a run belongs to, and how langgraph pauses, hands over and updates states."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain
 from time import time
 from typing import Any
 from uuid import UUID
 
-from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 from graphrag_eval_lc.capture.calls import Part
 from graphrag_eval_lc.capture.interpret import interpreted
 from graphrag_eval_lc.capture.messages import message_lists
-from graphrag_eval_lc.capture.outputs import is_command, is_of_langgraph
+from graphrag_eval_lc.capture.outputs import is_command
 from graphrag_eval_lc.capture.record import MessageList, Record, RunKind, Tree
 from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_metadata, kept_tags
 from graphrag_eval_lc.texts import text_of
@@ -259,17 +258,9 @@ class Records:
         self.reported_ids, self.ends = set(), set()
 
 
-def is_state_update(name: object, metadata: Mapping[str, Any] | None) -> bool:
-    """Return whether a run without a parent is an update by ``graph.update_state``, and not a run of an agent.
-
-    A root with langgraph's metadata of a graph is an agent with such a name; those of ``create_agent`` are in both.
-    """
-    if not isinstance(name, str) or not name.endswith(_STATE_UPDATE):
-        return False
-    if metadata is None or "ls_integration" not in metadata:
-        return True
-    is_agent = metadata["ls_integration"] != "langgraph"
-    return is_agent and name == f"{metadata.get('lc_agent_name', 'LangGraph')}{_STATE_UPDATE}"
+def is_state_update(name: object) -> bool:
+    """Return whether a run without a parent is an update by ``graph.update_state``, and not a run of an agent."""
+    return isinstance(name, str) and name.endswith(_STATE_UPDATE)
 
 
 def _pause_keys(tree: Tree) -> Iterable[str]:
@@ -298,28 +289,5 @@ def with_graph_events(handler_class: type) -> type:
         from langgraph.callbacks import GraphCallbackHandler
     except ImportError:
         return handler_class
-    if issubclass(handler_class, GraphCallbackHandler):
-        return handler_class
-    names = {
-        "__module__": handler_class.__module__,
-        "__qualname__": handler_class.__qualname__,
-        "_written_as": handler_class,
-    }
-    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), names)
-
-
-def is_interrupt(error: object) -> bool:
-    """Return whether an exception pauses the run."""
-    return is_of_langgraph(error, "GraphInterrupt")
-
-
-def is_handoff(error: object) -> bool:
-    """Return whether an exception hands over to another agent of the parent graph."""
-    return is_of_langgraph(error, "ParentCommand")
-
-
-def tool_messages_of(output: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages in the output of a function that is not a node, such as a ``@task``."""
-    for message in output if isinstance(output, (list, tuple)) else (output,):
-        if isinstance(message, ToolMessage):
-            yield message
+    names = {key: getattr(handler_class, key) for key in ("__module__", "__qualname__")}
+    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), {**names, "_written_as": handler_class})

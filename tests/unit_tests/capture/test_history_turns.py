@@ -294,7 +294,7 @@ def test_what_a_node_got_before_it_asked_a_model_is_no_history() -> None:
     assert run(graph, turn("hi")) == [(["found a"], "summed up", 3)]
 
 
-@pytest.mark.parametrize("shape", [as_root, in_a_function, in_a_node])
+@pytest.mark.parametrize("shape", [as_root, in_a_node])
 def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
     find = History.known
