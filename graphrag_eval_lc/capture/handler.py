@@ -4,16 +4,16 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from copy import copy
 from typing import Any, Literal, Self, TypedDict, Unpack, cast
 from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
-from graphrag_eval_lc.capture.record import Tree
+from graphrag_eval_lc.capture.kept import SECRETS, CaptureOptions
+from graphrag_eval_lc.capture.record import Tree, with_graph_events
 from graphrag_eval_lc.capture.recorder import RunCallbacks
-from graphrag_eval_lc.capture.redaction import SECRETS, CaptureOptions
-from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
-from graphrag_eval_lc.capture.runs import with_graph_events
+from graphrag_eval_lc.capture.responses import Part, response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_secrets
 from graphrag_eval_lc.records import Response
@@ -92,7 +92,14 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: It is pickled, and its ``redact`` is a lambda or another function that cannot be.
         """
         with self._lock:
-            state = {**self.__dict__, "_records": self._records.snapshot(), "_enclosing": None}
+            parts = dict[Tree, Part]()
+            for tree in self._records.trees:
+                part = self._part(tree)
+                if not tree.has_ended:
+                    part.tree = tree.without_records()
+                parts[part.tree] = part
+            state = {**self.__dict__, "_records": self._records.copied(list(parts)), "_parts": parts}
+            state["_enclosing"] = None
         del state["_lock"]
         return _new_handler, (getattr(type(self), "_written_as", type(self)),), state
 
@@ -111,7 +118,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return [self._response(runs) for runs in runs_of_responses(self._records.trees)]
 
     def _response(self, runs: Sequence[Tree]) -> Response:
-        return response_from([self._records.part(tree) for tree in runs], self._options)
+        return response_from([self._part(tree) for tree in runs], self._options)
 
     def response(self, question_id: str | None = None) -> Response:
         """Return the last response of one question; ``responses()`` has all.
@@ -138,11 +145,13 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             runs = runs_of(runs_of_responses(self._records.trees), question_id)
-            records = self._records
-            parts = [
-                records.part(tree) if tree.has_ended else records.interpreted(tree.ended_now(error)) for tree in runs
-            ]
+            parts = [self._part(tree) if tree.has_ended else self._ended_now(tree, error) for tree in runs]
         return response_from(parts, self._options)
+
+    def _ended_now(self, tree: Tree, error: str) -> Part:
+        ended = copy(tree)
+        ended.close(error)
+        return self._interpreted(ended)
 
     @property
     def has_runs(self) -> bool:
@@ -197,6 +206,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """Forget all runs. Those under way are not recorded any further."""
         with self._lock:
             self._records.clear()
+            self._parts.clear()
 
 
 def _new_handler(handler_class: type) -> Any:

@@ -1,27 +1,44 @@
 """What the records of a run mean: its steps, model calls, answer and warnings, found in named passes."""
 
+from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from time import perf_counter
+from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import UNKNOWN_ERROR, AskedCall, Part, Step
-from graphrag_eval_lc.capture.calls_without_tools import is_class_name
-from graphrag_eval_lc.capture.llm_calls import answer_problems, generated_message, model_call
-from graphrag_eval_lc.capture.messages import answer_in, answer_text, whole_answer
+from graphrag_eval_lc.capture.history import AskedCall, AskedCalls, History, KnownMessage, Order, Reading
+from graphrag_eval_lc.capture.llm_calls import (
+    ProviderCall,
+    answer_problems,
+    generated_message,
+    is_generated,
+    message_result,
+    model_call,
+    provider_events,
+)
+from graphrag_eval_lc.capture.messages import (
+    answer_fields,
+    answer_in,
+    answer_text,
+    as_message,
+    is_class_name,
+    is_handoff_message,
+    last_of_model,
+    schema_names,
+    whole_answer,
+)
 from graphrag_eval_lc.capture.outputs import Outcome
-from graphrag_eval_lc.capture.reading import ReadMessages
-from graphrag_eval_lc.capture.record import Record, Tree, WaitingCall
+from graphrag_eval_lc.capture.record import ModelRun, Record, Tree, id_of
+from graphrag_eval_lc.capture.responses import UNKNOWN_ERROR, CountedCall, Part, Step, WaitingCall, unfinished_text
+from graphrag_eval_lc.capture.steps import Steps
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
-
-
-def unfinished_text(error: str | None) -> str:
-    """Return the error of a step or model call that had not ended when its run did."""
-    return error or "Unfinished: the run ended before this call did"
 
 
 def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
@@ -35,8 +52,16 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     part = Part(tree, perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec)
     of_error = list[str]()
     part.error = None if tree.error is None else part.kept_error(tree.error, of_error)
-    is_plain = tree.resumes is None and all(_is_plain(record) for record, _, _ in tree.events)
-    passes = (partial(_find_plain_answer, part),) if is_plain else _passes(part, reported_ids, ends)
+    run = _Interpretation(part, reported_ids, ends)
+    passes: Sequence[Callable[[], None]] = (
+        run.take_over_waiting,
+        run.read_events,
+        run.steps.compare_answers,
+        run.finish_model_calls,
+        run.finish_steps,
+        run.find_answer,
+        run.find_what_is_left,
+    )
     for each in passes:
         try:
             each()
@@ -46,95 +71,336 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     return part
 
 
-def _is_plain(record: Record) -> bool:
-    """Return whether a run is a function's or another chain's, without any message, call or state of a graph."""
-    return (
-        record.kind == "chain"
-        and not (record.is_node or record.is_graph)
-        and not (record.input_messages or record.output_messages or record.loose_calls)
-        and not isinstance(record.output, LLMResult)
-    )
-
-
-def _find_plain_answer(part: Part) -> None:
-    """Find the answer where no run is more than a chain."""
-    for record, is_end, _ in part.tree.events:
-        if is_end and record.is_top:
-            answer = answer_in(record.output)
-            if answer is None:
-                answer = whole_answer(record.output)
-            if part.tree.is_paused:
-                part.draft = answer
-            elif answer is not None:
-                part.answer = answer
-
-
-def _passes(part: Part, reported_ids: set[str], ends: set[str]) -> Sequence[Callable[[], None]]:
-    """Return what is done, one after the other, to interpret a tree."""
-    messages = ReadMessages(part, reported_ids, ends)
-    interpretation = _Interpretation(part, messages)
-    return (
-        messages.take_over_waiting,
-        messages.read,
-        messages.steps.compare_answers,
-        interpretation.find_model_calls,
-        interpretation.finish_steps,
-        interpretation.find_answer,
-        interpretation.find_what_is_left,
-    )
-
-
 class _Interpretation:
-    """The passes after the messages and the steps: provider's tools, model calls, the answer, and what is left."""
+    """One tree while it is interpreted."""
 
-    def __init__(self, part: Part, messages: ReadMessages) -> None:
-        self._tree = part.tree
+    def __init__(self, part: Part, reported_ids: set[str], ends: set[str]) -> None:
         self._part = part
-        self._read = messages
-        self._steps = messages.steps
+        self._tree = part.tree
+        self._reported_ids = reported_ids
+        self._history = History(ends, part.tree.nameless)
+        self._calls = AskedCalls()  # the calls that models asked for
+        self.steps = Steps(part, self._calls)
+        self._models: list[tuple[CountedCall, Record | None]] = []  # the model calls in their order, and tools around
+        self._begins: dict[Record, int] = {}  # the number of the event with which each record begins
+        self._branches: dict[Record, Order] = {}  # the place of each record among parallel branches
+        self._tasks: dict[Record, tuple[Any, list[tuple[str, Any]]]] = {}
+        self._tops: list[Record] = []  # the root or the runs of a block, as they ended
+        self._given_fields: set[str] = set()  # the names of the answer fields that nodes have set
+        self._top: Record | None = None  # the one of the root or the runs of a block that is under way
+        self._event = self._ranks = self._model_count = 0
+        self._at = 0.0
+        self._is_state = False  # whether what is read is a state of a graph, and no node's output
 
-    def find_model_calls(self) -> None:
+    # --- the pass over what the paused run left that this one resumes ---
+
+    def take_over_waiting(self) -> None:
+        """Take over the calls that the run which this one resumes has left waiting."""
+        if self._tree.resumes is not None and self._tree.events:
+            root = self._tree.events[0][0].scope
+            for call in self._tree.resumes.waiting:
+                source, order = self._history.known({"id": call.message_id}), ((-1, 0), call.place)
+                taken = AskedCall(source, call.call_id, call.name, call.args, call.place, root, None, order)
+                taken.asked_at, taken.is_reported, taken.is_seen, taken.has_kept_args = call.asked_at, True, True, True
+                self._calls.add(taken)
+
+    # --- the pass over events: calls that models ask for, tools that run, and messages that answer ---
+
+    def read_events(self) -> None:
+        """Read all events in their order."""
+        for event, (record, is_end, at) in enumerate(self._tree.events):
+            self._event, self._at, self._ranks = event, at, 0
+            try:
+                if is_end:
+                    self._read_end(record)
+                else:
+                    self._begins[record] = event
+                    self._place(record)
+                    self._read_start(record)
+            except Exception as error:
+                self._part.warn_of(error)
+
+    def _place(self, record: Record) -> None:
+        """Find the place of a record among parallel branches: by langgraph's paths of tasks, else by their start."""
+        parent = record.parent
+        if parent is None or parent.is_block:
+            self._branches[record] = (self._rank(), "") if parent is not None else ()
+            return
+        branch = self._branches.get(parent, ())
+        if record.path is not None and (record.is_node or record.path != parent.path):
+            step, tasks = self._tasks.get(parent, (None, []))
+            if step != record.graph_step:
+                tasks = []
+            self._tasks[parent] = (record.graph_step, tasks)
+            order = task_order(record.path)
+            place = bisect(tasks, order, key=itemgetter(0))
+            rank = tasks[place][1] if place < len(tasks) else self._rank()
+            tasks.insert(place, (order, rank))
+            branch = (*branch, rank, order)
+        self._branches[record] = branch
+
+    def _rank(self) -> tuple[int, int]:
+        """Return the next number in the order of the run."""
+        self._ranks += 1
+        return self._event, self._ranks
+
+    def _read_start(self, record: Record) -> None:
+        if (record.is_top or record.is_node) and record.kind == "chain" and not record.is_block:
+            self._read_input(record)
+        if record.model is not None:
+            self._model_count += 1
+            self._models.append((CountedCall({}, record.model), record.outer))
+            for call, message in self._calls.answers_in(record.model.prompt, self._history.known):
+                self.steps.answer(self._tree.as_read(message), [call], record, self._event)
+        if record.tool is not None:
+            if record.tool.call_id is not None and not self._with_id(record.tool.call_id, record):
+                started = ToolCall(name=record.name or "", args=record.tool.args, id=record.tool.call_id)
+                self._ask(None, {0: started}, record)  # no message is known to have asked for it
+            if record.kind == "tool" or not record.is_inside_step:
+                self.steps.started(record, record.tool, self._event, self._branches[record])
+
+    def _read_end(self, record: Record) -> None:
+        if record.model is not None:
+            self._model_ended(record, record.model)
+        if record.tool is not None:
+            self.steps.ended(record, record.tool, self._branches[record])
+        if record.is_top:
+            self._top_ended(record)
+        elif record.is_node:
+            self._read_output(record)
+        else:
+            if record.is_graph:
+                self._history.add_history(record.output_messages, record.input_messages, is_graph=True)
+            self._is_state = False
+            for message in chain.from_iterable(messages.items for messages in record.output_messages):
+                if isinstance(message, ToolMessage):
+                    self._note_answer(message, self._with_id(message.tool_call_id, record), record)
+
+    def _model_ended(self, record: Record, model: ModelRun) -> None:
+        message = model.message
+        if message is None:
+            return
+        begin, known = self._begins[record], self._history.known(message)
+        if known.reported_from > begin:  # it hands on the message of another model, as a router does
+            self._models = [(counted, outer) for counted, outer in self._models if counted.run is not model]
+            return
+        known.reported_from = begin
+        self._history.count(message, record.node, is_reported=True)
+        self._note_provider_steps(message, record)
+        if model.calls:
+            asked = dict(enumerate(model.calls))
+            self._ask(known, asked, record, is_reported=True, is_expected=not model.is_structured)
+
+    def _read_input(self, record: Record) -> None:
+        """Read the input of a root or a node: older messages, calls that wait for its tools, and what is new.
+
+        The input of a nested graph is not taken for older than the run: a node may have made it just now.
+        """
+        self._is_state = record.is_node
+        if record.is_top:
+            self._top, record.continues_thread = record, record.continues_thread or not record.has_input
+        if record.is_top and not self._history.has_own:
+            self._history.add_input(record.input_messages, self._tree.question)
+            passed_over: list[Sequence[Any]] = [messages.items for messages in record.input_messages]
+        else:
+            unknown: Any = "old" if record.scope is not None and record.scope.is_root else "elsewhere"
+            readings = [self._history.read(messages, unknown) for messages in record.input_messages if messages.items]
+            passed_over = [reading.passed_over for reading in readings]
+            self._take_in(readings, record)
+        for messages in passed_over:
+            message, answers = last_of_model(messages)
+            if message is not None and self._history.known(message).calls:  # those that a paused run left open
+                self._take_in([Reading(answers, message)], record)
+        loose = [call for call in record.loose_calls if not self._with_id(call["id"], record)]
+        if loose:
+            self._ask(None, dict(enumerate(loose)), record)
+
+    def _read_output(self, record: Record) -> None:
+        """Read a node's output, or a root's, for calls without a callback: they never ran, or ran out of sight."""
+        self._is_state = record.is_top and (record.is_graph or record.is_graph_run)
+        if record.is_node:
+            self._given_fields.update(answer_fields(record.output))
+        readings = [self._history.read(messages) for messages in record.output_messages]
+        for reading in readings:
+            schemas = schema_names(reading.new, record.output, is_of_model_node=record.is_model_node)
+            self.steps.schemas.update(schemas)
+        self._take_in(readings, record)
+
+    def _top_ended(self, record: Record) -> None:
+        self._tops.append(record)
+        if record.kind == "chain" and not isinstance(record.output, LLMResult):
+            if record.continues_thread:
+                self._history.add_history(record.output_messages, None, is_graph=record.is_graph)
+            self._read_output(record)
+            lasts = (each.items[-1] if each.items else each.before for each in record.output_messages)
+            self._part.ends += [identifier for last in lasts if (identifier := id_of(last)) is not None]
+
+    def _take_in(self, readings: Iterable[Reading], record: Record) -> None:
+        """Take calls, answers and model calls from new messages."""
+        for reading in readings:
+            asking = None if reading.before is None else as_message(reading.before)
+            calls = self._calls_in(asking, record) if isinstance(asking, AIMessage) else []
+            for message_id in reading.removed:
+                self._withdraw(self._history.known({"id": message_id}).calls_in(record))
+            for message in reading.new:
+                if isinstance(message, AIMessage):
+                    asking, calls = message, self._new_from_model(message, record)
+                    continue
+                answered = [call for call in calls if call.call_id == message.tool_call_id]
+                asked = asking.tool_calls if isinstance(asking, AIMessage) else ()
+                if all(call["id"] != message.tool_call_id for call in asked):
+                    answered = self._with_id(message.tool_call_id, record)
+                self._note_answer(message, answered, record)
+
+    def _note_answer(self, message: ToolMessage, calls: Sequence[AskedCall], record: Record) -> None:
+        if calls:
+            answer, is_cached = self._tree.as_read(message), self._is_from_cache()
+            self.steps.answer(answer, calls, record, self._event, models=self._model_count, is_from_cache=is_cached)
+
+    def _with_id(self, call_id: str | None, record: Record) -> list[AskedCall]:
+        return self._calls.with_id(call_id, record, self._branches[record])
+
+    def _ask(
+        self,
+        source: KnownMessage | None,
+        tool_calls: dict[int, ToolCall],
+        record: Record,
+        *,
+        is_reported: bool = False,
+        is_expected: bool = False,
+    ) -> list[AskedCall]:
+        """Note and return calls of a message, by their places in it."""
+        rank, branch = self._rank(), self._branches[record]
+        asked: list[AskedCall] = []
+        for place, call in tool_calls.items():
+            order = (*branch, rank, place)
+            made = AskedCall(source, call["id"], call["name"], call["args"], place, record.scope, record.outer, order)
+            made.asked_at, made.is_reported, made.is_expected = self._at, is_reported, is_expected
+            self._calls.add(made)
+            asked.append(made)
+        return asked
+
+    def _calls_in(self, message: AIMessage, record: Record, *, is_new: bool = False) -> list[AskedCall]:
+        """Return the calls of a message as it is now: an edited one has the same ids.
+
+        Those that the agent has removed from it need no step. In a new message (``is_new``) there are perhaps more, or
+        those of a message of which this one is a copy.
+        """
+        source = self._history.known(message)
+        left = list(source.calls_in(record))
+        found: list[AskedCall] = []
+        asked: dict[int, ToolCall] = {}
+        for place, call in enumerate(message.tool_calls):
+            same = next((each for each in left if each.call_id == call["id"]), None)
+            if same is not None:
+                left.remove(same)
+            elif not is_new:
+                continue
+            elif (same := self._calls.copied(call)) is None:
+                asked[place] = call
+                continue
+            else:
+                source.calls.append(same)
+            same.is_seen = True
+            same.name, same.args, same.has_kept_args = call["name"], call["args"], False
+            found.append(same)
+        self._withdraw(left)
+        return found + (self._ask(source, asked, record, is_expected=True) if asked else [])
+
+    def _withdraw(self, calls: Iterable[AskedCall]) -> None:
+        for call in calls:
+            if not call.steps:
+                self._calls.settle(call)
+
+    def _new_from_model(self, message: AIMessage, record: Record) -> list[AskedCall]:
+        """Note a model's message that is new in a list, perhaps one that no callback reported; return its calls."""
+        if is_handoff_message(message):
+            return []
+        if not self._history.is_counted(message, record.node):
+            is_from_cache, is_reported = self._is_from_cache(), message.id in self._reported_ids
+            if not is_reported:
+                self._note_provider_steps(message, record)
+            if is_reported or (is_generated(message) and is_from_cache):
+                self._part.cached_models += is_from_cache and self._tree.resumes is None
+            elif is_generated(message):
+                self._add_unreported_call(message, record)
+            if not is_reported and is_generated(message):
+                self._history.count(message, record.node)
+        return self._calls_in(message, record, is_new=True)
+
+    def _note_provider_steps(self, message: AIMessage, record: Record) -> None:
+        """Note the calls of the provider's own tools in a message, which have no callbacks."""
+        for event in provider_events(message):
+            if isinstance(event, ProviderCall):
+                order = (*self._branches[record], self._rank(), 0)
+                self.steps.provider_called(event, record, order, self._at)
+            else:
+                self.steps.provider_answered(event)
+
+    def _is_from_cache(self) -> bool:
+        """Return whether what is new comes from langgraph's cache: it is in a state, and no node gave it.
+
+        In a resumed run it may also be from before the pause.
+        """
+        return self._is_state and self._top is not None and self._top.has_input
+
+    def _add_unreported_call(self, message: AIMessage, record: Record) -> None:
+        """Note a model call that only its message shows."""
+        result = message_result(message)
+        call = model_call(result)
+        problems = answer_problems(result, call.get("finish_reason"), self._tree.options, self._part.warnings)
+        counted = CountedCall(call, problems=problems, is_from_elsewhere=self._history.has_own_id(message))
+        if self._tree.kept is not None:
+            counted.output_message = self._tree.kept.index(message)
+        self._models.append((counted, record.outer))
+
+    # --- the passes over model calls and steps: what was recorded of them, and the steps around ---
+
+    def finish_model_calls(self) -> None:
         """Complete the model calls with what was recorded of them; those under way do not count yet."""
         tree, part = self._tree, self._part
-        for counted in self._read.models:
+        for counted, outer in self._models:
+            counted.parent = None if outer is None else self.steps.step_of.get(outer)
             run = counted.run
-            if run is None:
-                part.model_calls.append(counted)
+            if run is not None and run.call is not None:
+                counted.call, counted.is_cache_hit, counted.output_message = (
+                    run.call.copy(),
+                    run.is_cache_hit,
+                    run.output_message,
+                )
+                if run.error is not None:
+                    counted.call["error"] = part.kept_error(run.error)
+                elif run.result is not None:
+                    reason = run.call.get("finish_reason")
+                    counted.problems = answer_problems(run.result, reason, tree.options, part.warnings)
+            elif run is not None and tree.has_ended:
+                counted.call = model_call(None, run.asked_name)
+                counted.call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
+                counted.call["error"] = unfinished_text(part.error)
+            elif run is not None:
                 continue
-            if run.call is None and not tree.has_ended:
-                continue
-            call = model_call(None, run.asked_name) if run.call is None else run.call.copy()
-            if run.call is None:
-                call[ELAPSED_SEC] = tree.started + part.elapsed_sec - run.started
-                call["error"] = unfinished_text(part.error)
-            elif run.error is not None:
-                call["error"] = part.kept_error(run.error)
-            elif run.result is not None:
-                counted.problems = answer_problems(run.result, call.get("finish_reason"), tree.options, part.warnings)
-            counted.call, counted.is_cache_hit, counted.output_message = call, run.is_cache_hit, run.output_message
             part.model_calls.append(counted)
 
     def finish_steps(self) -> None:
         """Put the steps in order, each with the step inside which it ran, and close those that had not ended."""
-        step_of = self._steps.step_of
-        for model, around in self._read.outer_of:
-            model.parent = None if around is None else step_of.get(around)
-        for each, outer in self._steps.outer_of.items():
+        tree, part, step_of = self._tree, self._part, self.steps.step_of
+        for each, outer in self.steps.outer_of.items():
             each.parent = None if outer is None else step_of.get(outer)
-        if self._tree.has_ended:
-            ended = self._tree.started + self._part.elapsed_sec
+        if tree.has_ended:
             for record, step in step_of.items():
                 if step.status == "open" and record.tool is not None:
-                    step.end(Outcome("error", unfinished_text(self._part.error)))
-                    step.elapsed_sec, step.is_forced = ended - record.tool.started, True
-            root = step_of.get(self._tree.events[0][0]) if self._tree.events else None
-            if root is not None and self._part.error is not None:
-                self._part.error = root.text or UNKNOWN_ERROR  # cut as that of a step
-        self._part.steps = in_order(self._steps.all)
+                    step.end(Outcome("error", unfinished_text(part.error)))
+                    step.elapsed_sec, step.is_forced = tree.started + part.elapsed_sec - record.tool.started, True
+            root = step_of.get(tree.events[0][0]) if tree.events else None
+            if root is not None and part.error is not None:
+                part.error = root.text or UNKNOWN_ERROR  # cut as that of a step
+        part.steps = in_order(self.steps.all)
+
+    # --- the passes over the outputs: the answer, and what nobody answered ---
 
     def find_answer(self) -> None:
         """Find the answer in the outputs of the root, or of the runs of a block: the last one counts."""
-        for record in self._read.tops:
+        for record in self._tops:
             output = record.output
             if not isinstance(output, LLMResult):
                 if record.kind == "chain":
@@ -147,10 +413,9 @@ class _Interpretation:
                 self._part.answer = output.generations[0][0].text
 
     def _read_answer(self, record: Record) -> None:
-        part, output = self._part, record.output
-        may_be_older = record.continues_thread and record.is_graph
-        fields = self._read.given_fields
-        answer = answer_in(output, self._read.is_old, is_given=lambda name: not may_be_older or name in fields)
+        part, output, fields = self._part, record.output, self._given_fields
+        is_new = not (record.continues_thread and record.is_graph)
+        answer = answer_in(output, self._history.is_old, is_given=lambda name: is_new or name in fields)
         is_state = record.is_graph if record.has_nodes is None else record.has_nodes
         if answer is None and not is_state:
             answer = whole_answer(output)
@@ -169,21 +434,20 @@ class _Interpretation:
         message = generated_message(output) if isinstance(output, LLMResult) else output
         if isinstance(message, AIMessage) and message.tool_calls:
             self._leave_to_the_caller()
-        for call in self._read.calls.waiting:
+        for call in self._calls.waiting:
             if call.scope is not None and call.scope.is_top and call.message_id is not None:
-                args = self._steps.kept_args(call)
-                part.waiting.append(
-                    WaitingCall(call.message_id, call.call_id, call.name, args, call.place, call.asked_at)
-                )
+                args = self.steps.kept_args(call)
+                waiting = WaitingCall(call.message_id, call.call_id, call.name, args, call.place, call.asked_at)
+                part.waiting.append(waiting)
         if tree.has_ended and tree.error is None:
             part.unanswered = self._unanswered()
-        if self._steps.at_provider and not tree.is_paused:
-            lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self._steps.at_provider.values()]
+        if self.steps.at_provider and not tree.is_paused:
+            lost = [f"{tree.options.step_name(step.name)} ({step.id})" for step in self.steps.at_provider.values()]
             part.warnings.append(f"requested from the provider's tools, without a result: {listed(lost)}")
 
     def _leave_to_the_caller(self) -> None:
         """Note that the run returns a message with calls, which its caller is to answer."""
-        left = [call for call in self._read.calls.waiting if call.is_expected]
+        left = [call for call in self._calls.waiting if call.is_expected]
         for call in left:
             call.is_expected = False
         if left:
@@ -195,23 +459,17 @@ class _Interpretation:
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
         """Return name and id of the calls that nobody answered; a tool may have run one with other arguments."""
-        ran = {step.name for step in self._steps.all}
-        loose = Counter(step.name for step in self._steps.all if not step.has_call)
+        ran = {step.name for step in self.steps.all}
+        loose = Counter(step.name for step in self.steps.all if not step.has_call)
         unanswered: list[tuple[str, str | None]] = []
-        for call in self._read.calls.waiting:
+        for call in self._calls.waiting:
+            # One that its node read itself has the name of a class, and no other model and no state got to see it.
+            is_read = call.is_reported and not (call.is_seen or call.is_shown) and is_class_name(call.name)
             if loose[call.name] > 0:
                 loose[call.name] -= 1
-            elif call.is_expected and (call.name in ran or not _is_read_by_its_node(call)):
+            elif call.is_expected and (call.name in ran or not is_read):
                 unanswered.append((call.name, call.call_id))
         return unanswered
-
-
-def _is_read_by_its_node(call: AskedCall) -> bool:
-    """Return whether a call is probably a schema's, whose arguments the code around the model read itself.
-
-    Its name is that of a class, and no other model and no state got to see it.
-    """
-    return call.is_reported and not call.is_seen and not call.is_shown and is_class_name(call.name)
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
@@ -226,3 +484,16 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
             yield from walk(step)
 
     return list(walk(None))
+
+
+@lru_cache(maxsize=1024)
+def task_order(path: object) -> str:
+    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state.
+
+    Example:
+        >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
+        True
+    """
+    if isinstance(path, list | tuple):
+        return ",".join(map(task_order, path))
+    return f"{path:010d}" if isinstance(path, int) else str(path)

@@ -1,14 +1,16 @@
 """What a model's result says: its message, tokens, model name, why it ended, and what is wrong with it."""
 
+import json
 import re
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
+from graphrag_eval_lc.capture.kept import CaptureOptions
 from graphrag_eval_lc.capture.messages import answer_text
-from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text
+from graphrag_eval_lc.capture.outputs import Outcome, block_text, output_text
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.texts import shortened, text_of
@@ -291,4 +293,89 @@ def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: li
 
 def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
     """Return a text as it is kept, on one line and short."""
-    return shortened(kept_text(text, options, what, warnings), _MOST_SHOWN)
+    return shortened(options.kept_text(text, what, warnings), _MOST_SHOWN)
+
+
+# --- calls of the provider's own tools ---
+
+# Blocks that are no calls of a provider's tools. A message with no others is not translated.
+_ORDINARY_BLOCKS = frozenset(
+    {"text", "text-plain", "reasoning", "thinking", "redacted_thinking", "tool_use", "tool_call", "function_call"}
+    | {"input_json_delta", "image", "image_url", "audio", "video", "file", "refusal"}
+)
+
+
+class ProviderCall(NamedTuple):
+    """A call of one of a provider's own tools."""
+
+    call_id: str | None
+    name: str
+    args: Any
+
+
+class ProviderResult(NamedTuple):
+    """The result of such a call; None if the call was but a request for approval, and a later message has it."""
+
+    call_id: str | None
+    outcome: Outcome | None
+
+
+def provider_events(message: AIMessage) -> Iterator[ProviderCall | ProviderResult]:
+    """Yield the calls of a provider's own tools in a model's message, and their results, by LangChain's blocks.
+
+    A result may be in a later message than its call: if the provider paused its turn, or if its code calls tools of the
+    agent.
+    """
+    content = message.content if isinstance(message.content, list) else []
+    own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
+    executed = message.additional_kwargs.get("executed_tools")  # Groq's
+    if isinstance(executed, list):
+        tools = [_translatable(tool) for tool in executed if isinstance(tool, Mapping)]
+        extra = {**message.additional_kwargs, "executed_tools": tools}
+        message = message.model_copy(update={"additional_kwargs": extra})
+    elif not own:
+        return
+    for translated in message.content_blocks:
+        block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
+        kind = block.get("type") if isinstance(block, dict) else None
+        name = (block.get("extras") or {}).get("tool_name") or block.get("name") if kind else None
+        if kind in ("server_tool_call", "mcp_approval_request") and name != "mcp_list_tools":
+            yield ProviderCall(block.get("id"), name or "server_tool", block.get("args") or {})
+        elif kind == "server_tool_result":
+            yield ProviderResult(block.get("tool_call_id"), _outcome(block))
+    for block in own:
+        if block["type"] == "image_generation_call":  # which LangChain translates to the image alone
+            args = {"prompt": block["revised_prompt"]} if block.get("revised_prompt") else {}
+            yield ProviderCall(block.get("id"), "image_generation", args)
+            yield ProviderResult(block.get("id"), _outcome({"status": block.get("status")}))
+        elif "approval_request_id" in block:
+            yield ProviderResult(block["approval_request_id"], None)
+
+
+def _translatable(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one of Groq's executed tools without what LangChain's translation loses.
+
+    That is a call whose arguments are not a JSON object, and search results without an output.
+    """
+    arguments, output = tool.get("arguments"), tool.get("output") or tool.get("search_results")
+    is_code = "python" in (tool.get("type"), tool.get("name"))
+    if isinstance(arguments, str) and arguments and not (is_code and arguments.lstrip().startswith("{")):
+        try:
+            is_object = isinstance(json.loads(arguments), dict)
+        except ValueError:
+            is_object = False
+        if not is_object:
+            arguments = json.dumps({"code" if is_code else "input": arguments})
+    return {**tool, "arguments": arguments, "output": output}
+
+
+def _outcome(result: Mapping[str, Any]) -> Outcome:
+    output = result.get("output", (result.get("extras") or {}).get("error"))
+    is_error = result.get("status") in ("error", "failed")
+    if isinstance(output, Mapping) and isinstance(output.get("content"), list) and is_error:
+        output = output["content"]
+    texts = [block_text(block) for block in output] if isinstance(output, list) else [None]
+    text = "" if output is None else output_text(output)
+    if None not in texts:
+        text = "".join(map(str, texts))
+    return Outcome("error", text or "error without a message") if is_error else Outcome("success", text)

@@ -1,5 +1,6 @@
 """Messages in any form, and the question, the answer and the tool calls in them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date
@@ -305,3 +306,69 @@ def answer_of(output: Any) -> str | None:
         return None
     answer = answer_in(output)
     return value_text(output) if answer is None else answer
+
+
+# --- schemas for structured output, whose calls no tool answers ---
+
+_RETURNED = "Returning structured response: "
+_UNPARSED = re.compile(r"Error: Failed to parse structured output for tool '([^']+)'")
+_SEVERAL = re.compile(r"Error: Model incorrectly returned multiple structured responses \(([^)]+)\)")
+_CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
+
+
+def is_class_name(name: str) -> bool:
+    """Return whether a tool has the name of a class, as a schema has.
+
+    Example:
+        >>> is_class_name("GradeDocuments"), is_class_name("search_docs")
+        (True, False)
+    """
+    return _CLASS_NAME.fullmatch(name) is not None
+
+
+def structured_response(output: Any) -> Any:
+    """Return the ``structured_response`` in a node's output or an update in it; None without one."""
+    if isinstance(output, (list, tuple)):
+        found = (structured_response(item) for item in output[:_MAX_BREADTH])
+        return next((response for response in found if response is not None), None)
+    if is_command(output):
+        return structured_response(output.update)
+    return output.get("structured_response") if isinstance(output, Mapping) else None
+
+
+def says_unparsed(message: ToolMessage) -> bool:
+    """Return whether a tool message says, in LangChain's words, that structured output did not parse."""
+    text = message_text(message)
+    return _UNPARSED.match(text) is not None or _SEVERAL.match(text) is not None
+
+
+def schema_names(
+    messages: Sequence[AIMessage | ToolMessage], output: Any, *, is_of_model_node: bool = False
+) -> Iterator[str]:
+    """Yield the names of the schemas whose calls new messages answer.
+
+    LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again.
+
+    Args:
+        messages: The new messages of models and tools, in order.
+        output: The output in which they are.
+        is_of_model_node: Whether it is that of a node with the name of the one in ``create_agent`` that asks the model;
+            it returns a list of Commands, which hardly anybody else does.
+    """
+    asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    answers = [message for message in messages if isinstance(message, ToolMessage)]
+    if not asked or not answers:
+        return
+    if is_of_model_node and isinstance(output, list) and output and is_command(output[0]):
+        answered = {answer.tool_call_id for answer in answers}
+        yield from (call["name"] for call in asked if call["id"] in answered)
+    for answer in answers:
+        text = message_text(answer)
+        if text.startswith(_RETURNED) and answer.name is not None:
+            yield answer.name
+        elif (found := _UNPARSED.match(text) or _SEVERAL.match(text)) is not None:
+            yield from found[1].split(", ")
+    if (response := structured_response(output)) is not None:
+        fields = to_plain(response)
+        alike = (call for call in asked if is_class_name(call["name"]) and call["args"])
+        yield from (call["name"] for call in alike if isinstance(fields, dict) and call["args"].keys() <= fields.keys())

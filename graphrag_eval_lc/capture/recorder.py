@@ -12,6 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 
+from graphrag_eval_lc.capture.interpret import interpreted
+from graphrag_eval_lc.capture.kept import CaptureOptions
 from graphrag_eval_lc.capture.llm_calls import has_content, model_name
 from graphrag_eval_lc.capture.messages import is_interrupted, question_in, tool_calls_in
 from graphrag_eval_lc.capture.outputs import (
@@ -27,9 +29,19 @@ from graphrag_eval_lc.capture.outputs import (
     to_plain,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.record import AGENTS_MODEL_NODE, MessageList, ModelRun, Record, RunKind, ToolRun
-from graphrag_eval_lc.capture.redaction import CaptureOptions, asked_k, kept_text
-from graphrag_eval_lc.capture.runs import Records, calling_run_id, is_state_update
+from graphrag_eval_lc.capture.record import (
+    AGENTS_MODEL_NODE,
+    MessageList,
+    ModelRun,
+    Record,
+    Records,
+    RunKind,
+    ToolRun,
+    Tree,
+    calling_run_id,
+    is_state_update,
+)
+from graphrag_eval_lc.capture.responses import Part
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import error_text
 
@@ -50,7 +62,7 @@ def _harmless(callback: _Callback) -> _Callback:
         except Exception as error:
             run_id = kwargs.get("run_id")
             warnings: list[str] = []
-            text = kept_text(error_text(error), self._options, "error", warnings)
+            text = self._options.kept_text(error_text(error), "error", warnings)
             self._warn(run_id, f"capture failed in {name}: {text}", *warnings)
         if self._enclosing is not None:
             if self._records.block_id is not None and kwargs.get("parent_run_id", "") is None:
@@ -74,6 +86,7 @@ class RunCallbacks(BaseCallbackHandler):
         self._options = options
         self._lock = threading.RLock()
         self._records = Records(options)
+        self._parts: dict[Tree, Part] = {}  # the interpretations of the trees that have ended
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
 
     def _warn(self, run_id: object, *warnings: str) -> None:
@@ -122,11 +135,28 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             tree.close(error)
             self._records.root_ended(tree)
-        if record.tool is not None and len(tree.events) == 2 and self._options.redact is None:
-            return  # a tool alone has no calls, and is interpreted when it is read
-        part = self._records.interpreted(tree)  # without the lock, as redact is not ours; the tree changes no more
+        part = self._interpreted(tree)  # without the lock, as redact is not ours; the tree changes no more
         with self._lock:
-            self._records.keep(tree, part)
+            self._keep(tree, part)
+
+    def _interpreted(self, tree: Tree) -> Part:
+        return interpreted(tree, self._records.reported_ids, self._records.ends)
+
+    def _keep(self, tree: Tree, part: Part) -> None:
+        """Keep the interpretation of a tree that has ended, and drop its records, unless all was cleared meanwhile."""
+        if tree not in self._parts and self._records.is_ended_root(tree):
+            self._parts[tree] = part
+            tree.error, tree.waiting = part.error, part.waiting
+            self._records.drop_records(tree, part.ends)
+
+    def _part(self, tree: Tree) -> Part:
+        """Return the interpretation of a tree, which is kept once the tree has ended."""
+        part = self._parts.get(tree)
+        if part is None:
+            part = self._interpreted(tree)
+            if tree.has_ended:
+                self._keep(tree, part)
+        return part
 
     # --- blocks of code, all runs of which make one response ---
 
@@ -288,7 +318,8 @@ class RunCallbacks(BaseCallbackHandler):
 
         def note(record: Record) -> None:
             if record.tool is not None:
-                record.tool.end(outcome, answer_id, documents)
+                record.tool.outcome, record.tool.ended = outcome, perf_counter()
+                record.tool.answer_id, record.tool.documents = answer_id, documents
             record.tree.is_paused = record.tree.is_paused or outcome.status == "pending"
             record.tree.ended(record)
 
@@ -299,7 +330,8 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_retriever_start(self, serialized: Any, query: str, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the start of a retriever; it is a step, unless a tool or another retriever called it."""
-        k = asked_k(kwargs.get("metadata"))
+        k = (kwargs.get("metadata") or {}).get("k")
+        k = k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
         tool = ToolRun({"query": query} if k is None else {"query": query, "k": k}, k=k)
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
         record = self._start("retriever", run_id, kwargs, name, tool=tool)

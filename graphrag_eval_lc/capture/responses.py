@@ -1,21 +1,20 @@
-"""From the parts of the runs for one question to the response."""
+"""The steps and model calls of runs, and the response that the runs for one question make."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
+from uuid import UUID
 
-from graphrag_eval_lc.capture.calls import CountedCall, Part, Step
-from graphrag_eval_lc.capture.interpret import unfinished_text
-from graphrag_eval_lc.capture.kept_messages import KeptMessages, Ranges
-from graphrag_eval_lc.capture.outputs import to_plain
-from graphrag_eval_lc.capture.record import Tree
-from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
+from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, Ranges, shown_config
+from graphrag_eval_lc.capture.outputs import Outcome, to_plain
+from graphrag_eval_lc.capture.record import ModelRun, Tree
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
-from graphrag_eval_lc.texts import counted, listed, plural
+from graphrag_eval_lc.texts import counted, error_text, listed, plural
 
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
 _ASK_WITHOUT_ID = (
@@ -25,6 +24,111 @@ _ASK_WITHOUT_ID = (
 _MOST_LISTED = 5
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
+
+
+UNKNOWN_ERROR = "unknown error"  # if an option leaves nothing of it
+
+
+class WaitingCall(NamedTuple):
+    """A call that a paused run left open, for the run that resumes it; its arguments are the kept ones."""
+
+    message_id: str
+    call_id: str | None
+    name: str
+    args: dict[str, Any]
+    place: int
+    asked_at: float
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Step:
+    """One step of a run."""
+
+    name: str
+    args: dict[str, Any]
+    run_id: UUID  # the id of the tool's run, the last one if there were several attempts
+    parent: "Step | None"  # the step inside which this one runs
+    order: tuple[Any, ...]  # its place among the steps with the same parent
+    call_id: str | None = None
+    message_id: str | None = None  # the id of the message that asked for it
+    # what it is known by when a paused run is resumed: message, call, place and number of the run
+    key: tuple[Any, ...] | None = None
+    has_call: bool = False  # whether a call of a model is known that it carries out
+    # open while it runs, pending while the run is paused inside it
+    status: Literal["open", "pending", "success", "error"] = "open"
+    text: str = ""  # the output, or the error
+    artifact: Any = None
+    attempts: int = 1
+    started_at: float = 0.0
+    elapsed_sec: float | None = None
+    full_length: int | None = None  # the characters of the text, if it was cut
+    own: Outcome | None = None  # the tool's own outcome, if the model saw another one
+    is_from_message: bool = False  # whether no callback reported it, only a message
+    is_from_cache: bool = False  # whether it is from langgraph's cache of nodes
+    is_forced: bool = False  # whether it had not ended when its run did
+
+    @property
+    def id(self) -> str:
+        """The id of the tool call, else that of the run."""
+        return self.call_id or str(self.run_id)
+
+    def end(self, kept: Outcome) -> None:
+        """Take the outcome."""
+        self.status, self.text, self.artifact = kept.status, kept.text, kept.artifact
+        self.full_length = kept.full_length
+        if kept.k is not None:
+            self.args["k"] = kept.k if self.args.get("k") is None else self.args["k"]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CountedCall:
+    """A model call as a response has it."""
+
+    call: ModelCall
+    run: ModelRun | None = None  # what was recorded of it; None if only its message shows it
+    problems: Sequence[str] = ()
+    parent: Step | None = None  # the step inside which it runs
+    is_cache_hit: bool = False
+    # whether only a message shows it, one with an id, unlike those of a node's own code
+    is_from_elsewhere: bool = False
+    output_message: int | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Part:
+    """What one run, or one block of code, adds to a response."""
+
+    tree: Tree
+    elapsed_sec: float
+    error: str | None = None  # as it is kept
+    warnings: list[str] = field(default_factory=list)  # those of the interpretation
+    steps: list[Step] = field(default_factory=list)
+    model_calls: list[CountedCall] = field(default_factory=list)
+    answer: str | None = None  # the answer; None while the run is paused
+    draft: str | None = None  # the answer of a paused run, were it the end
+    standing: str | None = None  # the answer in the state of a thread, perhaps from before the run
+    # name and id of the calls that nobody answered
+    unanswered: list[tuple[str, str | None]] = field(default_factory=list)
+    # those of the calls for structured output that did not parse
+    unparsed: list[tuple[str, str | None]] = field(default_factory=list)
+    cached_models: int = 0  # how many model calls langgraph's cache of nodes answered
+    waiting: list[WaitingCall] = field(default_factory=list)  # the calls that wait, for the run that resumes this one
+    ends: list[str] = field(default_factory=list)  # the ids of the last messages of its outputs
+
+    def warn_of(self, error: Exception) -> None:
+        """Warn of a part of the run that could not be interpreted."""
+        text = self.kept_error(error_text(error), list[str]())
+        self.warnings.append(f"capture could not interpret a part of the run: {text}")
+
+    def kept_error(self, error: str, warnings: list[str] | None = None) -> str:
+        """Return an error as it is kept."""
+        warnings = self.warnings if warnings is None else warnings
+        return self.tree.options.kept_text(error, "error", warnings) or UNKNOWN_ERROR
+
+
+def unfinished_text(error: str | None) -> str:
+    """Return the error of a step or model call that had not ended when its run did."""
+    return error or "Unfinished: the run ended before this call did"
 
 
 def runs_of_responses(trees: Iterable[Tree]) -> list[list[Tree]]:

@@ -5,11 +5,12 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from graphrag_eval_lc.capture.calls import AskedCall, AskedCalls, Order, Part, Step
-from graphrag_eval_lc.capture.calls_without_tools import ProviderCall, ProviderResult, says_unparsed
+from graphrag_eval_lc.capture.history import AskedCall, AskedCalls, Order
+from graphrag_eval_lc.capture.llm_calls import ProviderCall, ProviderResult
+from graphrag_eval_lc.capture.messages import says_unparsed
 from graphrag_eval_lc.capture.outputs import Outcome, documents_in, message_outcome, to_plain
 from graphrag_eval_lc.capture.record import Record, ToolRun
-from graphrag_eval_lc.capture.redaction import kept_args, kept_outcome
+from graphrag_eval_lc.capture.responses import Part, Step
 
 _EDIT_NOTE = "Note: a human reviewer replaced this tool call"  # LangChain's, before the output of an edited call
 
@@ -243,12 +244,12 @@ class Steps:
 
     def kept(self, name: str, args: Any) -> dict[str, Any]:
         """Return what is kept of a tool's arguments."""
-        return kept_args(to_plain(args), self._options, name, self._part.warnings)
+        return self._options.kept_args(to_plain(args), name, self._part.warnings)
 
     def settle(self, step: Step, outcome: Outcome, tool: ToolRun | None = None) -> None:
         """End a step with what is kept of an outcome; ``tool`` is the run that has it."""
         retrieved = (documents_in(outcome.artifact), None) if tool is None else tool.retrieved()
-        step.end(kept_outcome(outcome, self._options, step.name, self._part.warnings, retrieved))
+        step.end(self._options.kept_outcome(outcome, step.name, self._part.warnings, retrieved))
 
 
 def _sent_to(record: Record, calls: Sequence[AskedCall], call_id: str | None) -> list[AskedCall]:

@@ -1,6 +1,5 @@
 """Calls by which a model gives structured output: no steps, whether they parsed or not."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from graphrag_eval_lc.capture.calls_without_tools import is_class_name, schema_names
+from graphrag_eval_lc.capture.messages import is_class_name, schema_names
 
 BAD, GOOD = ("City", {"name": "Bern"}, "c1"), ("City", {"name": "Bern", "people": 5}, "c2")
 
@@ -40,18 +39,16 @@ def test_classes_have_names_of_their_own(name: str) -> None:
 
 def test_langchains_own_texts_name_the_schema() -> None:
     call: Any = {"name": "City", "args": {}, "id": "c1"}
-    record: Any = SimpleNamespace(is_model_node=False, output=None)
     for text in (
         "Error: Failed to parse structured output for tool 'City': no.\n Please fix your mistakes.",
         "Error: Model incorrectly returned multiple structured responses (City, River) when only one is expected.",
         "Returning structured response: name='Bern'",
     ):
         messages = [AIMessage("", tool_calls=[call]), ToolMessage(text, tool_call_id="c1", name="City")]
-        assert "City" in set(schema_names(messages, record))
+        assert "City" in set(schema_names(messages, None))
     answered = [AIMessage("", tool_calls=[call]), ToolMessage("found", tool_call_id="c1", name="City")]
-    assert set(schema_names(answered, record)) == set()
-    record.is_model_node, record.output = True, [Command()]
-    assert set(schema_names(answered, record)) == {"City"}
+    assert set(schema_names(answered, [Command()])) == set()
+    assert set(schema_names(answered, [Command()], is_of_model_node=True)) == {"City"}
 
 
 @pytest.mark.parametrize(

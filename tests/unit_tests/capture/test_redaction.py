@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.outputs import Outcome
 from graphrag_eval_lc.capture.record import ToolRun
-from graphrag_eval_lc.capture.redaction import (
+from graphrag_eval_lc.capture.kept import (
     REDACTION_FAILED,
     CaptureOptions,
     kept_args,

@@ -9,7 +9,7 @@ from langchain_core.outputs import LLMResult
 from stream_values import Decoder, Encoder
 
 from graphrag_eval_lc.capture import llm_calls, messages, outputs, redaction
-from graphrag_eval_lc.capture.redaction import CaptureOptions
+from graphrag_eval_lc.capture.kept import CaptureOptions
 
 VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
 NAMES: dict[Any, tuple[str, ...]] = {

@@ -1,19 +1,161 @@
-"""The prompts, outputs and tools of model calls: a table of messages and one of tool definitions, each kept once."""
+"""What a handler keeps: its options, and arguments, outcomes, messages, tags and metadata redacted and cut by them."""
 
 import json
+import pickle
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from graphrag_eval_lc.capture.llm_calls import first_generation
-from graphrag_eval_lc.capture.outputs import to_plain
-from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_args, kept_text, redacted
+from graphrag_eval_lc.capture.outputs import Outcome, output_text, to_plain
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.masking import masked_secrets, masked_values
+from graphrag_eval_lc.texts import shortened, text_of
+
+SECRETS: Final = "secrets"
+"""In place of a function: masks the secrets that the package knows, see ``masking``."""
+
+REDACTION_FAILED = "[redaction failed]"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """The options of one handler, checked; the handler's docstring says what they mean."""
+
+    step_names: Mapping[str, str] = field(default_factory=dict)
+    retrieval_documents: bool | frozenset[str] = False
+    max_output_chars: int | None = None
+    redact: Callable[[Any], Any] | None = None
+    keep_artifacts: bool = True
+    keep_messages: bool = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
+        """Return the options themselves: they never change."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the options.
+
+        Raises:
+            CaptureError: ``redact`` cannot be pickled.
+        """
+        try:
+            pickle.dumps(self.redact)
+        except Exception as error:
+            hint = "Give a function that stands at the top of a module."
+            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", hint=hint) from error
+        return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
+
+    @property
+    def redacts_answers(self) -> bool:
+        """Whether the answer is redacted too: of secrets it is, of what a function of the user's does it is not."""
+        return self.redact is masked_secrets
+
+    def step_name(self, tool_name: str) -> str:
+        """Return the name of a tool's steps."""
+        return self.step_names.get(tool_name, tool_name)
+
+    def wants_documents(self, tool_name: str) -> bool:
+        """Return whether a tool's output is to be the documents that it retrieved."""
+        if isinstance(self.retrieval_documents, bool):
+            return self.retrieval_documents
+        return tool_name in self.retrieval_documents
+
+    def redacted(self, value: Any, what: str, warnings: list[str]) -> Any:
+        """Return what ``redact`` makes of a plain JSON value, as one; a fixed text if it raises.
+
+        The warning names only the type of the exception, whose message may hold what was to be redacted.
+        """
+        if self.redact is None:
+            return value
+        try:
+            return to_plain(self.redact(to_plain(value)))
+        except Exception as error:
+            warnings.append(f"redact raised {type(error).__name__} on the {what}, which is left out")
+            return REDACTION_FAILED
+
+    def kept_text(self, text: str, what: str, warnings: list[str]) -> str:
+        """Return an error or another text as it is kept."""
+        return text if self.redact is None else output_text(self.redacted(text, what, warnings))
+
+    def kept_args(self, args: dict[str, Any], tool_name: str, warnings: list[str]) -> dict[str, Any]:
+        """Return the arguments, a plain JSON dict, as they are kept."""
+        kept = self.redacted(args, f"args of {self.step_name(tool_name)}", warnings)
+        return kept if isinstance(kept, dict) else {"args": kept}
+
+    def kept_outcome(
+        self,
+        outcome: Outcome,
+        tool_name: str,
+        warnings: list[str],
+        retrieved: tuple[list[dict[str, Any]] | None, int | None] = (None, None),
+    ) -> Outcome:
+        """Return what is kept of an outcome; ``retrieved`` are the tool's documents, and how many were asked for."""
+        status, text, artifact = outcome[:3]
+        if status == "pending":
+            return outcome
+        name, full_length, k = self.step_name(tool_name), None, None
+        if status == "success" and self.wants_documents(tool_name):
+            documents, k = retrieved
+            text = text if documents is None else json_text(documents)
+        text = self.kept_text(text, f"{'output' if status == 'success' else 'error'} of {name}", warnings)
+        if self.max_output_chars is not None and len(text) > self.max_output_chars:
+            text, full_length = text[: self.max_output_chars], len(text)
+        if not self.keep_artifacts or artifact is None:
+            return Outcome(status, text, None, full_length, k)
+        kept = self.redacted(to_plain(artifact), f"artifact of {name}", warnings)
+        return Outcome(status, text, kept, full_length, k)
+
+
+# --- tags and metadata of a root run ---
+
+_LONGEST_TEXT = 1_000
+_OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes below
+_OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
+_OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
+
+
+def kept_tags(tags: list[str] | None) -> list[str]:
+    """Return the tags of a root run without LangChain's and langgraph's own."""
+    return [tag for tag in map(text_of, tags or ()) if not tag.startswith(_OWN_TAGS)]
+
+
+def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the metadata of a root run, without the question's id and LangChain's and langgraph's own keys.
+
+    It is a deep copy of plain JSON values. Of values that are longer than 1,000 characters as JSON it has the beginning
+    of that.
+
+    Example:
+        >>> kept_metadata({"question_id": "q1", "team": "grid", "ls_integration": "langgraph"})
+        {'team': 'grid'}
+    """
+    kept: dict[str, Any] = {}
+    for name, value in to_plain(metadata or {}).items():
+        if name not in _OWN_KEYS and not name.startswith(_OWN_PREFIXES):
+            text = value if isinstance(value, str) else json_text(value)
+            kept[name] = value if len(text) <= _LONGEST_TEXT else shortened(text, _LONGEST_TEXT, keeps_lines=True)
+    return kept
+
+
+def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return copies of tags and metadata in which secrets are masked.
+
+    Example:
+        >>> shown_config(["nightly"], {"api_key": "abc"})
+        (['nightly'], {'api_key': '***'})
+    """
+    return masked_values(tags) if tags else [], masked_values(metadata) if metadata else {}
+
+
+# --- prompts, outputs and tools of model calls: a table of messages and one of tool definitions, each kept once ---
 
 Ranges = list[list[int]]
 
@@ -56,8 +198,7 @@ class _Table:
         if known is not None and known[1] == parts:
             return known[2]
         value = plain(item)
-        text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=repr)
-        digest = blake2b(text.encode("ascii"), digest_size=16).digest()
+        digest = blake2b(json.dumps(value, sort_keys=True, default=repr).encode("ascii"), digest_size=16).digest()
         index = self._by_digest.get(digest)
         if index is None:
             entry = kept(value)
@@ -95,7 +236,7 @@ class KeptMessages:
 
     def output(self, result: LLMResult | None, name: str | None) -> int | None:
         """Return the index of a model call's output: its first message, or a plain language model's text."""
-        generation = None if result is None else first_generation(result)
+        generation = next((each for found in ([] if result is None else result.generations) for each in found), None)
         if generation is None:
             return None
         message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
@@ -114,8 +255,7 @@ class KeptMessages:
         self.tools.close()
 
     def _kept_definition(self, definition: dict[str, Any]) -> dict[str, Any]:
-        kept = redacted(definition, self._options, "definition of a tool", self.warnings)
-        return kept if isinstance(kept, dict) else {"definition": kept}
+        return _definition(self._options.redacted(definition, "definition of a tool", self.warnings))
 
     def _kept_message(self, plain: dict[str, Any]) -> dict[str, Any]:
         """Return a message as it is kept: texts and arguments redacted, the content cut."""
@@ -123,12 +263,10 @@ class KeptMessages:
         kept = dict(plain)
         if options.redact is not None:
             kept["content"] = self._redacted(plain["content"], what)
-            for key in _MORE_OF_MODELS:
-                if key in plain:
-                    kept[key] = kept_text(plain[key], options, what, self.warnings)
-            for key in ("tool_calls", "invalid_tool_calls"):
-                if key in plain:
-                    kept[key] = [self._redacted_call(call) for call in plain[key]]
+            for key in plain.keys() & {*_MORE_OF_MODELS}:
+                kept[key] = options.kept_text(plain[key], what, self.warnings)
+            for key in plain.keys() & {"tool_calls", "invalid_tool_calls"}:
+                kept[key] = [self._redacted_call(call) for call in plain[key]]
         if options.max_output_chars is not None:
             content, length = _cut(kept["content"], options.max_output_chars)
             if length > options.max_output_chars:
@@ -137,23 +275,21 @@ class KeptMessages:
 
     def _redacted(self, content: Any, what: str) -> Any:
         if isinstance(content, str):
-            return kept_text(content, self._options, what, self.warnings)
+            return self._options.kept_text(content, what, self.warnings)
         if isinstance(content, list):
             return [self._redacted(block, what) for block in content]
         if isinstance(content, dict) and content.keys() <= _PLAIN_BLOCK and isinstance(content.get("text"), str):
-            return {**content, "text": kept_text(content["text"], self._options, what, self.warnings)}
-        kept = redacted(content, self._options, what, self.warnings)
+            return {**content, "text": self._redacted(content["text"], what)}
+        kept = self._options.redacted(content, what, self.warnings)
         return kept if isinstance(kept, dict) else {"type": "text", "text": str(kept)}
 
     def _redacted_call(self, call: dict[str, Any]) -> dict[str, Any]:
-        name, args = str(call["name"]), call["args"]
-        if isinstance(args, dict):
-            kept = {**call, "args": kept_args(args, self._options, name, self.warnings)}
-        else:
-            what = f"args of {self._options.step_name(name)}"
-            kept = {**call, "args": redacted(args, self._options, what, self.warnings)}
+        what = f"args of {self._options.step_name(str(call['name']))}"
+        kept = {**call, "args": self._options.redacted(call["args"], what, self.warnings)}
+        if isinstance(call["args"], dict) and not isinstance(kept["args"], dict):
+            kept["args"] = {"args": kept["args"]}
         if isinstance(call.get("error"), str):
-            kept["error"] = kept_text(call["error"], self._options, "error of an invalid tool call", self.warnings)
+            kept["error"] = self._options.kept_text(call["error"], "error of an invalid tool call", self.warnings)
         return kept
 
 
