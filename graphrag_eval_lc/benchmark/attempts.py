@@ -16,8 +16,8 @@ from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords, without_runs
-from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
 from graphrag_eval_lc.capture.kept import SECRETS
+from graphrag_eval_lc.capture.messages import answer_of, is_interrupted
 from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast
 
-from graphrag_eval_lc.capture.outputs import output_text, to_plain
 from graphrag_eval_lc.capture.kept import shown_config
+from graphrag_eval_lc.capture.outputs import output_text, to_plain
 from graphrag_eval_lc.capture.responses import utc_timestamp
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from graphrag_eval_lc.capture.history import History
-from graphrag_eval_lc.capture.record import Record, Tree
 from graphrag_eval_lc.capture.kept import CaptureOptions
+from graphrag_eval_lc.capture.record import Record, Tree
 
 NODE, OTHER_NODE = (
     Record(UUID(int=number), "chain", Tree(UUID(int=number), None, CaptureOptions()), None) for number in (1, 2)

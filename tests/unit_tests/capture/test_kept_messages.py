@@ -25,8 +25,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.kept import KeptMessages, ranges
-from graphrag_eval_lc.capture.kept import CaptureOptions
+from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, ranges
 
 HI: Any = {"messages": [("user", "hi")]}
 SECRET = "s3cr3t"

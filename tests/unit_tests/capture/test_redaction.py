@@ -9,17 +9,14 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.runnables import RunnableLambda
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.outputs import Outcome
-from graphrag_eval_lc.capture.record import ToolRun
 from graphrag_eval_lc.capture.kept import (
     REDACTION_FAILED,
     CaptureOptions,
-    kept_args,
     kept_metadata,
-    kept_outcome,
-    kept_tags,
     shown_config,
 )
+from graphrag_eval_lc.capture.outputs import Outcome
+from graphrag_eval_lc.capture.record import ToolRun
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_secrets
 
@@ -28,7 +25,7 @@ ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lis
 
 @given(st.text(), st.integers(0, 20))
 def test_a_kept_text_is_the_beginning_of_the_whole(text: str, limit: int) -> None:
-    kept = kept_outcome(Outcome("success", text), CaptureOptions(max_output_chars=limit), "search", [])
+    kept = CaptureOptions(max_output_chars=limit).kept_outcome(Outcome("success", text), "search", [])
     assert kept.text == text[:limit]
     assert kept.full_length == (len(text) if len(text) > limit else None)
 
@@ -36,28 +33,28 @@ def test_a_kept_text_is_the_beginning_of_the_whole(text: str, limit: int) -> Non
 @given(st.text(), st.sampled_from(["success", "error"]))
 def test_without_options_all_is_kept(text: str, status: Any) -> None:
     warnings: list[str] = []
-    kept = kept_outcome(Outcome(status, text, (1, 2)), CaptureOptions(), "search", warnings)
+    kept = CaptureOptions().kept_outcome(Outcome(status, text, (1, 2)), "search", warnings)
     assert (kept.status, kept.text, kept.artifact, warnings) == (status, text, [1, 2], [])
 
 
 @given(ARGS)
 def test_a_redact_that_changes_its_copy_leaves_the_arguments(args: dict[str, Any]) -> None:
     before = dict(args)
-    assert kept_args(args, CaptureOptions(redact=lambda value: value.clear() or value), "search", []) == {}
+    assert CaptureOptions(redact=lambda value: value.clear() or value).kept_args(args, "search", []) == {}
     assert args == before
 
 
 @given(ARGS)
 def test_nothing_is_left_of_arguments_that_cannot_be_redacted(args: dict[str, Any]) -> None:
     warnings: list[str] = []
-    kept = kept_args(args, CaptureOptions(redact=lambda value: [][0]), "search", warnings)
+    kept = CaptureOptions(redact=lambda value: [][0]).kept_args(args, "search", warnings)
     assert kept == {"args": REDACTION_FAILED}
     assert warnings == ["redact raised IndexError on the args of search, which is left out"]
 
 
 def test_redaction_comes_before_the_cut() -> None:
     options = CaptureOptions(redact=lambda text: text.replace("secret", "*"), max_output_chars=4)
-    kept = kept_outcome(Outcome("success", "a secret b"), options, "search", [])
+    kept = options.kept_outcome(Outcome("success", "a secret b"), "search", [])
     assert (kept.text, kept.full_length) == ("a * ", 5)
 
 
@@ -80,9 +77,9 @@ def found(k: int | None, documents: list[dict[str, Any]] | None = None) -> ToolR
 def test_documents_come_from_retrievers_or_else_the_artifact(retrievers, of_artifact, text, k) -> None:
     options = CaptureOptions(retrieval_documents=True)
     tool = ToolRun({}, retrievers=retrievers, documents=of_artifact)
-    kept = kept_outcome(Outcome("success", "as it was"), options, "lookup", [], tool.retrieved())
+    kept = options.kept_outcome(Outcome("success", "as it was"), "lookup", [], tool.retrieved())
     assert (kept.text, kept.k) == (text, k)
-    failed = kept_outcome(Outcome("error", "as it was"), options, "lookup", [], tool.retrieved())
+    failed = options.kept_outcome(Outcome("error", "as it was"), "lookup", [], tool.retrieved())
     assert (failed.text, failed.k) == ("as it was", None)
 
 
@@ -116,7 +113,7 @@ WORDLESS = st.text(st.characters(exclude_characters=string.ascii_letters, exclud
 
 @given(st.dictionaries(WORDLESS, st.none() | st.integers() | WORDLESS | st.lists(WORDLESS)))
 def test_what_holds_no_secret_is_kept_as_without_an_option(args: dict[str, Any]) -> None:
-    assert kept_args(args, CaptureOptions(redact=masked_secrets), "search", []) == args
+    assert CaptureOptions(redact=masked_secrets).kept_args(args, "search", []) == args
 
 
 def test_another_text_is_no_value_of_redact() -> None:
@@ -137,13 +134,6 @@ def test_metadata_is_plain_json_which_later_changes_leave_as_it_is() -> None:
 def test_metadata_is_bounded() -> None:
     kept = kept_metadata({"long": "x" * 5_000, "rows": list(range(100_000)), "small": 1})
     assert [len(kept["long"]), len(kept["rows"]), kept["small"]] == [1_001, 1_001, 1]
-    many = kept_metadata({f"key {number}": "x" for number in range(10_000)})
-    assert (len(many), many["…"]) == (101, "only 100 keys are kept")
-
-
-def test_tags_are_bounded() -> None:
-    kept = kept_tags(["x" * 1_000] * 1_000)
-    assert (len(kept), len(kept[0])) == (100, 201)
 
 
 def test_secrets_are_masked_in_copies() -> None:

@@ -5,9 +5,8 @@ from uuid import uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.capture.calls import Step
 from graphrag_eval_lc.capture.interpret import in_order
-from graphrag_eval_lc.capture.responses import actual_step, utc_timestamp
+from graphrag_eval_lc.capture.responses import Step, actual_step, utc_timestamp
 
 
 def step(name: str, order: tuple[int, int], parent: Step | None = None) -> Step:
