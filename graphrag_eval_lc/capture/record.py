@@ -474,9 +474,10 @@ class Records:
         self.reported_ids, self.ends = set(), set()
 
 
-def is_state_update(name: object) -> bool:
-    """Return whether a run without a parent is an update by ``graph.update_state``, and not a run of an agent."""
-    return isinstance(name, str) and name.endswith(_STATE_UPDATE)
+def is_state_update(name: object, metadata: Mapping[str, Any] | None) -> bool:
+    """Return whether a run without a parent is an update by ``graph.update_state``, and not a run of a graph."""
+    is_graph = (metadata or {}).get("ls_integration") == "langgraph"
+    return isinstance(name, str) and name.endswith(_STATE_UPDATE) and not is_graph
 
 
 def _pause_keys(tree: Tree) -> Iterable[str]:

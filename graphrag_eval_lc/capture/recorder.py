@@ -197,7 +197,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Record the start of a root run, a graph, a node or another chain."""
         name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
-            if kwargs.get("parent_run_id") is None and is_state_update(name):
+            if kwargs.get("parent_run_id") is None and is_state_update(name, metadata):
                 self._records.ignore(run_id)
                 return
             record = self._start("chain", run_id, kwargs, name)

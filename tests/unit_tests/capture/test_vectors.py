@@ -8,7 +8,7 @@ import pytest
 from langchain_core.outputs import LLMResult
 from stream_values import Decoder, Encoder
 
-from graphrag_eval_lc.capture import llm_calls, messages, outputs, redaction
+from graphrag_eval_lc.capture import kept, llm_calls, messages, outputs
 from graphrag_eval_lc.capture.kept import CaptureOptions
 
 VECTORS = [json.loads(line) for line in Path(__file__).with_name("vectors.jsonl").read_text("utf-8").splitlines()]
@@ -16,7 +16,7 @@ NAMES: dict[Any, tuple[str, ...]] = {
     llm_calls: ("finish_reason", "is_cache_hit", "is_generated", "model_usage", "result_model_name"),
     messages: ("answer_in", "question_in", "whole_answer"),
     outputs: ("args_snapshot", "mcp_text", "output_text", "tool_message_of"),
-    redaction: ("asked_k", "kept_metadata", "kept_tags", "shown_config"),
+    kept: ("kept_metadata", "kept_tags", "shown_config"),
 }
 
 
