@@ -5,13 +5,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
+from functools import cache
 from typing import Any, Literal, Self, TypedDict, Unpack, cast
 from uuid import uuid4
 
 from langchain_core.tracers.context import register_configure_hook
 
 from graphrag_eval_lc.capture.kept import SECRETS, CaptureOptions
-from graphrag_eval_lc.capture.record import Tree, with_graph_events
+from graphrag_eval_lc.capture.record import Tree
 from graphrag_eval_lc.capture.recorder import RunCallbacks
 from graphrag_eval_lc.capture.responses import Part, response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.errors import CaptureError
@@ -207,6 +208,21 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         with self._lock:
             self._records.clear()
             self._parts.clear()
+
+
+@cache
+def with_graph_events(handler_class: type) -> type:
+    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself if langgraph has no such event.
+
+    Langgraph sends it to subclasses of its ``GraphCallbackHandler`` only, and it is the only sign of a static
+    ``interrupt_before``. The import takes a third of a second, so it waits for the first handler.
+    """
+    try:
+        from langgraph.callbacks import GraphCallbackHandler
+    except ImportError:
+        return handler_class
+    names = {key: getattr(handler_class, key) for key in ("__module__", "__qualname__")}
+    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), {**names, "_written_as": handler_class})
 
 
 def _new_handler(handler_class: type) -> Any:

@@ -1,6 +1,5 @@
 """What a model's result says: its message, tokens, model name, why it ended, and what is wrong with it."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
@@ -328,12 +327,7 @@ def provider_events(message: AIMessage) -> Iterator[ProviderCall | ProviderResul
     """
     content = message.content if isinstance(message.content, list) else []
     own = [block for block in content if isinstance(block, dict) and block.get("type") not in _ORDINARY_BLOCKS]
-    executed = message.additional_kwargs.get("executed_tools")  # Groq's
-    if isinstance(executed, list):
-        tools = [_translatable(tool) for tool in executed if isinstance(tool, Mapping)]
-        extra = {**message.additional_kwargs, "executed_tools": tools}
-        message = message.model_copy(update={"additional_kwargs": extra})
-    elif not own:
+    if not own and not message.additional_kwargs.get("executed_tools"):  # Groq's
         return
     for translated in message.content_blocks:
         block: Any = translated.get("value") if translated["type"] == "non_standard" else translated
@@ -350,23 +344,6 @@ def provider_events(message: AIMessage) -> Iterator[ProviderCall | ProviderResul
             yield ProviderResult(block.get("id"), _outcome({"status": block.get("status")}))
         elif "approval_request_id" in block:
             yield ProviderResult(block["approval_request_id"], None)
-
-
-def _translatable(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one of Groq's executed tools without what LangChain's translation loses.
-
-    That is a call whose arguments are not a JSON object, and search results without an output.
-    """
-    arguments, output = tool.get("arguments"), tool.get("output") or tool.get("search_results")
-    is_code = "python" in (tool.get("type"), tool.get("name"))
-    if isinstance(arguments, str) and arguments and not (is_code and arguments.lstrip().startswith("{")):
-        try:
-            is_object = isinstance(json.loads(arguments), dict)
-        except ValueError:
-            is_object = False
-        if not is_object:
-            arguments = json.dumps({"code" if is_code else "input": arguments})
-    return {**tool, "arguments": arguments, "output": output}
 
 
 def _outcome(result: Mapping[str, Any]) -> Outcome:

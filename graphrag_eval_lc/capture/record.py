@@ -6,7 +6,6 @@ change is copied: arguments, outputs, and the new part of each list of messages.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import chain
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
@@ -241,6 +240,11 @@ class Tree:
             return not self.thread_ids.isdisjoint(other.thread_ids)
         return self.question_id == other.question_id
 
+    @property
+    def pause_keys(self) -> Iterable[str]:
+        """By what it is found while it is paused."""
+        return self.thread_ids or (str(self.root_id),)
+
     def close(self, error: str | None = None) -> None:
         """End the run, with its error as it is kept."""
         if not self.has_ended:
@@ -274,8 +278,8 @@ class Records:
         self.reported_ids: set[str] = set()  # the ids of all messages in the callbacks of models
         self.ends: set[str] = set()  # the ids of the last messages of all runs
         self._records: dict[UUID | None, Record] = {}  # those under way
-        self._roots: set[UUID] = set()  # those that have ended
-        self._ignored: set[UUID] = set()  # runs under way that are not recorded
+        self.ended_roots: set[UUID] = set()  # those that have ended
+        self.ignored: set[UUID] = set()  # runs under way that are not recorded
         self._paused: dict[str, Tree] = {}  # the last one on each thread, and each one without a thread
 
     def get(self, run_id: UUID | None) -> Record | None:
@@ -288,12 +292,12 @@ class Records:
         None if its tree has ended, or if it is known: the handler is registered twice.
         """
         parent_run_id = event.get("parent_run_id")
-        if run_id in self._records or run_id in self._roots or run_id in self._ignored:
+        if run_id in self._records or run_id in self.ended_roots or run_id in self.ignored:
             return None
         parent = None if parent_run_id is None else self._records.get(parent_run_id)
         if parent is None:
-            if parent_run_id in self._roots or parent_run_id in self._ignored:
-                self.ignore(run_id)
+            if parent_run_id in self.ended_roots or parent_run_id in self.ignored:
+                self.ignored.add(run_id)
                 return None
             parent = self._calling(event.get("metadata"))
         if parent is None:
@@ -308,10 +312,6 @@ class Records:
         self._records[run_id] = tree.open[run_id] = record
         tree.events.append((record, False, time()))
         return record
-
-    def ignore(self, run_id: UUID) -> None:
-        """Do not record a run, nor the runs inside it."""
-        self._ignored.add(run_id)
 
     def _calling(self, metadata: Mapping[str, Any] | None) -> Record | None:
         """Return the parent of a run without a known one.
@@ -376,7 +376,7 @@ class Records:
         """Return the record of a run that ends; None if its tree has ended."""
         record = self._records.get(run_id)
         if record is None:
-            self._ignored.discard(run_id)
+            self.ignored.discard(run_id)
             return None
         if not record.is_root:
             del self._records[run_id]
@@ -387,13 +387,13 @@ class Records:
         """Drop the records of a tree that has ended, and note a paused run as the one to resume on its threads."""
         for run_id in tree.open:
             self._records.pop(run_id, None)
-            self._ignored.add(run_id)
-        self._ignored.discard(tree.root_id)
-        self._roots.add(tree.root_id)
+            self.ignored.add(run_id)
+        self.ignored.discard(tree.root_id)
+        self.ended_roots.add(tree.root_id)
         if self._paused:
             self._forget_paused(tree)
         if tree.is_paused:
-            self._paused.update(dict.fromkeys(_pause_keys(tree), tree))
+            self._paused.update(dict.fromkeys(tree.pause_keys, tree))
 
     # --- blocks of code ---
 
@@ -410,12 +410,6 @@ class Records:
             self.started("chain", run_id, {"parent_run_id": parent.run_id})
             return
         self._records[run_id] = record.tree.open[run_id] = record
-
-    def block_ended(self, run_id: UUID) -> Record | None:
-        """Return the record of a block that ends."""
-        if self.block_id == run_id:
-            self.block_id = None
-        return self.ended(run_id)
 
     # --- pauses ---
 
@@ -444,17 +438,8 @@ class Records:
         return next((paused for paused in chain(on_threads, others) if paused.is_resumed_by(tree)), None)
 
     def _forget_paused(self, tree: Tree) -> None:
-        for key in _pause_keys(tree):
+        for key in tree.pause_keys:
             self._paused.pop(key, None)
-
-    def is_ended_root(self, tree: Tree) -> bool:
-        """Return whether a tree has ended, and was not cleared since."""
-        return tree.root_id in self._roots
-
-    def drop_records(self, tree: Tree, ends: Iterable[str]) -> None:
-        """Drop the records of a tree that is interpreted; ``ends`` are the ids of the last messages of its run."""
-        self.ends.update(ends)
-        tree.drop_records()
 
     def copied(self, trees: list[Tree]) -> "Records":
         """Return a copy for a copy of the handler, with trees in the place of its own."""
@@ -466,7 +451,7 @@ class Records:
     def clear(self) -> None:
         """Forget all trees. Runs under way continue unrecorded; their ids are forgotten as they end."""
         begun = {tree for tree in self.trees if not tree.has_ended}
-        self._roots, self._ignored = set(), {run_id for tree in begun for run_id in tree.open}
+        self.ended_roots, self.ignored = set(), {run_id for tree in begun for run_id in tree.open}
         for tree in self.trees:
             tree.close()
         self._records = {run_id: record for run_id, record in self._records.items() if record.tree not in begun}
@@ -480,10 +465,6 @@ def is_state_update(name: object, metadata: Mapping[str, Any] | None) -> bool:
     return isinstance(name, str) and name.endswith(_STATE_UPDATE) and not is_graph
 
 
-def _pause_keys(tree: Tree) -> Iterable[str]:
-    return tree.thread_ids or (str(tree.root_id),)
-
-
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
     question_id = None if metadata is None else metadata.get("question_id")
     return None if question_id is None else text_of(question_id)
@@ -493,21 +474,6 @@ def calling_run_id() -> UUID | None:
     """Return the id of the run whose code this is, by LangChain's context."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
-
-
-@cache
-def with_graph_events(handler_class: type) -> type:
-    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself if langgraph has no such event.
-
-    Langgraph sends it to subclasses of its ``GraphCallbackHandler`` only, and it is the only sign of a static
-    ``interrupt_before``. The import takes a third of a second, so it waits for the first handler.
-    """
-    try:
-        from langgraph.callbacks import GraphCallbackHandler
-    except ImportError:
-        return handler_class
-    names = {key: getattr(handler_class, key) for key in ("__module__", "__qualname__")}
-    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), {**names, "_written_as": handler_class})
 
 
 def id_of(item: Any) -> str | None:

@@ -60,10 +60,12 @@ def _harmless(callback: _Callback) -> _Callback:
         try:
             callback(self, *args, **kwargs)
         except Exception as error:
-            run_id = kwargs.get("run_id")
             warnings: list[str] = []
             text = self._options.kept_text(error_text(error), "error", warnings)
-            self._warn(run_id, f"capture failed in {name}: {text}", *warnings)
+            with self._lock:
+                record = self._records.get(kwargs.get("run_id"))
+                for tree in [record.tree] if record is not None else self._records.trees[-1:]:
+                    tree.warn(f"capture failed in {name}: {text}", *warnings)
         if self._enclosing is not None:
             if self._records.block_id is not None and kwargs.get("parent_run_id", "") is None:
                 kwargs["parent_run_id"] = self._parent_inside_block()
@@ -88,13 +90,6 @@ class RunCallbacks(BaseCallbackHandler):
         self._records = Records(options)
         self._parts: dict[Tree, Part] = {}  # the interpretations of the trees that have ended
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
-
-    def _warn(self, run_id: object, *warnings: str) -> None:
-        with self._lock:
-            record = self._records.get(run_id) if isinstance(run_id, UUID) else None
-            trees = [record.tree] if record is not None else self._records.trees[-1:]
-            for tree in trees:
-                tree.warn(*warnings)
 
     def _start(
         self,
@@ -144,10 +139,11 @@ class RunCallbacks(BaseCallbackHandler):
 
     def _keep(self, tree: Tree, part: Part) -> None:
         """Keep the interpretation of a tree that has ended, and drop its records, unless all was cleared meanwhile."""
-        if tree not in self._parts and self._records.is_ended_root(tree):
+        if tree not in self._parts and tree.root_id in self._records.ended_roots:
             self._parts[tree] = part
             tree.error, tree.waiting = part.error, part.waiting
-            self._records.drop_records(tree, part.ends)
+            self._records.ends.update(part.ends)
+            tree.drop_records()
 
     def _part(self, tree: Tree) -> Part:
         """Return the interpretation of a tree, which is kept once the tree has ended."""
@@ -184,7 +180,9 @@ class RunCallbacks(BaseCallbackHandler):
     def on_block_end(self, *, run_id: UUID, error: BaseException | None) -> None:
         """End the tree of a block."""
         with self._lock:
-            record = self._records.block_ended(run_id)
+            if self._records.block_id == run_id:
+                self._records.block_id = None
+            record = self._records.ended(run_id)
             if record is not None and error is not None and not record.tree.events:
                 self._records.trees.append(record.tree)
         if record is not None:
@@ -198,7 +196,7 @@ class RunCallbacks(BaseCallbackHandler):
         name, metadata = kwargs.get("name"), kwargs.get("metadata")
         with self._lock:
             if kwargs.get("parent_run_id") is None and is_state_update(name, metadata):
-                self._records.ignore(run_id)
+                self._records.ignored.add(run_id)
                 return
             record = self._start("chain", run_id, kwargs, name)
             if record is None:

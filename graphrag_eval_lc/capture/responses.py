@@ -1,9 +1,9 @@
 """The steps and model calls of runs, and the response that the runs for one question make."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Literal, NamedTuple, cast
 from uuid import UUID
 
@@ -214,7 +214,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
     warnings = dict.fromkeys(chain(*(chain(part.tree.warnings, part.warnings) for part in parts)))
     if steps or any(part.model_calls or part.cached_models or part.unanswered or part.unparsed for part in parts):
-        found = _step_warnings(steps, options), _unanswered(parts, steps), _answer_warnings(parts)
+        found = _step_warnings(parts, steps, options), _answer_warnings(parts)
         warnings.update(dict.fromkeys(chain(*found, _add_tokens(response, parts))))
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
@@ -228,8 +228,9 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
     # Those of the first run, by which LangSmith and others know it.
     response["tags"], response["metadata"] = shown_config(trees[0].tags, trees[0].metadata)
     _add_model_calls(response, parts)
-    if "llm_messages" in response:
-        warnings.update(dict.fromkeys(_cut_messages(response, options)))
+    messages = response.get("llm_messages", ())
+    if cut := sum("full_length" in message for message in messages):
+        warnings[f"{cut} of {len(messages)} messages were cut to {options.max_output_chars} characters"] = None
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
@@ -246,45 +247,38 @@ def _answer(parts: Sequence[Part]) -> str | None:
     return next((part.answer for part in reversed(parts) if part.answer is not None), None)
 
 
-def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
+def _step_warnings(parts: Sequence[Part], steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
+    """Warn of steps that are not whole, and of calls that nobody answered; a paused run may still get answers."""
     for step in steps:
         if step.full_length is not None:
             kind = "output" if step.status == "success" else "error"
             name, length = options.step_name(step.name), options.max_output_chars
             yield f"the {kind} of {name} ({step.id}) had {step.full_length} characters and was cut to {length}"
-    forced = [step for step in steps if step.is_forced]
-    if forced:
-        yield f"had not ended when the run did, and were closed as errors: {_listed(forced, options)}"
-    cached = [step for step in steps if step.is_from_cache]
-    if cached:
-        yield f"taken from LangGraph's node cache, so that no tool ran: {_listed(cached, options)}"
-    from_messages = [step for step in steps if step.is_from_message and not step.is_from_cache]
-    if from_messages:
-        names = _listed(from_messages, options)
-        yield f"taken from messages only, as no callback reported them (they never ran, or ran out of sight): {names}"
-
-
-def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
-    return _listed_calls([(options.step_name(step.name), step.id) for step in steps])
-
-
-def _listed_calls(calls: Sequence[tuple[str, str | None]]) -> str:
-    return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
-
-
-def _unanswered(parts: Sequence[Part], steps: Sequence[Step]) -> Iterable[str]:
-    """Warn of calls without an answer; those of a paused run may still get theirs."""
+    for text, found in (
+        ("had not ended when the run did, and were closed as errors", [step.is_forced for step in steps]),
+        ("taken from LangGraph's node cache, so that no tool ran", [step.is_from_cache for step in steps]),
+        (
+            "taken from messages only, as no callback reported them (they never ran, or ran out of sight)",
+            [step.is_from_message and not step.is_from_cache for step in steps],
+        ),
+    ):
+        if any(found):
+            yield f"{text}: {_listed([(options.step_name(step.name), step.id) for step in compress(steps, found)])}"
     taken = {(step.name, step.id) for step in steps}
     calls = [call for part in parts if not part.tree.is_paused for call in part.unanswered if call not in taken]
     if calls:
-        yield f"requested by a model and never answered, so their outputs are not known: {_listed_calls(calls)}"
+        yield f"requested by a model and never answered, so their outputs are not known: {_listed(calls)}"
+
+
+def _listed(calls: Sequence[tuple[str, str | None]]) -> str:
+    return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
 def _answer_warnings(parts: Sequence[Part]) -> Iterable[str]:
     """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
     unparsed = [call for part in parts for call in part.unparsed]
     if unparsed:
-        yield f"structured output of a model that did not parse: {_listed_calls(unparsed)}"
+        yield f"structured output of a model that did not parse: {_listed(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
     counted = (each for part in parts for each in _counted_calls(part))
     for number, call in enumerate(counted, 1):
@@ -302,12 +296,6 @@ def _counted_calls(part: Part) -> Iterable[CountedCall]:
     return (call for call in part.model_calls if not call.is_cache_hit)
 
 
-def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
-    cut = sum("full_length" in message for message in response.get("llm_messages", ()))
-    if cut:
-        yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
-
-
 def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
     """Add the model calls with their times, nodes, prompts and outputs."""
     calls = response["llm_calls"] = list[ModelCall]()
@@ -315,11 +303,7 @@ def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
     starts: dict[KeptMessages | None, tuple[int, int]] = {}  # a resumed run has the table of the paused one
     for part in parts:
         first_message, first_tool = starts.setdefault(part.tree.kept, (len(messages), len(tools)))
-        for call in _counted_calls(part):
-            placed = call.call.copy()
-            _add_place(placed, call)
-            _add_messages(placed, call, first_message, first_tool)
-            calls.append(placed)
+        calls += [_placed(call, first_message, first_tool) for call in _counted_calls(part)]
         if part.tree.kept is not None and (len(messages), len(tools)) == starts[part.tree.kept]:
             messages += part.tree.kept.messages.entries
             tools += part.tree.kept.tools.entries
@@ -329,23 +313,13 @@ def _add_model_calls(response: Response, parts: Sequence[Part]) -> None:
         response["llm_tools"] = to_plain(tools)
 
 
-def _add_messages(placed: ModelCall, call: CountedCall, first_message: int, first_tool: int) -> None:
-    """Add the indices of a call's messages and tools, whose tables begin at these places of the response's."""
-    run = call.run
-    if run is not None and run.input_messages is not None:
-        placed["input_messages"] = _moved(run.input_messages, first_message)
-    if call.output_message is not None:
-        placed["output_message"] = call.output_message + first_message
-    if run is not None and run.tools:
-        placed["tools"] = _moved(run.tools, first_tool)
-
-
 def _moved(ranges: Ranges, first: int) -> Ranges:
     return [[start + first, stop + first] for start, stop in ranges]
 
 
-def _add_place(placed: ModelCall, call: CountedCall) -> None:
-    run = call.run
+def _placed(call: CountedCall, first_message: int, first_tool: int) -> ModelCall:
+    """Return a model call with its times, place and messages, whose tables begin at these places of the response's."""
+    placed, run = call.call.copy(), call.run
     if run is not None:
         placed["started_at"] = utc_timestamp(run.started_at)
         if run.first_token is not None:
@@ -357,8 +331,15 @@ def _add_place(placed: ModelCall, call: CountedCall) -> None:
             placed["node_path"] = nodes
         if run.agent is not None:
             placed["agent"] = run.agent
+        if run.input_messages is not None:
+            placed["input_messages"] = _moved(run.input_messages, first_message)
+        if run.tools:
+            placed["tools"] = _moved(run.tools, first_tool)
+    if call.output_message is not None:
+        placed["output_message"] = call.output_message + first_message
     if call.parent is not None:
         placed["parent_id"] = call.parent.id
+    return placed
 
 
 def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
@@ -392,72 +373,34 @@ def _add_tokens(response: Response, parts: Sequence[Part]) -> Iterable[str]:
 def steps_of(parts: Sequence[Part]) -> list[Step]:
     """Return the steps of all parts in order; a step that a resumed run continues is listed once, as it ended last."""
     merged: list[Step] = []
-    was_paused = False
     for part in parts:
-        steps = part.steps
-        if was_paused:
-            _continue_with(merged, steps)
-        else:
-            merged.extend(steps)
-        was_paused = part.tree.is_paused
+        earlier = list(merged)
+        for step in part.steps:
+            same = _same_step(step, earlier)
+            if same is None:
+                merged.append(step)
+                continue
+            earlier.remove(same)
+            # If a step had ended before the pause, its callbacks reported more than its message, which is seen again.
+            if not step.is_from_message or same.status == "pending" or same.is_forced:
+                merged[merged.index(same)] = step
     return merged
 
 
-def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
-    """Insert the steps of a resumed run among those of the paused one."""
-    successors: dict[Step | None, Step | None] = {}
-    earlier = list(merged)
-    for step in steps:
-        same_step = _same_step(step, earlier, successors)
-        if same_step is not None:
-            earlier.remove(same_step)
-            # If a step had ended before the pause, its callbacks reported more than its message, which is seen again.
-            is_known = step.is_from_message and same_step.status != "pending" and not same_step.is_forced
-            successors[same_step] = last = same_step if is_known else step
-            merged[merged.index(same_step)] = last
-        elif step.parent is None or step.parent not in merged:
-            merged.append(step)
-        else:
-            merged.insert(_end_of(step.parent, merged, successors), step)
-
-
-def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
+def _same_step(step: Step, earlier: Sequence[Step]) -> Step | None:
     """Return the step of the paused run that carried out the same call of the same message.
 
-    Without a message, agents next to or inside each other may use the same id. Then it is a call of the same tool
-    inside the same step; if there are several, the one with the same arguments.
+    Without a message it is a call of the same tool with the same id; if there are several, the one with the same
+    arguments.
     """
-    if not step.has_call:
-        return None
     alike: list[Step] = []
-    for other in reversed(earlier):
+    for other in reversed(earlier) if step.has_call else ():
         if other.has_call and other.id == step.id:
             if other.key is not None and other.key == step.key:
                 return other
-            is_unclear = None in (other.key, step.key)
-            if is_unclear and other.name == step.name and _is_inside_same(step, other, successors):
+            if None in (other.key, step.key) and other.name == step.name:
                 alike.append(other)
     return next((other for other in alike if other.args == step.args), alike[0] if alike else None)
-
-
-def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
-    """Return whether two steps ran inside the same one, before and after the pause."""
-    if other.parent is None or not other.parent.has_call:
-        return step.parent is None or not step.parent.has_call
-    return successors.get(other.parent) is step.parent
-
-
-def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, Step | None]) -> int:
-    """Return the index after the last step inside ``parent``."""
-    place = merged.index(parent) + 1
-    while place < len(merged):
-        outer = merged[place].parent
-        while outer is not None and outer is not parent and successors.get(outer) is not parent:
-            outer = outer.parent
-        if outer is None:
-            break
-        place += 1
-    return place
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:

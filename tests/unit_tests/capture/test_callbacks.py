@@ -210,7 +210,7 @@ def test_a_failure_of_the_handler_never_reaches_the_agent(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("broken record")
 
-    monkeypatch.setattr("graphrag_eval_lc.capture.record.ToolRun.end", broken)
+    monkeypatch.setattr("graphrag_eval_lc.capture.recorder.output_outcome", broken)
     response = ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
     assert response["actual_answer"] == "done"
     assert response["capture_warnings"] == [

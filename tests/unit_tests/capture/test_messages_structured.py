@@ -51,28 +51,6 @@ def test_langchains_own_texts_name_the_schema() -> None:
     assert set(schema_names(answered, [Command()], is_of_model_node=True)) == {"City"}
 
 
-@pytest.mark.parametrize(
-    ("executed", "args", "output"),
-    [
-        ({"arguments": '{"query": "x"}', "output": "", "search_results": {"results": [1]}}, {"query": "x"}, "results"),
-        ({"arguments": "{no json", "output": "found"}, {"input": "{no json"}, "found"),
-        ({"arguments": '["x"]', "output": "found"}, {"input": '["x"]'}, "found"),
-    ],
-)
-def test_groqs_tools_that_langchain_does_not_translate(
-    ask: Any, ai: Any, chat_model: Any, make_agent: Any, executed: Any, args: Any, output: str
-) -> None:
-    message = ai("done").model_copy(
-        update={
-            "additional_kwargs": {"executed_tools": [{"type": "search", "index": 0, **executed}]},
-            "response_metadata": {"model_provider": "groq"},
-        }
-    )
-    (step,) = ask(make_agent([message], []))["actual_steps"]
-    assert (step["name"], step["args"]) == ("web_search", args)
-    assert output in step["output"]
-
-
 def test_an_image_of_openai_is_a_step(ask: Any, ai: Any, make_agent: Any) -> None:
     image = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "eA=="}
     failed = {**image, "id": "ig_2", "status": "failed", "revised_prompt": "a fjord"}

@@ -12,8 +12,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command
 
+from graphrag_eval_lc.capture.handler import with_graph_events
 from graphrag_eval_lc.capture.outputs import is_handoff, is_interrupt
-from graphrag_eval_lc.capture.record import with_graph_events
 
 
 def test_handlers_hear_graph_events(handler) -> None:
