@@ -130,12 +130,7 @@ def kept_tags(tags: list[str] | None) -> list[str]:
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the metadata of a root run, without the question's id and LangChain's and langgraph's own keys.
 
-    It is a deep copy of plain JSON values. Of values that are longer than 1,000 characters as JSON it has the beginning
-    of that.
-
-    Example:
-        >>> kept_metadata({"question_id": "q1", "team": "grid", "ls_integration": "langgraph"})
-        {'team': 'grid'}
+    It is a deep copy of plain JSON values; values that are longer than 1,000 characters as JSON are cut.
     """
     kept: dict[str, Any] = {}
     for name, value in to_plain(metadata or {}).items():

@@ -175,11 +175,6 @@ def finish_reason(result: LLMResult) -> str | None:
     """Return why a model's answer ended, in the provider's own word; None where it does not say.
 
     For OpenAI's Responses API it is why the answer is incomplete, else its status.
-
-    Example:
-        >>> message = AIMessage("Os", response_metadata={"stop_reason": "max_tokens"})
-        >>> finish_reason(message_result(message))
-        'max_tokens'
     """
     for source in _sources(result):
         if reason := _stated_reason(source):
@@ -221,16 +216,7 @@ def answer_problems(
 ) -> tuple[str, ...]:
     """Return the problems of a model's answer, each as the end of a sentence about the call.
 
-    Args:
-        result: The model's result.
-        reason: Why its answer ended, from ``finish_reason``.
-        options: The handler's options; ``redact`` is applied to shown parts of the answer before they are shortened.
-        warnings: Warnings of ``redact`` are added here.
-
-    Example:
-        >>> message = AIMessage("The lines are")
-        >>> answer_problems(message_result(message), "length", CaptureOptions(), [])
-        ('was cut off at the limit of tokens (finish_reason length)',)
+    ``reason`` is why the answer ended; parts of the answer are redacted before they are shortened.
     """
     message = generated_message(result)
     if message is None:

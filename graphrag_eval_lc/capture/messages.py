@@ -213,12 +213,7 @@ def answer_in(
 
 
 def value_text(value: Any) -> str:
-    """Return a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON.
-
-    Example:
-        >>> value_text(True), value_text(b"yes"), value_text(["a", 1])
-        ('True', 'yes', '["a", 1]')
-    """
+    """Return a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON."""
     if type(value) in _NUMBERS:
         return text_of(value)
     plain = to_plain(value)
@@ -226,12 +221,7 @@ def value_text(value: Any) -> str:
 
 
 def whole_answer(output: Any) -> str | None:
-    """Return a whole value as the answer, such as a parser's; None for messages, documents and unknown objects.
-
-    Example:
-        >>> whole_answer({"total": 3}), whole_answer({"messages": []})
-        ('{"total": 3}', None)
-    """
+    """Return a whole value as the answer, such as a parser's; None for messages, documents and unknown objects."""
     first = output[0] if isinstance(output, (list, tuple)) and output else output
     if isinstance(first, (BaseMessage, PromptValue, Document)) or is_interrupted(output):
         return None
@@ -241,15 +231,19 @@ def whole_answer(output: Any) -> str | None:
     return value_text(output) if is_value and not is_command(output) else None
 
 
-def answer_fields(output: Any) -> Iterator[str]:
-    """Yield the names of the answer fields that a node's output sets."""
+def _updates(output: Any) -> Iterator[Any]:
+    """Yield what a node's output writes into the state: itself, or the updates of Commands and of a list of these."""
     if isinstance(output, (list, tuple)):
         for item in output[:_MAX_BREADTH]:
-            yield from answer_fields(item)
-    elif is_command(output):
-        yield from answer_fields(output.update)
+            yield from _updates(item)
     else:
-        yield from (key for key in (_STRUCTURED_KEY, *_ANSWER_KEYS) if field_of(output, key) is not None)
+        yield output.update if is_command(output) else output
+
+
+def answer_fields(output: Any) -> Iterator[str]:
+    """Yield the names of the answer fields that a node's output sets."""
+    keys = (_STRUCTURED_KEY, *_ANSWER_KEYS)
+    yield from (key for update in _updates(output) for key in keys if field_of(update, key) is not None)
 
 
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
@@ -296,12 +290,7 @@ def field_of(value: Any, key: str) -> Any:
 
 
 def answer_of(output: Any) -> str | None:
-    """Return the answer in any output: that of a text, state or scalar, else the whole as JSON; None for None.
-
-    Example:
-        >>> answer_of({"answer": "yes"}), answer_of(["a", 1])
-        ('yes', '["a", 1]')
-    """
+    """Return the answer in any output: that of a text, state or scalar, else the whole as JSON; None for None."""
     if output is None:
         return None
     answer = answer_in(output)
@@ -311,35 +300,21 @@ def answer_of(output: Any) -> str | None:
 # --- schemas for structured output, whose calls no tool answers ---
 
 _RETURNED = "Returning structured response: "
-_UNPARSED = re.compile(r"Error: Failed to parse structured output for tool '([^']+)'")
-_SEVERAL = re.compile(r"Error: Model incorrectly returned multiple structured responses \(([^)]+)\)")
+_UNPARSED = re.compile(
+    "Error: (?:Failed to parse structured output for tool '|"
+    r"Model incorrectly returned multiple structured responses \()([^')]+)"
+)
 _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
 def is_class_name(name: str) -> bool:
-    """Return whether a tool has the name of a class, as a schema has.
-
-    Example:
-        >>> is_class_name("GradeDocuments"), is_class_name("search_docs")
-        (True, False)
-    """
+    """Return whether a tool has the name of a class, as a schema has."""
     return _CLASS_NAME.fullmatch(name) is not None
-
-
-def structured_response(output: Any) -> Any:
-    """Return the ``structured_response`` in a node's output or an update in it; None without one."""
-    if isinstance(output, (list, tuple)):
-        found = (structured_response(item) for item in output[:_MAX_BREADTH])
-        return next((response for response in found if response is not None), None)
-    if is_command(output):
-        return structured_response(output.update)
-    return output.get("structured_response") if isinstance(output, Mapping) else None
 
 
 def says_unparsed(message: ToolMessage) -> bool:
     """Return whether a tool message says, in LangChain's words, that structured output did not parse."""
-    text = message_text(message)
-    return _UNPARSED.match(text) is not None or _SEVERAL.match(text) is not None
+    return _UNPARSED.match(message_text(message)) is not None
 
 
 def schema_names(
@@ -348,12 +323,8 @@ def schema_names(
     """Yield the names of the schemas whose calls new messages answer.
 
     LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again.
-
-    Args:
-        messages: The new messages of models and tools, in order.
-        output: The output in which they are.
-        is_of_model_node: Whether it is that of a node with the name of the one in ``create_agent`` that asks the model;
-            it returns a list of Commands, which hardly anybody else does.
+    ``is_of_model_node``: the output is that of a node with the name of the one in ``create_agent`` that asks the model;
+    it returns a list of Commands, which hardly anybody else does.
     """
     asked = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     answers = [message for message in messages if isinstance(message, ToolMessage)]
@@ -366,9 +337,9 @@ def schema_names(
         text = message_text(answer)
         if text.startswith(_RETURNED) and answer.name is not None:
             yield answer.name
-        elif (found := _UNPARSED.match(text) or _SEVERAL.match(text)) is not None:
+        elif (found := _UNPARSED.match(text)) is not None:
             yield from found[1].split(", ")
-    if (response := structured_response(output)) is not None:
+    for response in (field_of(update, _STRUCTURED_KEY) for update in _updates(output)):
         fields = to_plain(response)
         alike = (call for call in asked if is_class_name(call["name"]) and call["args"])
         yield from (call["name"] for call in alike if isinstance(fields, dict) and call["args"].keys() <= fields.keys())

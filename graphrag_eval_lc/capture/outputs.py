@@ -5,7 +5,6 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
@@ -17,7 +16,6 @@ from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
 _MAX_MESSAGE_DEPTH = 6  # of lists and Commands, in which tool messages are looked for
-_MAX_BREADTH = 1000  # of each list, from its end
 _INVENTED_ID = re.compile(r"lc_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
@@ -189,12 +187,8 @@ def is_handoff(error: object) -> bool:
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
     """Return the tool message that answers a call, or None where a tool returned something else.
 
-    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these.
-
-    Args:
-        output: The output in ``on_tool_end``: a message, a Command, a list of these, or a raw value.
-        call_id: The id of the call, whose last message is taken: a Command that hands over carries the history, where
-            ids may repeat. None takes the last message of all.
+    It is the output itself, in the update of a Command, in what it sends to nodes, or in a list of these. The last one
+    with the id of the call counts, or of all if it is None: a Command that hands over carries the history.
     """
     if isinstance(output, ToolMessage):
         return output
@@ -210,7 +204,7 @@ def _tool_messages(value: Any, depth: int) -> Iterator[ToolMessage]:
     if isinstance(value, ToolMessage):
         yield value
     elif isinstance(value, (list, tuple)):
-        parts = (item for item in islice(reversed(value), _MAX_BREADTH) if not isinstance(item, (str, dict)))
+        parts = (item for item in reversed(value) if not isinstance(item, (str, dict)))
     elif isinstance(value, dict):
         parts = (item for item in reversed(value.values()) if isinstance(item, (list, tuple)))
     elif is_command(value):
@@ -236,10 +230,6 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
     One block for each element of a list becomes the JSON of the list: from the structured content beside the blocks,
     else where each block is JSON. A single block stays as it is, unless it stands for a list of one. Blocks with
     images or files are no such result.
-
-    Args:
-        content: The content of the tool's message, or the tool's return value where it was called by hand.
-        artifact: The artifact of the message.
 
     Example:
         >>> blocks = [{"type": "text", "text": text, "id": f"lc_{text}"} for text in ("a", "b")]
@@ -294,21 +284,13 @@ def _parsed(text: str) -> Any:
 
 
 class Outcome(NamedTuple):
-    """How a call ended.
+    """How a call ended."""
 
-    Attributes:
-        status: ``pending`` if the run is paused in the tool.
-        text: The output, or the error.
-        artifact: The tool's artifact; None without one.
-        full_length: The characters of the text, if the handler's options cut it.
-        k: The number of documents that the tool's retriever was asked for, if it is known.
-    """
-
-    status: Literal["pending", "success", "error"]
-    text: str
+    status: Literal["pending", "success", "error"]  # pending if the run is paused in the tool
+    text: str  # the output, or the error
     artifact: Any = None
-    full_length: int | None = None
-    k: int | None = None
+    full_length: int | None = None  # the characters of the text, if the handler's options cut it
+    k: int | None = None  # the number of documents that the tool's retriever was asked for, if it is known
 
 
 def message_outcome(message: ToolMessage) -> Outcome:

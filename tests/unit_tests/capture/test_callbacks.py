@@ -1,17 +1,13 @@
 """What the callbacks make of the runs of real agents."""
 
-import threading
 import time
 from datetime import datetime
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
 from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import RetryPolicy, Send
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 
@@ -37,19 +33,6 @@ def test_one_tool_call_is_one_step(make_agent, ai, ask, search) -> None:
     assert (response["input_tokens"], response["output_tokens"], response["total_tokens"]) == (20, 4, 24)
 
 
-def test_args_are_those_at_the_start(make_agent, ai, ask) -> None:
-    @tool
-    def change(filters: dict[str, Any]) -> str:
-        """Change."""
-        filters["inner"].append("changed")
-        filters.clear()
-        return "ok"
-
-    args = {"filters": {"inner": ["a"]}}
-    (step,) = ask(make_agent([ai("", ("change", args, "call_1")), ai("done")], [change]))["actual_steps"]
-    assert step["args"] == {"filters": {"inner": ["a"]}}
-
-
 def test_injected_arguments_are_no_args(ai, ask, chat_model) -> None:
     @tool
     def look(
@@ -66,83 +49,6 @@ def test_injected_arguments_are_no_args(ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("look", {"query": "a"}, "call_1")), ai("done")])
     (step,) = ask(create_agent(model, [look], store=InMemoryStore()))["actual_steps"]
     assert (step["args"], step["output"]) == ({"query": "a"}, "a 2 call_1")
-
-
-def test_ids_that_come_again_in_every_turn_are_steps_of_their_own(make_agent, ai, ask, search) -> None:
-    script = [ai("", ("search", {"query": word}, "call_1")) for word in "ab"] + [
-        ai("", ("nothing", {}, "call_1")),
-        ai("done"),
-    ]
-    steps = ask(make_agent(script, [search]))["actual_steps"]
-    assert [(step["name"], step["status"]) for step in steps] == [
-        ("search", "success"), ("search", "success"), ("nothing", "error"),
-    ]  # fmt: skip
-    assert [step["args"] for step in steps] == [{"query": "a"}, {"query": "b"}, {}]
-    assert all("attempts" not in step for step in steps)
-
-
-def test_a_tool_in_a_bare_thread_is_taken_from_the_messages(ai, ask, search) -> None:
-    def in_thread(state: MessagesState) -> dict[str, Any]:
-        outputs: list[Any] = []
-        thread = threading.Thread(target=lambda: outputs.append(search.invoke(state["messages"][-1].tool_calls[0])))
-        thread.start()
-        thread.join()
-        return {"messages": outputs}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", lambda state: {"messages": [ai("", ("search", {"query": "a"}, "call_1"))]})
-    graph.add_node("tools", in_thread)
-    (step,) = ask(graph.add_edge(START, "model").add_edge("model", "tools").compile())["actual_steps"]
-    assert (step["id"], step["output"]) == ("call_1", "found a")
-
-
-def test_history_is_not_taken_for_new_steps(make_agent, ai, ask, search) -> None:
-    script = [
-        ai("", ("search", {"query": "a"}, "call_1")),
-        ai("one"),
-        ai("", ("search", {"query": "b"}, "call_1")),
-        ai("two"),
-    ]
-    agent = make_agent(script, [search], checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "1"}}
-    first, second = (ask(agent, question_id=question, **thread) for question in ("q1", "q2"))
-    assert [step["args"]["query"] for step in first["actual_steps"]] == ["a"]
-    assert [step["args"]["query"] for step in second["actual_steps"]] == ["b"]
-    assert (first["actual_answer"], second["actual_answer"]) == ("one", "two")
-
-
-# --- nesting ---
-
-
-def test_parallel_subgraphs_with_the_same_ids_do_not_mix(make_agent, ai, ask, search) -> None:
-    graph = StateGraph(MessagesState)
-    for word in "ab":
-        agent = make_agent(
-            [ai("", ("search", {"query": word}, "call_1"), ("nothing", {"n": word}, "call_2")), ai(word)], [search]
-        )
-        graph.add_node(word, agent)
-        graph.add_edge(START, word)
-    steps = ask(graph.compile())["actual_steps"]
-    assert sorted((step["name"], *step["args"].values(), step["status"]) for step in steps) == [
-        ("nothing", "a", "error"), ("nothing", "b", "error"), ("search", "a", "success"), ("search", "b", "success"),
-    ]  # fmt: skip
-
-
-def test_tool_calls_that_are_sent_one_by_one(ai, ask, search) -> None:
-    def send(state: MessagesState) -> list[Send]:
-        return [Send("tools", [{**call, "type": "tool_call"}]) for call in state["messages"][-1].tool_calls]
-
-    graph = StateGraph(MessagesState)
-    calls = [("search", {"query": "a"}, "call_1"), ("nothing", {}, "call_2"), ("search", {"query": "b"}, "call_3")]
-    graph.add_node("model", lambda state: {"messages": [ai("", *calls)]}).add_node("tools", ToolNode([search]))
-    graph.add_edge(START, "model").add_conditional_edges("model", send, ["tools"])
-    assert [step["id"] for step in ask(graph.compile())["actual_steps"]] == ["call_1", "call_2", "call_3"]
-
-
-# --- retrievers ---
-
-
-# --- models and tokens ---
 
 
 # --- ways of running ---
@@ -169,36 +75,6 @@ async def invoke(agent, config) -> None:
 
 async def ainvoke(agent, config) -> None:
     await agent.ainvoke(HI, config)
-
-
-# --- attempts ---
-
-
-def test_a_node_that_is_tried_again_gives_one_step_with_attempts(make_agent, ai, ask) -> None:
-    failures = [ValueError("first"), ValueError("second")]
-
-    @tool
-    def shaky(x: int) -> str:
-        """Fail at first."""
-        if failures:
-            raise failures.pop(0)
-        return "ok"
-
-    @tool
-    def steady() -> str:
-        """Work."""
-        return "steady"
-
-    graph = StateGraph(MessagesState)
-    policy = RetryPolicy(initial_interval=0.001, jitter=False, max_attempts=3, retry_on=ValueError)
-    graph.add_node(
-        "model", lambda state: {"messages": [ai("", ("shaky", {"x": 1}, "call_1"), ("steady", {}, "call_2"))]}
-    )
-    graph.add_node("tools", ToolNode([shaky, steady], handle_tool_errors=False), retry_policy=policy)
-    graph.add_edge(START, "model").add_edge("model", "tools").add_edge("tools", END)
-    shaky_step, steady_step = ask(graph.compile())["actual_steps"]
-    assert (shaky_step["status"], shaky_step["output"], shaky_step["attempts"]) == ("success", "ok", 3)
-    assert (steady_step["id"], steady_step["output"]) == ("call_2", "steady")
 
 
 # --- never in the agent's way ---

@@ -136,16 +136,6 @@ async def test_many_runs_at_once_do_not_mix(way, make_agent, ai, chat_model, sea
     assert all(handler.response(word)["actual_answer"] == word for word in WORDS)
 
 
-def test_a_handler_registered_twice_records_once(handler, make_agent, ai, search) -> None:
-    manager = CallbackManager(handlers=[handler, handler], inheritable_handlers=[handler, handler])
-    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
-    agent.with_config(callbacks=[handler]).invoke({"messages": [("user", "hi")]}, {"callbacks": manager})
-    (response,) = handler.responses()
-    assert len(response["actual_steps"]) == 1
-    assert response["input_tokens"] == 20
-    assert "capture_warnings" not in response
-
-
 def test_a_parent_that_is_not_ours_makes_a_root(handler, make_agent, ai, search) -> None:
     manager = CallbackManager(handlers=[handler], inheritable_handlers=[handler], parent_run_id=uuid.uuid4())
     agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
@@ -161,13 +151,6 @@ def test_subclasses_keep_their_class() -> None:
 
     assert isinstance(Mine("x"), Mine)
     assert Mine("x").label == "x"
-
-
-def test_a_run_that_called_no_handler_is_added(handler) -> None:
-    handler.add_run({"messages": [("user", "why?")]}, {"messages": [AIMessage("so")]}, question_id="q1", elapsed_sec=3)
-    response = handler.response("q1")
-    assert (response["question_text"], response["actual_answer"]) == ("why?", "so")
-    assert response["elapsed_sec"] == pytest.approx(3, abs=0.5)
 
 
 def test_what_cannot_be_read_of_an_added_run_does_no_harm(handler) -> None:

@@ -1,7 +1,5 @@
 import asyncio
 import contextvars
-import pickle
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,11 +8,9 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.config import ContextThreadPoolExecutor
-from langchain_core.tools import BaseTool, tool
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command, interrupt
+from langchain_core.tools import BaseTool
 
-from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+from graphrag_eval_lc.capture import capture_run
 from graphrag_eval_lc.errors import CaptureError
 
 UPPER = RunnableLambda(lambda text: text.upper())
@@ -28,23 +24,6 @@ def test_a_block_records_without_a_config(make_agent, ai, search) -> None:
     (response,) = handler.responses()
     assert [step["id"] for step in response["actual_steps"]] == ["call_1"]
     assert response["input_tokens"] == 20
-
-
-def test_a_block_inside_a_recorded_run_records_each_call_once(make_agent, ai, search) -> None:
-    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
-
-    def run(text: str) -> str:
-        with capture_run() as inner:
-            inners.append(inner)
-            return str(agent.invoke({"messages": [("user", text)]})["messages"][-1].content)
-
-    inners = []
-    with capture_run() as outer:
-        RunnableLambda(run).invoke("hi")
-    for handler in (outer, *inners):
-        response = handler.response()
-        assert len(response["actual_steps"]) == 1
-        assert response["input_tokens"] == 20
 
 
 def test_blocks_in_threads_do_not_mix() -> None:
@@ -160,23 +139,6 @@ async def test_a_loop_is_one_response(run, script, chat_model, search) -> None:
     assert handler.response() == handler.response("q1") == response
 
 
-def test_a_tool_that_fails_inside_a_loop_is_a_failed_step(ai, chat_model) -> None:
-    @tool
-    def fail() -> str:
-        """Fail."""
-        raise ValueError("broken")
-
-    with capture_run(question_id="q1") as handler:
-        model = chat_model(script=[ai("", ("fail", {}, "call_1")), ai("done")])
-        messages = [*question(), model.invoke(question())]
-        with pytest.raises(ValueError, match="broken"):
-            fail.invoke(messages[-1].tool_calls[0])
-        model.invoke([*messages, ToolMessage("it broke", tool_call_id="call_1", status="error")])
-    response = handler.response()
-    assert [(step["status"], step["error"]) for step in response["actual_steps"]] == [("error", "ValueError: broken")]
-    assert (response["status"], response["actual_answer"]) == ("success", "done")
-
-
 def test_an_exception_that_leaves_the_block_is_its_error(ai, chat_model, search) -> None:
     model = chat_model(script=[ai("", ("gone", {}, "call_1"))])
     with pytest.raises(KeyError), capture_run(question_id="q1") as handler:
@@ -199,18 +161,6 @@ def test_a_block_without_any_run_has_no_response() -> None:
         handler.response("q1")
 
 
-def test_an_agent_asked_twice_in_a_block_has_each_step_once(make_agent, ai, chat_model, search) -> None:
-    calls = [ai("", ("search", {"query": word}, "call_1")) for word in "ab"]
-    model = chat_model(script=[calls[0], ai("first"), calls[1], ai("second")], by_turn=False)
-    agent = make_agent([], [search], model=model, checkpointer=InMemorySaver())
-    with capture_run(question_id="q1") as handler:
-        for text in ("one", "two"):
-            agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "1"}})
-    response = handler.response()
-    assert [step["output"] for step in response["actual_steps"]] == ["found a", "found b"]
-    assert (response["question_text"], response["actual_answer"], response["input_tokens"]) == ("one", "second", 40)
-
-
 @pytest.mark.full
 def test_a_conversation_that_is_handed_on_counts_once(make_agent, ai, chat_model, search) -> None:
     first = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("draft")], [search])
@@ -219,26 +169,6 @@ def test_a_conversation_that_is_handed_on_counts_once(make_agent, ai, chat_model
         second.invoke(first.invoke({"messages": [("user", "why?")]}))
     response = handler.response()
     assert (len(response["actual_steps"]), response["input_tokens"], response["actual_answer"]) == (1, 30, "final")
-
-
-def test_a_pause_that_the_block_itself_resumes_is_none(make_agent, ai, search) -> None:
-    @tool
-    def confirm() -> str:
-        """Ask a person."""
-        return str(interrupt("sure?"))
-
-    script = [ai("", ("search", {"query": "a"}, "call_1"), ("confirm", {}, "call_2")), ai("done")]
-    agent = make_agent(script, [search, confirm], checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "1"}}
-    with capture_run(question_id="q1") as handler:
-        agent.invoke({"messages": [("user", "hi")]}, thread)
-        agent.invoke(Command(resume="yes"), thread)
-    response = handler.response()
-    assert [(step["id"], step["output"]) for step in response["actual_steps"]] == [
-        ("call_1", "found a"), ("call_2", "yes"),
-    ]  # fmt: skip
-    assert "attempts" not in response["actual_steps"][1]
-    assert (response["actual_answer"], "capture_warnings" in response) == ("done", False)
 
 
 async def test_blocks_with_ids_in_tasks_do_not_mix(script, chat_model, search) -> None:
@@ -252,20 +182,6 @@ async def test_blocks_with_ids_in_tasks_do_not_mix(script, chat_model, search) -
     assert sorted(response["question_id"] for response in outer.responses()) == sorted(f"q{n}" for n in range(20))
     for response in outer.responses():
         check_loop({**response, "question_id": "q1"})
-
-
-@pytest.mark.parametrize("way", ["context", "config"])
-def test_a_thread_of_the_block_belongs_to_it(way, search) -> None:
-    with capture_run(question_id="q1") as handler:
-        UPPER.invoke("a")
-        run, args = search.invoke, ({"query": "a"}, {"callbacks": [handler]} if way == "config" else None)
-        target = run if way == "config" else lambda *args: context.run(run, *args)
-        context = contextvars.copy_context()
-        thread = threading.Thread(target=target, args=args)
-        thread.start()
-        thread.join()
-    (response,) = handler.responses()
-    assert [step["output"] for step in response["actual_steps"]] == ["found a"]
 
 
 def test_a_block_in_a_generator_that_is_closed_elsewhere_does_no_harm() -> None:
@@ -286,17 +202,3 @@ def test_a_block_in_a_generator_that_is_closed_elsewhere_does_no_harm() -> None:
 def test_what_is_no_question_id_is_refused(question_id) -> None:
     with pytest.raises(CaptureError, match="question_id"), capture_run(question_id=question_id):
         pass
-
-
-def test_a_block_is_known_by_its_runs_and_keeps_what_models_were_given(script, chat_model, search) -> None:
-    with capture_run(question_id="q1", keep_messages=True) as handler:
-        loop(chat_model(script=script), [search])
-    response: Any = through_pickle(handler).response()
-    assert response == handler.response()
-    assert len(response["run_ids"]) == 6  # three models and three tools
-    assert [len(response["llm_messages"]), len(response["llm_calls"])] == [8, 3]
-    check_loop(response)
-
-
-def through_pickle(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
-    return pickle.loads(pickle.dumps(handler))

@@ -232,7 +232,7 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
         secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
     (tree,) = handler._records.trees
     assert (tree.events, tree.open) == ([], {})
-    part = handler._records.parts[tree]
+    part = handler._parts[tree]
     assert len(part.steps) == 3
     for step in part.steps:
         assert SECRET not in repr((step.args, step.text, step.artifact, step.own))
@@ -286,9 +286,6 @@ def test_tools_run_by_hand_are_still_found_by_their_arguments(ai, search, captur
     assert [(step["id"], step["args"], step["output"]) for step in steps] == [
         ("call_a", {}, "***"), ("call_b", {}, "***"),
     ]  # fmt: skip
-
-
-# --- keep_artifacts ---
 
 
 # --- all of them, where steps are nested, resumed or taken from messages ---

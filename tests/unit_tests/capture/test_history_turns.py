@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware, hook_config
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -227,25 +227,6 @@ def test_a_guarded_agent_with_a_thread_of_its_own(make: Any, wording: str) -> No
     assert run(wrapped, "hi", "hi", shared=False) == [(["found a"], "answer 0", 2), NO_TURN]
 
 
-def test_a_wrapped_agent_that_sees_the_messages_and_says_nothing() -> None:
-    class Guard(AgentMiddleware):
-        turns = 0
-
-        @hook_config(can_jump_to=["end"])
-        def before_agent(self, state: Any, runtime: Any) -> Any:
-            self.turns += 1
-            return {"jump_to": "end"} if self.turns > 1 else None
-
-    for wrapped in (False, True):
-        agent = create_agent(scripted([["a"]]), [search], middleware=[Guard()], checkpointer=InMemorySaver())
-        if wrapped:
-            inner = agent
-            agent = RunnableLambda(
-                lambda state, inner=inner: inner.invoke({"messages": [("user", "rewritten")]}, THREAD)
-            )
-        assert run(agent, turn("hi"), turn("hi"), shared=False) == [(["found a"], "answer 0", 2), NO_TURN]
-
-
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("again", [None, Command(resume="x")])
 def test_going_on_with_a_finished_thread_is_nothing_new(again: Any, shared: bool) -> None:
@@ -280,18 +261,6 @@ def test_history_that_is_summed_up_stays_history() -> None:
 
 
 # --- remote messages in front of a model ---
-
-
-def test_what_a_node_got_before_it_asked_a_model_is_no_history() -> None:
-    invoke = unheard(agent_on_a_thread([["a"]]))
-    model = Scripted(messages=iter([AIMessage("summed up")]))
-
-    def agent(state: MessagesState) -> Any:
-        prompt = [*invoke({"messages": [("user", state["messages"][-1].content)]})["messages"], HumanMessage("Sum up.")]
-        return {"messages": [*prompt, model.invoke(prompt)]}
-
-    graph = StateGraph(MessagesState).add_node("agent", agent).add_edge(START, "agent").compile()
-    assert run(graph, turn("hi")) == [(["found a"], "summed up", 3)]
 
 
 @pytest.mark.parametrize("shape", [as_root, in_a_node])

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -20,9 +19,6 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 from langchain_core.tools import tool
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command, interrupt
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.kept import CaptureOptions, KeptMessages, ranges
@@ -83,82 +79,6 @@ def test_a_growing_loop_costs_its_messages_and_not_their_square(chat_model, ai, 
 def test_what_two_agents_say_alike_stands_twice() -> None:
     same = [AIMessage("I do not know.", name=name) for name in ("a", "b", "a")]
     assert [entry["name"] for entry in kept(*same)] == ["a", "b"]
-
-
-def test_two_agents_that_say_the_same_in_parallel_are_shown_as_the_next_model_saw_them(chat_model, ai, keeper) -> None:
-    graph = StateGraph(MessagesState)
-    for name in ("a", "b"):
-        graph.add_node(name, create_agent(chat_model(script=[ai("I do not know.")]), name=name))
-        graph.add_edge(START, name).add_edge(name, "last")
-    graph.add_node("last", lambda state: {"messages": [chat_model(script=[ai("so")] * 9).invoke(state["messages"])]})
-    graph.compile().invoke(HI, {"callbacks": [keeper], "metadata": {"question_id": "q1"}})
-    given, _ = given_and_gave(keeper.response("q1"))[-1]
-    assert [message.get("name") for message in given] == [None, "a", "b"]
-
-
-def test_a_resumed_run_has_each_message_once(make_agent, ai, keeper) -> None:
-    @tool
-    def ask_somebody(question: str) -> str:
-        """Ask."""
-        return str(interrupt(question))
-
-    script = [ai("", ("ask_somebody", {"question": "?"}, "c1")), ai("done")]
-    agent = make_agent(script, [ask_somebody], checkpointer=InMemorySaver())
-    config: Any = {
-        "callbacks": [keeper],
-        "metadata": {"question_id": "q1"},
-        "configurable": {"thread_id": "t1"},
-    }
-    agent.invoke(HI, config)
-    agent.invoke(Command(resume="yes"), config)
-    response = keeper.response("q1")
-    assert [message["content"] for message in response["llm_messages"]] == ["hi", "", "yes", "done"]
-    assert [[m["content"] for m in each] for each, _ in given_and_gave(response)] == [["hi"], ["hi", "", "yes"]]
-
-
-def test_a_message_that_the_agent_changes_is_another_one(chat_model, ai, search, keeper) -> None:
-    class Clearing(AgentMiddleware):
-        """Rewrites what tools found, in place, before the last call."""
-
-        def before_model(self, state: Any, runtime: Any) -> None:
-            if len(state["messages"]) > 4:
-                state["messages"][2].content = "[cleared]"
-
-    script = [ai("", ("search", {"query": "a"}, f"call_{turn}")) for turn in range(2)]
-    agent = create_agent(chat_model(script=[*script, ai("done")]), [search], middleware=[Clearing()])
-    agent.invoke(HI, {"callbacks": [keeper]})
-    asked = [[message["content"] for message in each] for each, _ in given_and_gave(keeper.response())]
-    assert asked[1] == ["hi", "", "found a"]
-    assert asked[2] == ["hi", "", "[cleared]", "", "found a"]
-
-
-def test_a_call_that_failed_has_no_message_of_its_own(make_agent, keeper) -> None:
-    with pytest.raises(RuntimeError):
-        make_agent([RuntimeError("no")], []).invoke(HI, {"callbacks": [keeper]})
-    response = keeper.response()
-    (call,) = response["llm_calls"]
-    assert call["input_messages"] == [[0, 1]]
-    assert "output_message" not in call
-    assert response["llm_messages"] == [{"role": "user", "content": "hi"}]
-
-
-def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> None:
-    graph = StateGraph(MessagesState)
-    for name in "abcdef":
-        model = chat_model(script=[ai(f"answer {name}")])
-        graph.add_node(
-            name,
-            lambda state, name=name, model=model: {
-                "messages": [model.invoke([SystemMessage(name), *state["messages"]])]
-            },
-        )
-        graph.add_edge(START, name)
-    graph.compile().invoke(HI, {"callbacks": [keeper]})
-    response = keeper.response()
-    assert len(response["llm_messages"]) == 13
-    for call, (asked, gave) in zip(response["llm_calls"], given_and_gave(response), strict=True):
-        assert [message["content"] for message in asked] == [call["node"], "hi"]
-        assert gave["content"] == f"answer {call['node']}"
 
 
 @pytest.mark.full

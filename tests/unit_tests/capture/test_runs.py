@@ -10,11 +10,10 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 
@@ -63,24 +62,6 @@ def question(text: str) -> dict[str, Any]:
     return {"messages": [("user", text)]}
 
 
-def test_a_resumption_joins_the_run_of_its_thread(handler, person) -> None:
-    for thread in "12":
-        person.invoke(question(thread), config(handler, "q", thread))
-    person.invoke(Command(resume="yes"), config(handler, "q", "1"))
-    assert answers(handler) == [("q", "1 yes"), ("q", None)]
-
-
-def test_what_resumes_a_thread_that_went_on_without_is_a_new_response(handler) -> None:
-    def answer(state: MessagesState) -> dict[str, Any]:
-        text = state["messages"][-1].content
-        return {"messages": [AIMessage(interrupt("?") if text == "a" else text)]}
-
-    graph = StateGraph(MessagesState).add_node(answer).add_edge(START, "answer").compile(checkpointer=InMemorySaver())
-    for each in (question("a"), question("b"), Command(resume="yes")):
-        graph.invoke(each, config(handler, "q", "1"))
-    assert [response.get("question_text") for response in handler.responses()] == ["a", "b", None]
-
-
 def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
     for number in range(20):
         person.invoke(question(str(number)), config(handler, None, str(number)))
@@ -119,20 +100,6 @@ def outputs(response: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(step["name"], step["output"]) for step in response["actual_steps"]]
 
 
-def test_agents_inside_tools_with_the_same_call_ids_are_resumed(handler, asking, chat_model, ai) -> None:
-    @tool
-    def delegate(query: str) -> str:
-        """Ask another agent."""
-        return str(asking(query).invoke(question(query))["messages"][-1].content)
-
-    calls = [("delegate", {"query": query}, f"call_{place}") for place, query in enumerate("ab")]
-    agent = create_agent(chat_model(script=[ai("", *calls), ai("all")]), [delegate], checkpointer=InMemorySaver())
-    response = resumed(agent, HI, handler)
-    inside = [[("delegate", f"done {q}"), ("search", f"found {q}"), ("ask_person", f"yes {q}")] for q in "ab"]
-    assert outputs(response) == [*inside[0], *inside[1]]
-    assert "capture_warnings" not in response
-
-
 def test_agents_beside_each_other_with_the_same_call_ids_are_resumed(handler, asking) -> None:
     class State(TypedDict):
         queries: list[str]
@@ -149,15 +116,6 @@ def test_agents_beside_each_other_with_the_same_call_ids_are_resumed(handler, as
         each for q in "abcd" for each in (("search", f"found {q}"), ("ask_person", f"yes {q}"))
     ]
     assert all("attempts" not in step for step in response["actual_steps"])
-
-
-def test_what_ended_before_a_pause_stays_as_callbacks_told_it(handler, asking) -> None:
-    """The state of an agent that is a node tells of it again when it ends."""
-    graph = StateGraph(MessagesState).add_node("agent", asking("a")).add_edge(START, "agent")
-    response = resumed(graph.compile(checkpointer=InMemorySaver()), HI, handler)
-    assert outputs(response) == [("search", "found a"), ("ask_person", "yes a")]
-    assert "capture_warnings" not in response
-    assert "elapsed_sec" in response["actual_steps"][0]
 
 
 # --- a handler that is passed once more ---
@@ -260,49 +218,3 @@ def slow_search() -> BaseTool:
         return f"found {query}"
 
     return StructuredTool.from_function(run, arun, name="slow_search", description="Search.")
-
-
-async def test_branches_sent_to_agents_with_equal_ids_stand_in_order(handler, make_agent, ai, chat_model) -> None:
-    @tool
-    async def look(query: str) -> str:
-        """Look."""
-        await asyncio.sleep(0.01 * (ord("f") - ord(query)))
-        return query
-
-    class Echo(chat_model):
-        def _next(self, messages: list[Any]) -> AIMessage:
-            word = messages[0].content
-            return ai(word) if len(messages) > 2 else ai("", ("look", {"query": word}, "call_1"))
-
-    agent = make_agent([], [look], model=Echo(script=[]))
-    graph = StateGraph(MessagesState).add_node("plan", lambda state: {}).add_node("agent", agent)
-    sends = [Send("agent", {"messages": [HumanMessage(word)]}) for word in "acb"]
-    graph.add_conditional_edges("plan", lambda state: sends)
-    await graph.add_edge(START, "plan").compile().ainvoke(HI, config(handler))
-    assert [step["output"] for step in handler.response()["actual_steps"]] == ["a", "c", "b"]
-
-
-def test_calls_that_are_sent_to_a_tool_node_stand_as_the_model_asked(handler, ai, slow_search, chat_model) -> None:
-    calls = [("slow_search", {"query": word}, f"call_{word}") for word in "acb"]
-    model = chat_model(script=[ai("", *calls), ai("done")])
-    create_agent(model, [slow_search]).invoke(HI, config(handler))
-    assert [step["id"] for step in handler.response()["actual_steps"]] == ["call_a", "call_c", "call_b"]
-
-
-@pytest.mark.parametrize("rounds", range(3))
-def test_tasks_that_run_at_once_stand_in_the_order_of_their_calls(rounds, handler, slow_search) -> None:
-    @task
-    def look(word: str) -> str:
-        time.sleep(0.01 * (ord("f") - ord(word)))
-        return str(slow_search.invoke({"query": word}))
-
-    @entrypoint()
-    def agent(words: str) -> str:
-        slow_search.invoke({"query": "first"})
-        found = [future.result() for future in [look(word) for word in words]]
-        slow_search.invoke({"query": "last"})
-        return " ".join([*found, look("e").result()])
-
-    agent.invoke("bdca", config(handler))
-    steps = handler.response()["actual_steps"]
-    assert [step["args"]["query"] for step in steps] == ["first", *"bdca", "last", "e"]

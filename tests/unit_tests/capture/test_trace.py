@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import create_react_agent
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
@@ -65,47 +64,6 @@ def test_an_interrupted_and_resumed_run_is_one_response(
     assert handler.responses() == [resumed]
 
 
-def drafting(*nodes: Any, **options: Any) -> Any:
-    """Give a graph whose nodes follow each other, with a thread."""
-    graph = StateGraph(DraftState)
-    for place, node in enumerate(nodes):
-        graph.add_node(f"n{place}", node).add_edge(START if place == 0 else f"n{place - 1}", f"n{place}")
-    return graph.compile(checkpointer=InMemorySaver(), **options)
-
-
-class DraftState(MessagesState):
-    answer: str
-
-
-def by_message(text: str) -> dict[str, Any]:
-    return {"messages": [AIMessage(text)]}
-
-
-def by_field(text: str) -> dict[str, Any]:
-    return {"answer": text}
-
-
-@pytest.mark.parametrize("changes", [True, False])
-@pytest.mark.parametrize("given", [by_message, by_field])
-@pytest.mark.parametrize("how", ["interrupt", "interrupt_before", "interrupt_after", "subgraph"])
-def test_a_draft_of_a_run_that_waits_is_no_answer(how, given, changes, ask) -> None:
-    def wait(state: Any) -> Any:
-        if how in ("interrupt", "subgraph"):
-            interrupt("good?")
-        return given("final") if changes else {}
-
-    options = {"interrupt_before": ["n1"]} if how == "interrupt_before" else {}
-    options = {"interrupt_after": ["n0"]} if how == "interrupt_after" else options
-    if how == "subgraph":
-        wait = StateGraph(DraftState).add_node("wait", wait).add_edge(START, "wait").compile()
-    agent = drafting(lambda state: given("draft"), wait, **options)
-    paused = ask(agent, HI, **THREAD)
-    assert ("actual_answer" in paused, paused["capture_warnings"]) == (False, [PAUSED])
-    resumed = ask(agent, Command(resume="yes"), **THREAD)
-    assert resumed["actual_answer"] == ("final" if changes else "draft")
-    assert "capture_warnings" not in resumed
-
-
 # --- tools whose output is the answer ---
 
 
@@ -118,30 +76,6 @@ def look_up(name: str) -> str:
 
 
 look_up.handle_tool_error = True
-
-
-@pytest.mark.parametrize("make", [create_agent, create_react_agent])
-@pytest.mark.parametrize(
-    ("names", "answer"),
-    [
-        (["ada"], "ada is here"),
-        (["ada", "bob"], "ada is here\nbob is here"),
-        (["nobody", "bob"], "bob is here"),
-        (["nobody"], None),
-    ],
-)
-@pytest.mark.filterwarnings("ignore")
-def test_the_output_of_a_tool_that_returns_directly_is_the_answer(make, names, answer, ai, ask, chat_model) -> None:
-    calls = [("look_up", {"name": name}, f"call_{name}") for name in names]
-    for text in ("", "One moment."):
-        agent = make(chat_model(script=[ai(text, *calls)]), [look_up], checkpointer=InMemorySaver())
-        assert ask(agent, HI, question_id=text, **THREAD).get("actual_answer") == answer
-
-
-def test_the_model_answers_where_other_tools_ran_beside_one_that_returns_directly(ai, ask, search, chat_model) -> None:
-    calls = ("look_up", {"name": "ada"}, "call_1"), ("search", {"query": "a"}, "call_2")
-    agent = create_agent(chat_model(script=[ai("", *calls), ai("done")]), [look_up, search])
-    assert ask(agent, HI)["actual_answer"] == "done"
 
 
 # --- middleware ---
@@ -188,20 +122,6 @@ async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> No
     response = handler.response()
     assert "CancelledError" in response["llm_calls"][0]["error"]
     assert "input_tokens" not in response
-
-
-def test_a_keyboard_interrupt_ends_the_trace(make_agent, ai, handler) -> None:
-    @tool
-    def stop() -> str:
-        """Stop."""
-        raise KeyboardInterrupt
-
-    agent = make_agent([ai("", ("stop", {}, "call_1"))], [stop], handle_tool_errors=False)
-    with pytest.raises(KeyboardInterrupt):
-        agent.invoke(HI, config={"callbacks": [handler]})
-    response = handler.response()
-    assert response["error"] == "KeyboardInterrupt"
-    assert [step["error"] for step in response["actual_steps"]] == ["KeyboardInterrupt"]
 
 
 async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler) -> None:

@@ -13,14 +13,12 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 from langchain_core.runnables import RunnableLambda
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.history import History
 
-FROM_MESSAGES = "taken from messages only, as no callback reported them (they never ran, or ran out of sight): "
 HI = HumanMessage("hi")
 
 
@@ -167,31 +165,6 @@ def brief(response: dict[str, Any]) -> list[tuple[Any, ...]]:
     ]
 
 
-STEPS = [("call_1", "a", "found a"), ("call_2", "broken", "no such thing"), ("call_3", "b", "found b")]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_loop_keeps_its_steps(shape, script, ask, chat_model) -> None:
-    response = ask(shape(chat_model(script=script)), {"messages": [HI]})
-    assert brief(response) == STEPS
-    statuses = [step["status"] for step in response["actual_steps"]]
-    assert statuses == ["success", "success" if "dicts" in shape.__name__ else "error", "success"]
-    assert response["actual_answer"] == "done"
-    assert (response["input_tokens"], len(response["llm_calls"])) == (30, 3)
-    listed = "lookup (call_1), lookup (call_2), lookup (call_3)"
-    assert response["capture_warnings"] == [FROM_MESSAGES + listed]
-    assert not any("elapsed_sec" in step or "parent_id" in step for step in response["actual_steps"])
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ids_that_come_again_in_every_turn_are_steps_of_their_own(shape, ai, ask, chat_model) -> None:
-    same = ("lookup", {"query": "a"}, "call_1")
-    turns = [ai("", same), ai("", ("lookup", {"query": "b"}, "call_1")), ai("", same), ai("", same), ai("done")]
-    response = ask(shape(chat_model(script=turns)), {"messages": [HI]})
-    assert brief(response) == [("call_1", query, f"found {query}") for query in "abaa"]
-    assert response["actual_answer"] == "done"
-
-
 def earlier_turns(count: int = 1, *, with_ids: bool = True) -> list[BaseMessage]:
     """Give turns with the ids, arguments and texts of the run that follows."""
     call = {"name": "lookup", "args": {"query": "a"}, "id": "call_1"}
@@ -203,22 +176,6 @@ def earlier_turns(count: int = 1, *, with_ids: bool = True) -> list[BaseMessage]
             for place, message in enumerate(messages[-4:]):
                 message.id = f"old_{number}_{place}"
     return messages
-
-
-def as_dicts(messages: list[BaseMessage]) -> list[Any]:
-    return [*convert_to_openai_messages(messages)]
-
-
-@pytest.mark.parametrize("make_history", [list, as_dicts, lambda history: history + history[-4:]])
-@pytest.mark.parametrize("with_ids", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_what_stood_before_the_run_is_no_step_of_it(shape, with_ids, make_history, ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")], by_turn=False)
-    history = make_history(earlier_turns(2, with_ids=with_ids))
-    response = ask(shape(model), {"messages": [*history, HI.model_copy()]})
-    assert brief(response) == [("call_1", "a", "found a")]
-    assert response["actual_answer"] == "done"
-    assert (response["input_tokens"], len(response["llm_calls"])) == (20, 2)
 
 
 def test_history_between_pairs_of_role_and_text_is_no_step(ai, ask, search, chat_model) -> None:
@@ -234,39 +191,6 @@ def test_history_that_a_function_loads_itself_is_no_step(ai, ask, chat_model) ->
     agent = RunnableLambda(lambda text: conversation(model, [*earlier_turns(3, with_ids=False), HumanMessage(text)]))
     response = ask(agent, "and now?")
     assert (brief(response), response["actual_answer"]) == ([("call_1", "b", "found b")], "done")
-
-
-def test_the_second_turn_on_a_thread_has_its_own_steps(ai, ask, chat_model) -> None:
-    call = ("lookup", {"query": "a"}, "call_1")
-    model = chat_model(script=[ai("", call), ai("first"), ai("", call), ai("", call), ai("second")], by_turn=False)
-
-    def agent(state: MessagesState) -> dict[str, Any]:
-        return {"messages": conversation(model, state["messages"])[len(state["messages"]) :]}
-
-    graph = StateGraph(MessagesState).add_node("agent", agent).add_node("after", lambda state: {})
-    chat = graph.add_edge(START, "agent").add_edge("agent", "after").compile(checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "1"}}
-    first = ask(chat, {"messages": [("user", "hi")]}, question_id="first", **thread)
-    second = ask(chat, {"messages": [("user", "hi")]}, question_id="second", **thread)
-    assert [len(first["actual_steps"]), len(second["actual_steps"])] == [1, 2]
-    assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
-
-
-def test_what_an_entrypoint_saved_before_is_history(ai, ask, chat_model) -> None:
-    call = ("lookup", {"query": "a"}, "call_1")
-    model = chat_model(script=[ai("", call), ai("first"), ai("", call), ai("", call), ai("second")], by_turn=False)
-
-    @entrypoint(checkpointer=InMemorySaver())
-    def chat(text: str, *, previous: Any = None) -> Any:
-        messages = conversation(model, add_messages(previous or [], [HumanMessage(text)]))
-        return entrypoint.final(value=messages, save=messages)
-
-    thread = {"configurable": {"thread_id": "1"}}
-    first = ask(chat, "hi", question_id="first", **thread)
-    second = ask(chat, "hi", question_id="second", **thread)
-    assert [len(first["actual_steps"]), len(second["actual_steps"])] == [1, 2]
-    assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
-    assert (first["input_tokens"], second["input_tokens"]) == (20, 30)
 
 
 @pytest.mark.parametrize("shape", [node_with_all, lambda_with_all, tasks_with_all, "agent"])
@@ -309,47 +233,6 @@ def test_the_last_of_several_answers_to_a_call_counts(ai, ask, chat_model) -> No
         return model.invoke([HumanMessage(text), answer, *messages]).content
 
     assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", "a", "found")]
-
-
-# --- tools that fire events ---
-
-
-@pytest.mark.parametrize("how", ["args", "other args", "call"])
-@pytest.mark.parametrize("shape", [node_with_all, node_with_the_answer, lambda_with_dicts, tasks_with_all])
-def test_tools_that_fire_events_are_not_taken_from_messages_too(
-    how, shape, ai, ask, chat_model, search, monkeypatch
-) -> None:
-    def answer_by_tool(call: dict[str, Any]) -> ToolMessage:
-        if how == "call":
-            return search.invoke(call)
-        args = call["args"] if how == "args" else {"query": call["args"]["query"] + "!"}
-        return ToolMessage(search.invoke(args), tool_call_id=call["id"])
-
-    monkeypatch.setitem(globals(), "answer_to", answer_by_tool)
-    turns = [ai("", ("search", {"query": "a"}, "call_1")), ai("", ("search", {"query": "b"}, "call_1")), ai("done")]
-    response = ask(shape(chat_model(script=turns)), {"messages": [HI]})
-    end = "!" if how == "other args" else ""
-    assert brief(response) == [("call_1", f"{word}{end}", f"found {word}{end}") for word in "ab"]
-    assert all("elapsed_sec" in step for step in response["actual_steps"])
-    assert "capture_warnings" not in response
-
-
-def test_functions_that_ask_a_model_themselves(ai, ask, chat_model, monkeypatch) -> None:
-    """The inner loop has the same ids as the outer one."""
-    call = ("lookup", {"query": "a"}, "call_1")
-
-    def answer_by_loop(call: dict[str, Any]) -> ToolMessage:
-        inner_model = chat_model(script=[ai("", ("find", {"query": call["args"]["query"]}, "call_1")), ai("inner")])
-        answer = inner_model.invoke("inner question")
-        inner = ToolMessage("inner result", tool_call_id="call_1")
-        return ToolMessage(inner_model.invoke([HI, answer, inner]).content, tool_call_id=call["id"])
-
-    monkeypatch.setitem(globals(), "answer_to", answer_by_loop)
-    response = ask(node_with_the_answer(chat_model(script=[ai("", call), ai("", call), ai("done")])))
-    assert [(step["name"], step["output"]) for step in response["actual_steps"]] == [
-        ("lookup", "inner"), ("find", "inner result"), ("lookup", "inner"), ("find", "inner result"),
-    ]  # fmt: skip
-    assert response["actual_answer"] == "done"
 
 
 # --- calls that nothing answers ---
