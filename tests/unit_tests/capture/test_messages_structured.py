@@ -1,34 +1,14 @@
 """Calls by which a model gives structured output: no steps, whether they parsed or not."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
-from pydantic import BaseModel, Field
 
+from graphrag_eval_lc.capture.llm_calls import message_result
 from graphrag_eval_lc.capture.messages import is_class_name, schema_names
-
-BAD, GOOD = ("City", {"name": "Bern"}, "c1"), ("City", {"name": "Bern", "people": 5}, "c2")
-
-
-class City(BaseModel):
-    name: str
-    people: int
-
-
-class River(BaseModel):
-    name: str
-    length: float = Field(alias="lengthKm")
-
-
-# --- nodes that read the arguments themselves ---
-
-
-class GradeDocument(BaseModel):
-    """Whether a document helps."""
-
-    helps: bool
 
 
 @pytest.mark.parametrize("name", ["City", "GradeDocument", "RouteQuery2"])
@@ -59,3 +39,17 @@ def test_an_image_of_openai_is_a_step(ask: Any, ai: Any, make_agent: Any) -> Non
     made, not_made = ask(make_agent([message], []))["actual_steps"]
     assert (made["name"], made["args"], made["output"]) == ("image_generation", {}, "")
     assert (not_made["args"], not_made["error"]) == ({"prompt": "a fjord"}, "error without a message")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_warned"), [({"ls_structured_output_format": {"schema": {}}}, False), ({}, True)]
+)
+def test_a_call_that_is_structured_output_is_answered_by_nobody(handler: Any, options: Any, is_warned: bool) -> None:
+    call: Any = {"name": "grade", "args": {"helps": True}, "id": "c1"}
+    root, run_id = uuid4(), uuid4()
+    handler.on_chain_start(None, {"question": "why?"}, run_id=root)
+    handler.on_chat_model_start(None, [[HumanMessage("why?")]], run_id=run_id, parent_run_id=root, options=options)
+    handler.on_llm_end(message_result(AIMessage("", tool_calls=[call])), run_id=run_id)
+    handler.on_chain_end({"helps": True}, run_id=root)
+    warnings = handler.response().get("capture_warnings", ())
+    assert any("never answered" in warning for warning in warnings) is is_warned
