@@ -9,6 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc import GraphRAGEvalWarning, load_dataset, load_responses, score_responses, validate_dataset
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import read_dataset
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 
@@ -158,3 +160,10 @@ def test_id_that_yaml_makes_no_id_of_is_one_finding(written: str) -> None:
         assert [each.severity for each in problems[:2]] == ["error", "error"]
         assert "two questions have the id" in problems[2].what
         assert len(problems) == 3
+
+
+def test_note_on_warnings_counts_all_that_the_command_lists(tmp_path: Path) -> None:
+    path = written(tmp_path, "0123")
+    path.write_text(path.read_text() + "  - {id: q, question_text: Two?, reference_answer: 2}\n")
+    assert [each.severity for each in validate_dataset(path)] == ["warning", "warning"]
+    assert check_dataset(path, EvaluationConfig()).loaded.notes[-1].startswith("2 warnings in the dataset: ")
