@@ -59,7 +59,7 @@ def lint(
     needs_limit: Annotated[bool, option("--needs-limit", "Report SELECT queries without LIMIT.")] = False,
     as_json: JsonRows = False,
 ) -> None:
-    """Find mistakes in SPARQL queries: of a dataset, or those that the agent wrote in a run.
+    """Find mistakes in SPARQL queries: of a dataset, or those of a run.
 
     Finds errors of syntax, undeclared prefixes, classes and properties that the graph does not have (with the nearest
     that it has), properties that no instance of the class has, columns that nothing binds, and patterns that nothing
@@ -107,7 +107,7 @@ def refresh(
     max_concurrency: MaxConcurrency = 4,
     timeout: Timeout = 60.0,
 ) -> None:
-    """Run the reference queries of a dataset again, and list references that are stale.
+    """Run the reference queries again, and list references that are stale.
 
     All columns are compared, by name and by rows, whether or not they are required. With --write the new results
     replace the old ones, with `output_source` (endpoint, date, digest) next to them; comments, order and anchors of the
@@ -164,9 +164,10 @@ def generate(
     max_concurrency: MaxConcurrency = 4,
     timeout: Timeout = 60.0,
 ) -> None:
-    """Make a dataset from templates: a question for each value in the graph, with the results of its queries.
+    """Make a dataset from templates and the values in a graph.
 
-    A template has texts with {placeholders}, a query for the values, and reference steps. Questions whose queries
+    Each value is a question, with the results of its queries. A template has texts with {placeholders}, a query for
+    the values, and reference steps. Questions whose queries
     return nothing, or too much, are left out and counted. The same templates, graph and seed make the same dataset.
 
     For example:
@@ -204,7 +205,7 @@ def proxy(
     port: Annotated[int, option("--port", "The port on this machine; 0 for any that is free.", min=0)] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Stand between an agent and its SPARQL endpoint: record its calls, or answer them as recorded.
+    """Record the calls of a SPARQL endpoint, or answer them as recorded.
 
     Point the agent to the address that is printed, and stop it with Ctrl-C. A call is known by its method, path,
     parameters, Accept header and query; white space outside texts does not matter. A call that was not recorded is

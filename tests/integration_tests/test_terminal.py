@@ -150,9 +150,9 @@ def test_compare_shows_labels_metrics_and_flips_as_text(folder: Path) -> None:
     assert f"Gate failed: B: {shown(0, PAYLOADS[0])}" in text
 
 
-@pytest.mark.parametrize("name", ["runs", "trend"])
-def test_lists_of_runs_show_labels_and_metrics_as_text(folder: Path, name: str) -> None:
-    code, text = command(folder, name, "runs", "--metric", _TEXTS[0])
+@pytest.mark.parametrize("more", [(), ("--trend",)])
+def test_lists_of_runs_show_labels_and_metrics_as_text(folder: Path, more: tuple[str, ...]) -> None:
+    code, text = command(folder, "runs", "runs", *more, "--metric", _TEXTS[0])
     assert code == 0
     assert missing(text) == []
 

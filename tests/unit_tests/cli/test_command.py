@@ -41,7 +41,7 @@ def test_help_lists_the_commands_in_panels_in_the_order_of_work(shown: Callable[
         "Start": ["demo", "init", "doctor"],
         "Run": ["run", "score", "merge"],
         "Look": ["report", "compare", "runs"],
-        "Data": ["validate", "dataset", "import-traces", "migrate"],
+        "Data": ["validate", "dataset", "proxy", "import-traces", "migrate"],
         "Judge": ["judge"],
     }
     assert "Exit codes: 0 good" in text
