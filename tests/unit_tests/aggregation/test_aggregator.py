@@ -83,11 +83,6 @@ def test_with_one_template_macro_equals_micro(values: list[float]) -> None:
     assert aggregates["macro"]["steps_score"]["mean"] == aggregates["micro"]["steps_score"]["mean"]
 
 
-def test_results_may_come_one_at_a_time() -> None:
-    samples = [sample(steps_score=1.0), sample("u", steps_score=0.0, **FAILED)]
-    assert compute_aggregates(iter(samples)) == compute_aggregates(samples)
-
-
 def test_aggregates_are_there_at_any_time() -> None:
     aggregator = Aggregator()
     for number, score in enumerate((1.0, 0.0), start=1):

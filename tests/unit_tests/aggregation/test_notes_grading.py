@@ -8,14 +8,6 @@ GRADED = {"steps": {"grading": "graded"}}
 
 def test_only_graded_steps_need_a_word() -> None:
     assert grading_note(EvaluationConfig()) is None
-    assert grading_note(EvaluationConfig.model_validate(GRADED)) == (
-        "Steps are graded: steps_score is steps_f1, over all groups"
-    )
-
-
-def test_a_scoring_that_grading_ignores_is_told() -> None:
-    both = EvaluationConfig.model_validate({"steps": {"grading": "graded", "scoring": "last_group"}})
-    assert str(grading_note(both)).endswith("over all groups; scoring: last_group says nothing")
 
 
 @pytest.mark.parametrize("unsaid", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])

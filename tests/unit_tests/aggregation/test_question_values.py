@@ -117,8 +117,3 @@ def test_failed_samples_are_left_out_where_there_is_no_worst_value(metrics: Any)
     measured = {"saved_sec": 8, "custom_metrics": ["saved_sec"]}
     assert score("saved_sec", measured, {**measured, "saved_sec": 1, "error": "away", "repeat": 2}) == 8.0
     assert score("saved_sec", {**measured, "error": "away"}) is None
-
-
-def test_name_says_of_an_undeclared_metric_only_whether_it_is_a_cost() -> None:
-    is_lower_better = [metric_spec(metric).lower_is_better for metric in ("saved_sec", "tone_cost", "tone")]
-    assert is_lower_better == [False, True, False]

@@ -51,7 +51,6 @@ def test_first_mean_is_never_above_that_of_the_answered(scores: list[float | Non
 
 
 def test_both_means_are_told_where_they_differ() -> None:
-    assert mean_text(ScoreMean(0.66, 0.674)) == "0.660 (answered: 0.674)"
     assert mean_text(ScoreMean(0.0, None)) == "0.000 (answered: –)"
     assert mean_text(ScoreMean(0.5, 0.5)) == "0.500"
     assert means_note([ScoreMean(0.5, 0.5)]) == ""

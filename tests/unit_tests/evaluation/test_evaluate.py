@@ -333,11 +333,6 @@ def test_functions_score_each_response() -> None:
         assert "raises" not in result
 
 
-async def test_functions_score_inside_a_running_loop() -> None:
-    results = run_evaluation(judged_dataset(), judged_responses(), evaluators=[names_the_tower])
-    assert [dict(result)["named"] for result in results] == [True, True]
-
-
 def test_functions_are_not_called_where_there_is_no_response() -> None:
     (result,) = run_evaluation(judged_dataset(1), [], evaluators=[raises])
     assert "raises_error" not in result
