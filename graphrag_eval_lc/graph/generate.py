@@ -16,13 +16,13 @@ from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.reading import LineIndex, parse_yaml, read_text
 from graphrag_eval_lc.graph.dataset_text import result_text
 from graphrag_eval_lc.graph.sources import Graph, GraphSource, Row, rows_of
+from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS
 from graphrag_eval_lc.texts import counted, shortened
 
 Split: TypeAlias = Literal["template", "value"]
 """What is whole in ``dev`` or ``test``: all questions of a template, or all questions on the same values."""
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_SPARQL_JSON = "application/sparql-results+json"
 _MOST_ROWS = 1_000
 _NO_ID = re.compile(r"[^0-9A-Za-z]+")
 
@@ -208,7 +208,7 @@ async def _question(template: QuestionTemplate, number: int, row: Row, graph: Gr
             return "no rows"
         if len(rows) > template.most_rows:
             return f"more than {template.most_rows:,} rows"
-        step |= {"output": result_text(results), "output_media_type": _SPARQL_JSON}
+        step |= {"output": result_text(results), "output_media_type": SPARQL_RESULTS}
     text = template.question_texts[number % len(template.question_texts)]
     slug = _NO_ID.sub("_", next(iter(row.values()))).strip("_").lower()
     made: dict[str, Any] = {

@@ -22,6 +22,7 @@ import httpx
 
 from graphrag_eval_lc.errors import OptionError, RunFolderError, warn
 from graphrag_eval_lc.files.writing import AppendFile, json_line
+from graphrag_eval_lc.matching.rows.row_steps import JSON_MEDIA_TYPE
 from graphrag_eval_lc.texts import counted, shortened
 
 NOT_RECORDED = 504
@@ -205,7 +206,7 @@ class ReplayProxy:
             with self._lock:
                 self.counts.missing[call.query] += 1
             what = {"error": "this call was not recorded", "query": call.query}
-            return _Answer(NOT_RECORDED, {"X-Replay": "not recorded", "Content-Type": "application/json"}, _json(what))
+            return _Answer(NOT_RECORDED, {"X-Replay": "not recorded", "Content-Type": JSON_MEDIA_TYPE}, _json(what))
         self._warn_of_changing(call)
         kept = {name: value for name, value in headers.items() if name.lower() in _KEPT_REQUEST_HEADERS}
         url = self._base.copy_with(path=urlsplit(target).path, query=urlsplit(target).query.encode() or None)
@@ -215,7 +216,7 @@ class ReplayProxy:
             with self._lock:
                 self.counts.unreached += 1
             what = {"error": f"the endpoint does not answer: {problem or type(problem).__name__}"}
-            return _Answer(502, {"X-Replay": "endpoint unreached", "Content-Type": "application/json"}, _json(what))
+            return _Answer(502, {"X-Replay": "endpoint unreached", "Content-Type": JSON_MEDIA_TYPE}, _json(what))
         own = {name: response.headers[name] for name in _KEPT_RESPONSE_HEADERS if name in response.headers}
         answer = _Answer(response.status_code, own, response.content)
         self._record(call, answer)
