@@ -14,7 +14,7 @@ right less often ("everywhere"). Scores are 0 or 1, halves or fifths. The rules:
 
 The goals, for noise up to 0.15: with ``confirm 1`` at most 8 of 100 runs of the same agent fail, and at least 80 of
 100 drops of 0.2 are found. Noise of 0.2 is shown beside. On some pairs of each cell the vectorised rules are compared
-with ``compare_runs`` and ``RegressionGate``.
+with ``compare_runs`` and the gate ``regression``.
 
 ``--pairs`` is the number of pairs of 44 questions (fewer of more questions), ``--markdown`` prints the tables for the
 docs. The exit code is 1 if a goal is not met.
@@ -29,8 +29,9 @@ import numpy as np
 from difference_tests import Array, goal, mean_difference, print_table, robust_of, sums_of
 from scipy import stats
 
+from graphrag_eval_lc.benchmark.confirmation import MOST_CHANCE
 from graphrag_eval_lc.compare import compare_runs
-from graphrag_eval_lc.compare.confirmation import MOST_CHANCE, sign_test
+from graphrag_eval_lc.stats import permutation_p_value
 
 DROP: Final = 0.2
 LIMIT: Final = 0.05
@@ -90,7 +91,7 @@ def answers(scores: str, chance: Array, times: int, random: np.random.Generator)
 
 
 def regression(differences: Array, sizes: Array) -> Array:
-    """Return whether ``RegressionGate`` fails each pair."""
+    """Return whether the gate ``regression`` fails each pair."""
     sums = sums_of(differences, sizes)
     is_worse = mean_difference(sums).found & (differences.mean(axis=1) < 0)
     is_large = -differences.mean(axis=1) > LIMIT + ROUNDING
@@ -121,7 +122,7 @@ def powers(differences: Array, sizes: Array) -> Array:
 
 
 def chance_of_signs(differences: Array, scores: str, random: np.random.Generator) -> Array:
-    """Return the p-value of ``sign_test`` of each pair: by counting where all differences are of one size."""
+    """Return the p-value of the sign test of each pair: by counting where all differences are of one size."""
     if scores == "binary":
         lost, fixed = ((sign * differences > 0).sum(axis=1) for sign in (-1, 1))
         most = np.maximum(lost, fixed)
@@ -184,7 +185,7 @@ def check_twin(baseline: Array, over_all: Array, fails: Array) -> None:
             ]
             for scores in (baseline[pair], over_all[pair])
         ]
-        (gate,) = compare_runs(*runs).regression_gates(LIMIT)
+        (gate,) = compare_runs(*runs).gate_results([{"regression": LIMIT}])
         if not gate.has_passed:
             sys.exit(f"the vectorised gate passes what the package fails: {gate}")
 
@@ -196,7 +197,7 @@ def check_signs(differences: Array, has_passed: Array) -> None:
         SystemExit: They differ by more than the draws explain.
     """
     for pair in np.flatnonzero(~has_passed)[:CHECKED]:
-        if sign_test(differences[pair].tolist()) <= MOST_CHANCE - 0.06:
+        if permutation_p_value([differences[pair].tolist()]) <= MOST_CHANCE - 0.06:
             sys.exit(f"the vectorised sign test differs from that of the package for {differences[pair]}")
 
 

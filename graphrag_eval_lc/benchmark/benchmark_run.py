@@ -7,15 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphrag_eval_lc.aggregation.score_means import mean_text
-from graphrag_eval_lc.compare.gates import (
-    Gate,
-    GateResult,
-    Gates,
-    gate_results,
-    gates_in,
-    state_in_run,
-    without_baseline,
-)
+from graphrag_eval_lc.compare.gate_checks import GateResult
+from graphrag_eval_lc.compare.gates import Gates, gate_results, gates_in
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.ids import nearest_id
@@ -110,7 +103,7 @@ class BenchmarkRun:
         self.warnings = warnings
         self.judges = judges
         self.notes = notes
-        self.regression: Gate | None = None
+        self.regression: GateResult | None = None
         self._config = config
         self._gates = gates
         self._responses = responses
@@ -221,7 +214,9 @@ class BenchmarkRun:
             >>> all(gate.has_passed for gate in run.gate_results(["elapsed_sec.max=10"]))
             True
         """
-        return gate_results(self, without_baseline(self.gates) if gates is None else gates, self._config)
+        if gates is None:
+            gates = [gate for gate in self.gates if not gate.needs_baseline]
+        return gate_results(self, gates, self._config)
 
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
         """Return a frame with a row for each sample, for each call of the agent, or for each value of the aggregates.
@@ -356,7 +351,7 @@ class BenchmarkRun:
         """
         if most_failures not in self._views:
             results = run_results(self, self._config)
-            gates = [GateLine(state_in_run(gate), masked_text(str(gate))) for gate in self._checked_gates()]
+            gates = [GateLine(gate.state, masked_text(str(gate))) for gate in self._checked_gates()]
             self._views[most_failures] = run_view(
                 results,
                 results.config(),
@@ -366,7 +361,7 @@ class BenchmarkRun:
             )
         return self._views[most_failures]
 
-    def _checked_gates(self) -> list[Gate]:
+    def _checked_gates(self) -> list[GateResult]:
         return [*self.gate_results(), *([] if self.regression is None else [self.regression])]
 
     def _table(self, kind: RunKind) -> Table:

@@ -8,20 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.compare import Gate, NotComparable, RunComparison, compare_runs
-from graphrag_eval_lc.compare.confirmation import ConfirmedGate, changed_questions, sign_test
+from graphrag_eval_lc.compare import GateResult, PairComparison, RunComparison, compare_runs
+from graphrag_eval_lc.compare.gate_checks import ROUNDING
 from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
 from graphrag_eval_lc.records import Question
-from graphrag_eval_lc.registry.metrics import COST, TOTAL_TOKENS
+from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.run_folder import CONFIRMATION
+from graphrag_eval_lc.stats import permutation_p_value
 from graphrag_eval_lc.stats.intervals import scipy_stats
+from graphrag_eval_lc.texts import counted, visible
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 
 AskAgain = Callable[["CheckedOptions"], Awaitable[BenchmarkRun]]
 _LEAST: Final = 1e-9  # a budget that is used up lets nothing more be asked
+# Two runs of the same agent differ as much, in one direction or the other, in a quarter of all pairs.
+MOST_CHANCE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,12 @@ def check_baseline(baseline: Path | None, questions: Iterable[tuple[Any, Questio
 
 async def aregression_gate(
     run: BenchmarkRun, options: "CheckedOptions", aask_again: AskAgain, *, elapsed_sec: float
-) -> Gate | None:
+) -> GateResult | None:
     """Return whether a run is worse than its baseline; if it seems so, ask what changed again before the gate fails.
+
+    The gate passes if the run alone does, if two runs of the same agent differ as much in more than a quarter of all
+    pairs (a two-sided test that flips signs, in which each question counts alone), or if the means over all answers do.
+    How often each is right is counted by benchmarks/confirmation.py.
 
     The further answers are a separate run in the folder ``confirmation`` of the run's folder, which is resumed like any
     other. They are not part of the run's results and aggregates, as they are about selected questions. If they stop
@@ -77,35 +86,61 @@ async def aregression_gate(
     baseline: Any = options.baseline
     if baseline is None or run.stopped is not None:
         return None
+    wanted = GateConfig(regression=options.max_drop)
 
-    def compared(answers: BenchmarkRun | _AllAnswers) -> RunComparison:
-        return compare_runs(baseline, answers, config=run.config)
+    def compared(answers: BenchmarkRun | _AllAnswers) -> tuple[RunComparison, GateResult]:
+        comparison = compare_runs(baseline, answers, config=run.config)
+        (gate,) = comparison.gate_results([wanted])
+        return comparison, _said(gate, f"compared with {baseline} (A), {gate}")
 
     try:
-        comparison = await asyncio.to_thread(compared, run)
+        comparison, first = await asyncio.to_thread(compared, run)
     except GraphRAGEvalError as problem:  # such as other texts under the same ids
-        return NotComparable("B", f"the run with {baseline}", str(problem).rstrip("."))
-    (first,) = comparison.comparable_regression_gates(options.max_drop)
-    if isinstance(first, NotComparable):
+        why = f"compared with {baseline}: {str(problem).rstrip('.')}"
+        return GateResult(
+            gate=wanted, state="not checked", value=None, bound=options.max_drop, sentence=why, metric=MAIN_METRIC
+        )
+    flips = comparison.pairs[0].flips
+    if first.state != "failed" or not options.confirm or not flips:
         return first
-    gate, flips = ConfirmedGate(baseline=str(baseline), first=first), comparison.pairs[0].flips
-    if first.has_passed or not options.confirm or not flips:
-        return gate
-    gate = replace(gate, chance=sign_test(flip.score_b - flip.score_a for flip in flips))
-    changed = changed_questions(flips, first)
-    if gate.is_chance or not changed:
-        return gate
+    chance = permutation_p_value([[flip.score_b - flip.score_a for flip in flips]])
+    if chance > MOST_CHANCE + ROUNDING:
+        often = (
+            f"two runs of the same agent differ as much in {100 * chance:.0f} of 100 cases, so nothing was run again"
+        )
+        return _said(replace(first, state="passed"), f"{first}; {often}")
+    changed = _changed_questions(comparison.pairs[0], first)
+    if not changed:
+        return first
+    questions = counted(len(changed), "question")
+    ended = _said(first, f"{first}; not confirmed, as the run ended while {questions} were run again")
     try:
         again = await aask_again(_options_again(run, options, changed, elapsed_sec))
     except GraphRAGEvalError as problem:  # such as another process that works in the folder
         run.warnings = [*run.warnings, f"confirmation: {problem}"]
-        return replace(gate, asked=len(changed))
+        return ended
     run.warnings = [*run.warnings, *(f"confirmation: {warning}" for warning in again.warnings)]
     if again.stopped is not None:
         run.stopped = again.stopped
-        return replace(gate, asked=len(changed))
-    (last,) = (await asyncio.to_thread(compared, _AllAnswers(run, again))).regression_gates(options.max_drop)
-    return replace(gate, asked=len(changed), times=options.confirm, last=last)
+        return ended
+    _, last = await asyncio.to_thread(compared, _AllAnswers(run, again))
+    times = "once" if options.confirm == 1 else f"{options.confirm:,} times"
+    return _said(last, f"{last}; confirmed: {questions} run {times} more; the run alone: {first.sentence}")
+
+
+def _said(gate: GateResult, sentence: str) -> GateResult:
+    return replace(gate, sentence=visible(sentence, keeps_lines=False))
+
+
+def _changed_questions(pair: PairComparison, gate: GateResult) -> list[str]:
+    """Return the ids of the questions that changed by more than the gate allows the mean to, in either direction.
+
+    No drop of the mean is above that without such a question, and running only those that got worse again would bias
+    the means.
+    """
+    metric = pair.metric(gate.metric)
+    least = gate.bound * (1.0 if metric is None or metric.is_proportion else abs(metric.mean_a))
+    return [flip.question_id for flip in pair.flips if abs(flip.score_b - flip.score_a) > least + ROUNDING]
 
 
 def _options_again(

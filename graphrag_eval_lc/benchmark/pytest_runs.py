@@ -14,7 +14,7 @@ from graphrag_eval_lc.aggregation.score_means import mean_text, score_values, sh
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
 from graphrag_eval_lc.benchmark.run_manifest import Record, ended
-from graphrag_eval_lc.compare.gates import GateResult
+from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import GateConfig
 from graphrag_eval_lc.dataset.loading import questions_of, read_dataset

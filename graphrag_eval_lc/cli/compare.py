@@ -7,16 +7,13 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, GATES, MORE
-from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, tell_gates_beside
+from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, print_gates
 from graphrag_eval_lc.cli.options import FailUnder, JsonRows, Summary, complete_metric, option
 from graphrag_eval_lc.cli.printing import print_document, say, tell
-from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, RunComparison, compare_runs
-from graphrag_eval_lc.compare.baseline_texts import gates_of_drops, gates_of_drops_per_template, gates_of_lost
-from graphrag_eval_lc.compare.gate_names import check_direction
-from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
-from graphrag_eval_lc.compare.gates import Gate, gates_in
+from graphrag_eval_lc.compare import GateResult, RunComparison, compare_runs
+from graphrag_eval_lc.compare.gates import DEFAULT_MAX_DROP, gates_in, gates_of_option, read_gates
 from graphrag_eval_lc.compare.runs import RunSource
-from graphrag_eval_lc.config import EvaluationConfig, load_config, locate
+from graphrag_eval_lc.config import EvaluationConfig, GateConfig, load_config, locate
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -171,31 +168,29 @@ def compare(
     if len(given_runs) < 2:
         hint = "Write: compare RUN_A RUN_B. With --baseline RUN_A or --against first one is enough."
         raise OptionError("there is only one run to compare", hint=hint)
-    drops = gates_of_drops(max_drop or (), is_confident=confident)
-    per_template = gates_of_drops_per_template(max_drop_per_template or (), is_confident=confident)
-    allowed = DEFAULT_MAX_DROP
+    drops = gates_of_option("max-drop", max_drop or (), confident=confident)
+    regression: list[GateConfig] = []
     if fail_on_regression:
-        # A number alone is the limit where the effect decides.
-        allowed = next((gate.max_drop for gate in drops if gate.metric is None and gate.max_drop is not None), allowed)
+        # A number alone is the limit if the effect decides.
+        allowed = next((gate.max_drop for gate in drops if gate.metric is None), DEFAULT_MAX_DROP)
         drops = [gate for gate in drops if gate.metric is not None]
+        regression = [GateConfig(regression=allowed, confident=confident)]
     given = [
-        *gates_under(fail_under or ()),
-        *gates_over(fail_over or (), has_baseline=True),
+        *gates_of_option("fail-under", fail_under or ()),
+        *gates_of_option("fail-over", fail_over or (), has_baseline=True),
         *drops,
-        *per_template,
-        *gates_of_lost(max_lost or ()),
+        *gates_of_option("max-drop-per-template", max_drop_per_template or (), confident=confident),
+        *gates_of_option("max-lost", max_lost or ()),
     ]
-    for gate in given:
-        check_direction(gate, only_declared=True)
+    read_gates(given, has_baseline=True)  # names that are declared are checked before a run is read
     for path in (csv, html):
         check_writable(path)
     files = CiFiles.of(summary)
     configured = None if config is None else load_config(config, has_llm=True, has_embeddings=True)
     comparison = compare_runs(*given_runs, metrics=metrics or None, labels=labels or None, config=configured)
     # Names are checked before anything is printed.
-    gates: list[Gate] = [*comparison.gate_results(given), *_gates_of_config(comparison, config, configured)]
-    if fail_on_regression:
-        gates += comparison.comparable_regression_gates(allowed, confident=confident)
+    gates = [*comparison.gate_results(given), *_gates_of_config(comparison, config, configured)]
+    gates += comparison.gate_results(regression)
     if not as_json:
         print_comparison(comparison, show=show)
     for warning in comparison.warnings:
@@ -216,7 +211,7 @@ def compare(
             say(f"Written to {path}.")
         for line in _origins(comparison, config, configured):
             say(line)
-        tell_gates_beside(gates)
+        print_gates(gates)
     if code := exit_code_of(gates):
         raise typer.Exit(code)
 
@@ -243,7 +238,7 @@ def _chosen_baseline(
     return found
 
 
-def _gates_of_config(comparison: RunComparison, path: Path | None, config: EvaluationConfig | None) -> list[Gate]:
+def _gates_of_config(comparison: RunComparison, path: Path | None, config: EvaluationConfig | None) -> list[GateResult]:
     """Return the gates of a configuration, else those in each run's record."""
     try:
         return comparison.gate_results(config)

@@ -6,13 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, say
-from graphrag_eval_lc.compare import (
-    MetricComparison,
-    PairComparison,
-    QuestionSide,
-    RunComparison,
-)
-from graphrag_eval_lc.compare.gates import Gate, state_in_run, state_of
+from graphrag_eval_lc.compare import GateResult, MetricComparison, PairComparison, QuestionSide, RunComparison
 from graphrag_eval_lc.compare.metric_comparison import (
     change_text,
     failures_text,
@@ -166,24 +160,15 @@ def _side(score: float, side: QuestionSide) -> Text:
     return data_text(f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}")
 
 
-def tell_gates(gates: Iterable[Gate]) -> None:
-    """Print the gates of a run; those that are not passed go to standard error."""
-    _tell((state_in_run(gate), gate) for gate in gates)
+def print_gates(gates: Iterable[GateResult]) -> None:
+    """Print gates; those that are not passed go to standard error."""
+    for gate in gates:
+        say(masked_text(f"Gate {gate.state}: {gate}."), err=not gate.has_passed, keeps_lines=False)
 
 
-def tell_gates_beside(gates: Iterable[Gate]) -> None:
-    """Print the gates of a comparison; those that are not passed go to standard error."""
-    _tell((state_of(gate), gate) for gate in gates)
-
-
-def exit_code_of(gates: Sequence[Gate]) -> int:
-    """Return the exit code that gates ask for: one that failed tells more than one that could not be checked."""
-    states = {state_of(gate) for gate in gates}
+def exit_code_of(gates: Sequence[GateResult]) -> int:
+    """Return the exit code of gates: one that failed overrides one that could not be checked."""
+    states = {gate.state for gate in gates}
     if "failed" in states:
         return EXIT_FINDINGS
     return EXIT_NOTHING if "not checked" in states else 0
-
-
-def _tell(gates: Iterable[tuple[str, Gate]]) -> None:
-    for state, gate in gates:
-        say(masked_text(f"Gate {state}: {gate}."), err=not gate.has_passed, keeps_lines=False)

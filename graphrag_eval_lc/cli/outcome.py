@@ -13,12 +13,11 @@ import typer
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.merging.missing import MISSING
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
-from graphrag_eval_lc.cli.comparison_tables import tell_gates
+from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_gates
 from graphrag_eval_lc.cli.printing import (
     EXIT_ERROR,
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
-    EXIT_NOTHING,
     EXITS_BY_SIGNAL,
     command_line,
     output_console,
@@ -26,9 +25,8 @@ from graphrag_eval_lc.cli.printing import (
     say,
     tell,
 )
-from graphrag_eval_lc.compare import Gate
-from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
-from graphrag_eval_lc.compare.gates import fails
+from graphrag_eval_lc.compare import GateResult
+from graphrag_eval_lc.compare.gates import gates_of_option
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.console import kept_output
 from graphrag_eval_lc.errors import GraphRAGEvalError
@@ -62,7 +60,7 @@ def gates_of_a_run(fail_under: Sequence[str] | None, fail_over: Sequence[str] | 
     Raises:
         OptionError: A text has another form, bounds the same twice, or needs a baseline.
     """
-    return [*gates_under(fail_under or ()), *gates_over(fail_over or ())]
+    return [*gates_of_option("fail-under", fail_under or ()), *gates_of_option("fail-over", fail_over or ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
             file that an option names cannot be written; 3 if a gate is about a template of which the run has no
             question; 129, 130 or 143 if it was interrupted.
     """
-    gates: list[Gate] = [*run.gate_results()]
+    gates = run.gate_results()
     if run.regression is not None:
         gates.append(run.regression)
     if shown.as_json:
@@ -128,7 +126,7 @@ def show_run(run: BenchmarkRun, shown: Shown) -> None:
         _print_run(run, shown)
     for warning in run.warnings if shown.is_quiet else ():
         tell(f"Warning: {warning}")
-    code = _exit_code_of(gates) if shown.as_json else _tell_gates(run, gates)
+    code = exit_code_of(gates) if shown.as_json else _tell_gates(run, gates)
     if not _has_written(run, gates, shown):
         code = EXIT_ERROR
     if run.stopped is not None:
@@ -159,7 +157,7 @@ def _print_run(run: BenchmarkRun, shown: Shown) -> None:
         _show_files(run.output_dir, has_report=shown.has_report)
 
 
-def _has_written(run: BenchmarkRun, gates: Sequence[Gate], shown: Shown) -> bool:
+def _has_written(run: BenchmarkRun, gates: Sequence[GateResult], shown: Shown) -> bool:
     """Write the files for continuous integration; the run is paid for, so that a problem ends nothing."""
     try:
         for warning in shown.files.write(run, gates, most_questions=shown.worst):
@@ -172,26 +170,20 @@ def _has_written(run: BenchmarkRun, gates: Sequence[Gate], shown: Shown) -> bool
     return True
 
 
-def _print_json(run: BenchmarkRun, gates: Sequence[Gate], *, has_report: bool) -> None:
+def _print_json(run: BenchmarkRun, gates: Sequence[GateResult], *, has_report: bool) -> None:
     _, problem = written_report(run.output_dir) if run.output_dir and has_report else (None, None)
     print_document(run_document(run, gates))
     if problem is not None:
         tell(problem)
 
 
-def _tell_gates(run: BenchmarkRun, gates: Sequence[Gate]) -> int:
+def _tell_gates(run: BenchmarkRun, gates: Sequence[GateResult]) -> int:
     """Print the gates of a run, and return the exit code that they ask for."""
-    tell_gates(gates)
+    print_gates(gates)
     if with_baseline := sum(gate.needs_baseline for gate in run.gates):
         need = counted(with_baseline, "gate of the config needs", "gates of the config need")
         say(f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}")
-    return _exit_code_of(gates)
-
-
-def _exit_code_of(gates: Sequence[Gate]) -> int:
-    if any(map(fails, gates)):
-        return EXIT_FINDINGS
-    return 0 if all(gate.has_passed for gate in gates) else EXIT_NOTHING
+    return exit_code_of(gates)
 
 
 def _show_files(folder: Path, *, has_report: bool) -> None:

@@ -1,13 +1,13 @@
-"""The names in gates, checked before anything is asked or paid for: metrics that a run will have, and templates."""
+"""Checks the names and bounds in gates before anything runs: metrics that a run will have, templates, directions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
-from graphrag_eval_lc.compare.gate_conditions import check_condition, gate_error
-from graphrag_eval_lc.compare.gate_texts import STATISTICS, metric_and_statistic
+from graphrag_eval_lc.compare.flips import has_best_value
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
+from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
@@ -22,11 +22,27 @@ from graphrag_eval_lc.registry.metrics import (
     metric_spec,
 )
 from graphrag_eval_lc.registry.signatures import signature_of
-from graphrag_eval_lc.texts import listed
+from graphrag_eval_lc.texts import listed, range_text
+
+Statistic = Literal["mean", "median", "p95", "min", "max", "sum"]
+STATISTICS: Final[tuple[Statistic, ...]] = get_args(Statistic)
+MEAN: Final[Statistic] = "mean"
 
 _PLAIN: Final = ("float", "int", "bool", "str")
 _MOST_NAMED: Final = 12
 _ADD_LLM: Final = "Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation."
+
+
+def metric_and_statistic(name: str) -> tuple[str, Statistic]:
+    """Split a name such as ``elapsed_sec.p95``; a metric that is declared under the whole name is that.
+
+    Example:
+        >>> metric_and_statistic("elapsed_sec.p95"), metric_and_statistic("steps_score")
+        (('elapsed_sec', 'p95'), ('steps_score', 'mean'))
+    """
+    metric, _, ending = name.rpartition(".")
+    statistic = next((each for each in STATISTICS if each == ending), None)
+    return (name, MEAN) if statistic is None or not metric or is_declared(name) else (metric, statistic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +129,7 @@ class KnownMetrics:
         if stem in self.measured:
             if ending in STATISTICS:  # and the name has one more
                 return f"{name} names two statistics of {stem}", f"Name one of them, such as {metric}."
-            what = f"there is no statistic {ending} of {stem}" if ending else f"{name} ends before its statistic"
-            return what, nearest(ending, STATISTICS)
+            return f"there is no statistic {ending or '(empty)'} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
         hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))
@@ -168,7 +183,7 @@ def check_gates(
     of_config: bool,
     where: str = "the dataset has",
 ) -> list[str]:
-    """Check the names in gates, whether each bound is on the right side, and whether a run can meet and fail it.
+    """Check the names in gates, whether each bound is on the right side, and whether a run can pass and fail it.
 
     Args:
         gates: The gates.
@@ -178,11 +193,10 @@ def check_gates(
         where: What has the templates, for messages.
 
     Returns:
-        What is to be told of names that only evaluators can give.
+        Warnings about names that only evaluators can give.
 
     Raises:
-        ConfigError: A gate of the config names a metric or a template that there is not, or bounds one on the wrong
-            side.
+        ConfigError: A gate of the config names an unknown metric or template, or bounds a metric on the wrong side.
         OptionError: The same of another gate.
     """
     ids = list(dict.fromkeys(templates))
@@ -195,10 +209,9 @@ def check_gates(
             template, slash, metric = name.rpartition("/")
             if slash and template in ids and known.why_not(metric) is None:
                 hint = f"Write metric: {metric} and template: {template}."
-            raise gate_error(what, hint, place, "metric")
+            raise _error(what, hint, place, "metric")
         if gate.template is not None and gate.template not in ids:
-            what = f"{where} no template {gate.template}"
-            raise gate_error(what, nearest(gate.template, ids), place, "template")
+            raise _error(f"{where} no template {gate.template}", nearest(gate.template, ids), place, "template")
         check_direction(gate, place)
         check_condition(gate, place)
         if (doubt := known.doubt(name)) is not None:
@@ -207,49 +220,78 @@ def check_gates(
 
 
 def check_direction(gate: GateConfig, index: int | None = None, *, only_declared: bool = False) -> None:
-    """Refuse a least mean of what less is better, and a greatest one of what more is better.
+    """Refuse a least mean of a metric of which less is better, and a greatest one of a metric of which more is better.
 
     Args:
         gate: The gate.
-        index: Where it stands in the config's section ``gates``; None elsewhere.
-        only_declared: Whether a name that nothing declares is let pass, as its name is still to be checked.
+        index: Its index in the config's section ``gates``; None elsewhere.
+        only_declared: Whether a name that nothing declares passes, as its name is still to be checked.
 
     Raises:
-        ConfigError: It bounds its metric on the wrong side, and stands in the config.
+        ConfigError: It bounds its metric on the wrong side, and is in the config.
         OptionError: The same elsewhere.
     """
     metric, _ = metric_and_statistic(name := gate.metric or MAIN_METRIC)
-    spec = metric_spec(metric)
+    lower_is_better = metric_spec(metric).lower_is_better
     if only_declared and not is_declared(metric):
         return
-    if gate.under is not None and spec.lower_is_better:
-        bound = f"over: {gate.under:g}" if index is not None else f"--fail-over {name}={gate.under:g}"
-        raise gate_error(f"{metric} {_why_less(spec, index)}", f"Bound it from above: {bound}.", index, "under")
-    if gate.over is not None and not spec.lower_is_better:
-        what = f"{metric} is a metric of which more is better, and {_option('over', index)} bounds it from above"
+    form = f"--fail-{{}} {name}={{:g}}" if index is None else "{}: {:g}"
+    if gate.under is not None and lower_is_better:
+        what = f"less is better for {metric}, so a least mean makes no sense"
+        raise _error(what, f"Bound it from above: {form.format('over', gate.under)}.", index, "under")
+    if gate.over is not None and not lower_is_better:
         if isinstance(gate.over, str):
-            bound = "max_drop" if index is not None else f"compare … --max-drop {metric}=0.05"
-            hint = f"Say how much worse it may be: {bound}."
+            hint = f"Set how much it may drop: {'max_drop' if index is not None else f'--max-drop {metric}=0.05'}."
         else:
-            bound = f"under: {gate.over:g}" if index is not None else f"--fail-under {name}={gate.over:g}"
-            hint = f"Require a least mean: {bound}."
+            hint = f"Require a least mean: {form.format('under', gate.over)}."
         if not is_declared(metric):
-            hint += " If less of it is better, register_metric(..., lower_is_better=True) says so."
-        raise gate_error(what, hint, index, "over")
+            hint += " If less of it is better, declare it: register_metric(..., lower_is_better=True)."
+        raise _error(f"more is better for {metric}, so an upper bound makes no sense", hint, index, "over")
 
 
-def _why_less(spec: MetricSpec, index: int | None) -> str:
-    if spec.is_spent:
-        return "says what was spent, of which less is better"
-    if spec.counted_in is not None:
-        return "is a count, of which less is better"
-    if any(other.missing_key == spec.key for other in BUILT_IN):
-        return "counts what is missing, of which less is better"
-    return f"is a metric of which less is better, and {_option('under', index)} requires a least mean"
+def check_condition(gate: GateConfig, index: int | None) -> None:
+    """Refuse a condition that every run would pass or fail, whatever its values.
+
+    Args:
+        gate: The gate.
+        index: Its index in the config's section ``gates``; None elsewhere.
+
+    Raises:
+        ConfigError: It is such a gate, and is in the config.
+        OptionError: The same elsewhere.
+    """
+    name = gate.metric or MAIN_METRIC
+    metric, statistic = metric_and_statistic(name)
+    spec = metric_spec(metric)
+    is_absolute, drop = gate.condition in ("under", "over"), gate.drop_limit
+    if statistic != MEAN and not is_absolute:
+        what = f"{gate.condition} is about the mean, and {name} names another statistic"
+        rise = f"over: +20% (--fail-over {name}=+20%), or name " if drop is not None and spec.lower_is_better else ""
+        raise _error(what, f"Name {rise}{metric}.", index, "metric")
+    if drop is not None and drop > 1:
+        raise _error(f"{drop:g} is not a drop from 0 to 1", "Give a number from 0 to 1.", index, gate.condition)
+    if gate.metric is not None and gate.condition.startswith("max_lost") and not can_be_right(spec):
+        what = f"{metric} has no best value, so no question is right in it, and none can be lost"
+        raise _error(what, f"Name a score such as {MAIN_METRIC}, or limit its drop: max_drop.", index, "metric")
+    bound, (least, greatest) = gate.under if gate.under is not None else gate.over, spec.range
+    if not isinstance(bound, int | float) or statistic == "sum" or not is_declared(metric):
+        return
+    if (least is not None and bound < least) or (greatest is not None and bound > greatest):
+        hint = "Give a bound that it can pass and fail."
+        if spec.range == (0.0, 1.0) and 2 <= bound <= 100:  # as 1.01 is no slip for 0.0101
+            hint = f"Write {bound:g} % as {bound / 100:g}."
+        what = f"{name} goes {range_text(*spec.range)}, and {bound:g} lies outside"
+        raise _error(what, hint, index, gate.condition)
 
 
-def _option(condition: str, index: int | None) -> str:
-    return f"--fail-{condition}" if index is None else condition
+def can_be_right(spec: MetricSpec) -> bool:
+    """Return whether a question can be right in a metric, so that it can be lost."""
+    return not spec.is_spent and has_best_value(spec)
+
+
+def _error(what: str, hint: str, index: int | None, key: str) -> GraphRAGEvalError:
+    """Return the error of a gate, with its key if it is in the config."""
+    return OptionError(what, hint=hint) if index is None else ConfigError(what, key=f"gates.{index}.{key}", hint=hint)
 
 
 def _judges_that_are_off(

@@ -1,4 +1,4 @@
-"""The values that gates bound: a metric of each question, or of each sample where they bound another statistic."""
+"""The values that gates bound: of each question for a mean, of each sample for another statistic."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from typing import Any, Final
 from graphrag_eval_lc.aggregation import JudgeCosts, QuestionValues, RunValues
 from graphrag_eval_lc.aggregation.sample_values import counts_of, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
-from graphrag_eval_lc.compare.gate_texts import MEAN, Statistic
-from graphrag_eval_lc.compare.runs import RunResults
+from graphrag_eval_lc.compare.gate_names import MEAN, Statistic, metric_and_statistic
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison
+from graphrag_eval_lc.compare.runs import NamedRun, RunResults
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     COST,
     COUNTED,
     JUDGES_COST,
+    MAIN_METRIC,
     STEPS_SCORE,
     UPPER_BOUNDS,
 )
 from graphrag_eval_lc.stats.percentiles import percentile
 
 _SUM: Final = "sum"
-
-
 _STATISTICS: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {
     "mean": lambda values: fsum(values) / len(values),
     "median": lambda values: percentile(values, 0.5),
@@ -35,12 +35,7 @@ _STATISTICS: Final[Mapping[Statistic, Callable[[Sequence[float]], float]]] = {
 
 
 def statistic_of(values: Sequence[float], statistic: Statistic) -> float:
-    """Return a statistic of at least one value.
-
-    Example:
-        >>> statistic_of([1.0, 2.0, 6.0], "mean"), statistic_of([1.0, 2.0, 6.0], "max")
-        (3.0, 6.0)
-    """
+    """Return a statistic of at least one value."""
     return _STATISTICS[statistic](values)
 
 
@@ -51,15 +46,13 @@ class BoundedValues:
     Attributes:
         values: Of each question that has it for a mean, of each sample for another statistic; failed ones as the worst
             score, or with what they spent.
-        mean: Their mean over questions; None where no question has it.
         questions: How many questions have the metric.
         errors: How many of their samples failed.
         left_out: How many questions do not have it.
-        upper: The mean if all undecided steps fitted; None where none is undecided, or the metric is none of steps.
+        upper: The mean if all undecided steps matched; None if none is undecided, or the metric is not about steps.
     """
 
     values: Sequence[float]
-    mean: float | None
     questions: int
     errors: int
     left_out: int
@@ -67,28 +60,44 @@ class BoundedValues:
 
 
 class GateValues:
-    """The values of metrics in the results of a run.
+    """The values of metrics in the results of a run, as gates need them.
 
     Args:
         results: The results.
-        wanted: The metrics, each with a statistic.
+        names: The metrics, each perhaps with a statistic, as in ``elapsed_sec.p95``.
+        letter: The run's letter in a comparison; empty for a run alone.
+        main: The main metric of the comparison.
+        compared: The comparison of the run with the baseline in the main metric, if there is one.
+        undecided: The ids of the questions of which undecided steps count as 0 in the main metric.
     """
 
-    def __init__(self, results: RunResults, wanted: Iterable[tuple[str, Statistic]]) -> None:
-        config, listed = results.config(), list(wanted)
-        metrics = [metric for metric, _ in listed]
+    def __init__(
+        self,
+        results: RunResults,
+        names: Iterable[str],
+        *,
+        letter: str = "",
+        main: str | None = MAIN_METRIC,
+        compared: MetricComparison | None = None,
+        undecided: Collection[str] = (),
+    ) -> None:
+        self.letter, self.main, self.compared, self.undecided = letter, main, compared, undecided
+        named = list(dict.fromkeys(names))
+        # A number of the results may have the name of a metric and a statistic.
+        wanted = [*map(metric_and_statistic, named), *((name, MEAN) for name in named)]
+        metrics = list(dict.fromkeys(metric for metric, _ in wanted))
+        config = results.config()
         judge_costs = JudgeCosts(config)
-        self._by_question = RunValues(config, metrics)
-        self._by_sample = RunValues(config, metrics)
+        self._by_question, self._by_sample = RunValues(config, metrics), RunValues(config, metrics)
         # What each sample spent with its failed attempts, by metric and question.
         self._in_all: dict[str, dict[str, list[float]]] = {
-            metric: {} for metric, statistic in listed if statistic == _SUM and metric_spec(metric).is_spent
+            metric: {} for metric, statistic in wanted if statistic == _SUM and metric_spec(metric).is_spent
         }
-        is_of_samples = any(statistic != MEAN for _, statistic in listed)
+        is_of_samples = any(statistic != MEAN for _, statistic in wanted)
         for position, result in enumerate(results):
             whole = _with_derived(result, metrics, judge_costs)
             self._by_question.add(whole)
-            if is_of_samples:  # each sample as a question of its own
+            if is_of_samples:  # each sample as a separate question
                 self._by_sample.add({**whole, "question_id": f"{position} {result['question_id']}"})
             for metric, spent in self._in_all.items():
                 if (value := _with_failed_attempts(metric, whole)) is not None:
@@ -96,15 +105,12 @@ class GateValues:
         self._samples: dict[str, list[QuestionValues]] = {}
         for identifier, sample in self._by_sample.questions.items():
             self._samples.setdefault(identifier.partition(" ")[2], []).append(sample)
+        self.run = NamedRun(letter, results, self._by_question)
 
     @property
     def questions(self) -> Mapping[str, QuestionValues]:
         """The questions by id."""
         return self._by_question.questions
-
-    def measured(self) -> Sequence[str]:
-        """Return the metrics that some sample has."""
-        return self._by_question.measured()
 
     def has(self, metric: str) -> bool:
         """Return whether some sample has a metric."""
@@ -131,20 +137,17 @@ class GateValues:
             if (template is None or question.template_id == template) and (only is None or identifier in only)
         ]
         has = self.has(metric)
-        scored = [(question, score) for question in questions if has and (score := question.score(metric)) is not None]
-        means = [score for _, score in scored]
-        mean = statistic_of(means, MEAN) if means else None
-        values = means if statistic == MEAN else self._of_samples(metric, statistic, [each for each, _ in scored])
-        errors = sum(question.errors for question, _ in scored)
+        scored = {each.question_id: score for each in questions if has and (score := each.score(metric)) is not None}
+        means = list(scored.values())
         upper = self._upper(metric, questions)
-        is_part = len(questions) < len(self.questions)
+        # In a part of the questions there may be nothing undecided.
+        is_decided = len(questions) < len(self.questions) and means and upper == statistic_of(means, MEAN)
         return BoundedValues(
-            values,
-            mean,
-            len(scored),
-            errors,
-            len(questions) - len(scored),
-            None if is_part and upper == mean else upper,
+            values=means if statistic == MEAN else self._of_samples(metric, statistic, scored),
+            questions=len(scored),
+            errors=sum(question.errors for question in questions if question.question_id in scored),
+            left_out=len(questions) - len(scored),
+            upper=None if is_decided else upper,
         )
 
     def _upper(self, metric: str, questions: Sequence[QuestionValues]) -> float | None:
@@ -154,8 +157,7 @@ class GateValues:
         bounds = [bound for question in questions if (bound := question.score(key)) is not None]
         return statistic_of(bounds, MEAN) if bounds else None
 
-    def _of_samples(self, metric: str, statistic: Statistic, questions: Sequence[QuestionValues]) -> Sequence[float]:
-        ids = [question.question_id for question in questions]
+    def _of_samples(self, metric: str, statistic: Statistic, ids: Iterable[str]) -> Sequence[float]:
         if statistic == _SUM and metric in self._in_all:
             return [value for identifier in ids for value in self._in_all[metric].get(identifier, ())]
         samples = (sample for identifier in ids for sample in self._samples.get(identifier, ()))
@@ -163,7 +165,7 @@ class GateValues:
 
 
 def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_costs: JudgeCosts) -> Mapping[str, Any]:
-    """Return a result with what it tells only in parts under the metrics' keys: costs of judges, counts."""
+    """Return a result with what it has only in parts under the metrics' keys: costs of judges, counts."""
     added: dict[str, Any] = {}
     if JUDGES_COST in metrics or COST in metrics:
         judged = list(judge_costs.of(result))
@@ -180,7 +182,7 @@ def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_cos
 
 
 def _with_failed_attempts(metric: str, result: Mapping[str, Any]) -> float | None:
-    """Return what a sample and the failed attempts before it spent; None where nothing of it is known."""
+    """Return what a sample and the failed attempts before it spent; None if nothing of it is known."""
     of_attempts = AGENT_COST if metric == COST else metric
     spent = [number(result.get(metric)), *(number(each.get(of_attempts)) for each in failed_attempts_of(result))]
     known = [value for value in spent if value is not None]

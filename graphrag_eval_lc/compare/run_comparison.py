@@ -1,22 +1,23 @@
 """The outcome of a comparison: a baseline, the runs that are compared with it, and where they differ."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from graphrag_eval_lc.compare.baseline_checks import RunBeside, results_of_gates_beside, results_of_own_gates
-from graphrag_eval_lc.compare.baseline_gates import NotComparable
-from graphrag_eval_lc.compare.baseline_texts import GatesBeside, read_gates_beside
-from graphrag_eval_lc.compare.gates import Gate
-from graphrag_eval_lc.compare.metric_comparison import MetricComparison, difference_of, failures_text
+from graphrag_eval_lc.compare.gate_checks import GateResult, check
+from graphrag_eval_lc.compare.gate_values import GateValues
+from graphrag_eval_lc.compare.gates import Gates, check_names, check_own_gates, gates_in, read_gates
+from graphrag_eval_lc.compare.metric_comparison import difference_of, failures_text
 from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
 from graphrag_eval_lc.compare.pair_comparison import PairComparison, RunSummary, verdict_word
-from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.compare.runs import RunResults
-from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.errors import NothingToCompareError, OptionError
+from graphrag_eval_lc.config import EvaluationConfig, GateConfig
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.notebook_html import never_raising
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["metrics", "questions"]
-_INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,27 +54,28 @@ class RunComparison:
         """All runs, the baseline first."""
         return (self.baseline, *(pair.run for pair in self.pairs))
 
-    def gate_results(self, gates: GatesBeside = None) -> list[Gate]:
-        """Return for each run but the first whether it passes each gate: those of one run, and those beside A.
+    @recorded_only_here()
+    @broken_plugins_left_out()
+    def gate_results(self, gates: Gates = None) -> list[GateResult]:
+        """Return for each run but the first whether it passes each gate: those of one run, and those compared with A.
 
         All are over the questions that both runs have, but ``under`` and ``over`` a number, which are of the run
-        alone. A question is lost where it was right in A, which is to have the best value of the metric (with repeats
+        alone. A question is lost if it was right in A, which is to have the best value of the metric (with repeats
         in each), and is not in the run.
 
         Args:
             gates: Texts as options of the command (``--max-drop steps_score=0.05``, ``--max-drop-per-template 0.2``,
-                ``--max-lost 2/template``, ``--fail-over total_tokens=+10%``) or as ``gate_results`` takes them
-                (``steps_score=0.9``), mappings as in the config's section ``gates``, or a configuration that has it.
-                None: for each run the gates of its own configuration.
+                ``--max-lost 2/template``, ``--fail-over total_tokens=+10%``, ``--fail-on-regression``) or as
+                ``gate_results`` accepts them (``steps_score=0.9``), mappings as in the config's section ``gates``, or
+                a configuration that has it. None: for each run the gates of its own configuration.
 
         Returns:
-            The gates, run by run: each has ``has_passed`` and ``is_comparable``, and as text says what was found. One
-            of which nothing could be compared has not passed.
+            The gates, run by run.
 
         Raises:
-            OptionError: A gate names a metric or a template that the runs have not.
+            OptionError: A gate names a metric or a template that the runs do not have.
             ConfigError: The same of a gate in a configuration that is given.
-            RunFolderError: A gate in a run's record is none that this version knows.
+            RunFolderError: This version does not know a gate in a run's record.
 
         Example:
             >>> from graphrag_eval_lc import compare_runs
@@ -85,91 +86,44 @@ class RunComparison:
             ...     ]
             >>> comparison = compare_runs(results(1, 1, 1, 1), results(1, 1, 0, 1))
             >>> for gate in comparison.gate_results(["--max-drop steps_score=0.05", {"max_lost": 1}]):
-            ...     print(gate.has_passed, gate)
-            False B: steps_score is worse by 0.250, and only 0.05 is allowed (1.000 → 0.750, 4 questions in 4 templates)
-            True B: steps_score has 1 lost question, and 1 may be (4 of 4 questions were right in A): q2
+            ...     print(gate.state, "|", gate)
+            failed | B: steps_score 1.000 → 0.750, drop 0.250 > 0.05
+            passed | B: steps_score: 1 of 4 right questions lost ≤ 1: q2
         """
         if not self.sources:
             raise OptionError("the comparison has no results to check gates on", hint="Make it with compare_runs.")
-        a, *others = self.sources
-        beside = [
-            RunBeside(
-                pair.run.letter,
-                results,
-                pair.metrics,
-                {flip.question_id for flip in pair.flips if flip.is_undecided},
-            )
-            for pair, results in zip(self.pairs, others, strict=True)
+        for results in self.sources:
+            note_recorded(results.declarations().items())
+        wanted = [gates_in(results) for results in self.sources[1:]] if gates is None else None
+        if wanted is None:
+            wanted = [read_gates(gates, has_baseline=True)] * len(self.pairs)
+        else:
+            for own, results in zip(wanted, self.sources[1:], strict=True):
+                check_own_gates(own, results)
+        names = [each for own in wanted for gate in own for each in self._names_of(gate)]
+        if not names:
+            return []
+        baseline = GateValues(self.sources[0], names, letter="A", main=self.metric)
+        runs = [
+            self._values_of(pair, results, names) for pair, results in zip(self.pairs, self.sources[1:], strict=True)
         ]
-        if gates is None:
-            return results_of_own_gates(a, beside, self.metric)
-        is_config = isinstance(gates, EvaluationConfig)
-        return results_of_gates_beside(a, beside, read_gates_beside(gates), self.metric, of_config=is_config)
+        if gates is not None:
+            check_names(wanted[0], baseline, runs, of_config=isinstance(gates, EvaluationConfig))
+        return [check(gate, run, baseline) for own, run in zip(wanted, runs, strict=True) for gate in own]
 
-    def regression_gates(self, max_drop: float = DEFAULT_MAX_DROP, *, confident: bool = False) -> list[RegressionGate]:
-        """Return for each run whether it is worse than the baseline in ``metric``, and what decided that.
+    def _names_of(self, gate: GateConfig) -> list[str]:
+        is_of_default = gate.under is not None or gate.over is not None
+        return [gate.metric or (MAIN_METRIC if is_of_default else self.metric) or MAIN_METRIC]
 
-        Where the test would see a drop of 0.05 in at least 80 % of such comparisons, its p-value decides as in the
-        verdict. Where it would not, as the questions are few or differ much, the effect decides.
-
-        Args:
-            max_drop: How much worse a run may be where the effect decides, 0 to 1: of a score between 0 and 1 points
-                of its mean, of all else (scores from 1 to 5, tokens, seconds) a share of the baseline's mean.
-            confident: Whether only a sure drop counts where the effect decides: the lower end of its 95 % interval.
-
-        Raises:
-            NothingToCompareError: A run was not compared in this metric.
-            OptionError: ``max_drop`` is no number from 0 to 1.
-
-        Example:
-            >>> from graphrag_eval_lc import compare_runs
-            >>> def results(*scores):
-            ...     return [
-            ...         {"template_id": f"t{n}", "question_id": f"q{n}", "steps_score": score}
-            ...         for n, score in enumerate(scores)
-            ...     ]
-            >>> (gate,) = compare_runs(results(1, 1, 1, 1), results(1, 1, 0, 1)).regression_gates()
-            >>> gate.has_passed, gate.decided_by, gate.drop
-            (False, 'effect', 0.25)
-        """
-        return [
-            regression_gate(pair.run.letter, self._main_of(pair), max_drop, is_confident=confident)
-            for pair in self.pairs
-        ]
-
-    def comparable_regression_gates(
-        self, max_drop: float = DEFAULT_MAX_DROP, *, confident: bool = False
-    ) -> list[RegressionGate | NotComparable]:
-        """Return the same, with a gate that is not comparable for each run that was not compared in ``metric``.
-
-        Args:
-            max_drop: As for ``regression_gates``.
-            confident: As for ``regression_gates``.
-
-        Raises:
-            OptionError: ``max_drop`` is no number from 0 to 1.
-        """
-        gates: list[RegressionGate | NotComparable] = []
-        for pair in self.pairs:
-            try:
-                metric = self._main_of(pair)
-            except NothingToCompareError as problem:
-                gates.append(NotComparable(pair.run.letter, self.metric or "the main metric", str(problem)[:-1]))
-            else:
-                gates.append(regression_gate(pair.run.letter, metric, max_drop, is_confident=confident))
-        return gates
-
-    def regressions(self, max_drop: float = DEFAULT_MAX_DROP) -> list[MetricComparison]:
-        """Return the comparisons in ``metric`` in which a run is worse than the baseline.
-
-        Args:
-            max_drop: As for ``regression_gates``.
-
-        Raises:
-            NothingToCompareError: A run was not compared in this metric.
-            OptionError: ``max_drop`` is no number from 0 to 1.
-        """
-        return [gate.metric for gate in self.regression_gates(max_drop) if not gate.has_passed]
+    def _values_of(self, pair: PairComparison, results: RunResults, names: Sequence[str]) -> GateValues:
+        return GateValues(
+            results,
+            names,
+            letter=pair.run.letter,
+            main=self.metric,
+            compared=None if self.metric is None else pair.metric(self.metric),
+            undecided={flip.question_id for flip in pair.flips if flip.is_undecided},
+        )
 
     def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
         """Return the comparison as rows.
@@ -260,16 +214,6 @@ class RunComparison:
         """Return a small table, as a notebook shows it."""
         names = [f"{run.letter}: {run.label}{self._errors_text(run)}" for run in self.runs]
         return notebook_comparison(names, self.pairs, self.metric, self.warnings)
-
-    def _main_of(self, pair: PairComparison) -> MetricComparison:
-        letter = pair.run.letter
-        if self.metric is None:
-            raise NothingToCompareError(f"A and {letter} have no score by which {letter} could be worse", hint=_INSTEAD)
-        metric = pair.metric(self.metric)
-        if metric is None:
-            what = f"A and {letter} do not both have {self.metric}, so that {letter} could not be worse in it"
-            raise NothingToCompareError(what, hint=_INSTEAD)
-        return metric
 
     def _metric_rows(self) -> Iterable[dict[str, Any]]:
         for pair in self.pairs:

@@ -14,9 +14,9 @@ _WITH_EXPONENT = re.compile(r"-?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 
 
 class GateConfig(Section):
-    """One gate: exactly one of the conditions ``under`` to ``max_lost_per_template``, of a metric.
+    """One gate: exactly one of the conditions ``under`` to ``regression``, of a metric.
 
-    ``under``, and ``over`` as a number, are of one run; all others hold a run against a baseline, so that only
+    ``under``, and ``over`` as a number, are about one run; all others compare a run with a baseline, so only
     ``compare`` can check them.
 
     Attributes:
@@ -30,6 +30,7 @@ class GateConfig(Section):
         max_drop_per_template: The same for the mean of each template.
         max_lost: How many questions that were right in the baseline may be wrong, at least 0.
         max_lost_per_template: The same for each template.
+        regression: As ``max_drop``, but if the test is strong enough to find a drop of 0.05, its p-value decides.
         confident: Whether only a sure drop fails: the lower end of its 95 % interval counts in place of the drop.
 
     Example:
@@ -45,6 +46,7 @@ class GateConfig(Section):
     max_drop_per_template: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     max_lost: int | None = Field(default=None, ge=0)
     max_lost_per_template: int | None = Field(default=None, ge=0)
+    regression: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     confident: bool = False
 
     @field_validator("over", mode="before")
@@ -63,6 +65,13 @@ class GateConfig(Section):
         return next(key for key in CONDITIONS if getattr(self, key) is not None)
 
     @property
+    def drop_limit(self) -> float | None:
+        """The drop that is allowed, of all templates or of each; None for another condition."""
+        return next(
+            (each for each in (self.max_drop, self.max_drop_per_template, self.regression) if each is not None), None
+        )
+
+    @property
     def needs_baseline(self) -> bool:
         """Whether it holds a run against a baseline."""
         return self.condition != "under" and not isinstance(self.over, int | float)
@@ -77,8 +86,8 @@ class GateConfig(Section):
         if self.template is not None and condition.endswith("_per_template"):
             what = f"{condition} holds in each template, and the gate names one"
             raise mistake(what, f"Leave template out, or write {condition.removesuffix('_per_template')}.", "template")
-        if self.confident and not condition.startswith("max_drop"):
-            what = f"confident is of max_drop and max_drop_per_template, and {condition} knows no sure drop"
+        if self.confident and self.drop_limit is None:
+            what = f"confident is about drops, and {condition} limits none"
             raise mistake(what, "Leave confident out.", "confident")
         return self
 
@@ -100,4 +109,5 @@ CONDITIONS: Final = (
     "max_drop_per_template",
     "max_lost",
     "max_lost_per_template",
+    "regression",
 )

@@ -14,7 +14,7 @@ import pytest
 from graphrag_eval_lc.benchmark.before_asking import check_gates_of
 from graphrag_eval_lc.benchmark.option_fields import refuse_conflicts
 from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
-from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
+from graphrag_eval_lc.compare.gates import gates_of_option
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource
@@ -177,7 +177,7 @@ def gates_given(settings: Settings) -> list[GateConfig]:
     Raises:
         OptionError: A text has another form, bounds the same twice, or needs a baseline.
     """
-    return [*gates_under(settings.fail_under), *gates_over(settings.fail_over)]
+    return [*gates_of_option("fail-under", settings.fail_under), *gates_of_option("fail-over", settings.fail_over)]
 
 
 def _marked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> MarkedDataset:

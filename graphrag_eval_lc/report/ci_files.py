@@ -8,7 +8,7 @@ from typing import Final
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare import RunComparison
-from graphrag_eval_lc.compare.gates import Gate
+from graphrag_eval_lc.compare.gate_checks import GateResult
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, cannot_write
 from graphrag_eval_lc.files.opening import absolute_path
 from graphrag_eval_lc.report.junit import write_junit
@@ -52,7 +52,9 @@ class CiFiles:
             files[0] = None  # it is added to, so that what other commands wrote stays
         return cls(files[0], files[1], step_summary, given)
 
-    def write(self, run: BenchmarkRun | RunComparison, gates: Sequence[Gate], *, most_questions: int) -> list[str]:
+    def write(
+        self, run: BenchmarkRun | RunComparison, gates: Sequence[GateResult], *, most_questions: int
+    ) -> list[str]:
         """Write the files of a run or a comparison, and return warnings about the summary of the job.
 
         Raises:
@@ -68,7 +70,9 @@ class CiFiles:
             write_junit(run, self.junit, gates=gates)
         return warnings
 
-    def _add_to_job(self, run: BenchmarkRun | RunComparison, gates: Sequence[Gate], most_questions: int) -> list[str]:
+    def _add_to_job(
+        self, run: BenchmarkRun | RunComparison, gates: Sequence[GateResult], most_questions: int
+    ) -> list[str]:
         """Add the summary to that of the job; a problem is only a warning, as the user did not request it."""
         if self.step_summary is None:
             return []

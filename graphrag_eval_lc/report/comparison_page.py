@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.compare import metric_comparison
-from graphrag_eval_lc.compare.gates import Gate, state_of
+from graphrag_eval_lc.compare import GateResult, metric_comparison
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
 from graphrag_eval_lc.compare.pair_comparison import PairComparison
 from graphrag_eval_lc.compare.run_comparison import RunComparison
@@ -41,7 +40,7 @@ _LABEL = 60
 Place = dict[str, float | None]
 
 
-def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates: Sequence[Gate] = ()) -> Path:
+def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates: Sequence[GateResult] = ()) -> Path:
     """Write a comparison as one HTML file that needs nothing else.
 
     Where a run's folder has its ``report.html``, the page links to it, from each question to its place there.
@@ -49,7 +48,7 @@ def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates
     Args:
         comparison: What ``compare_runs`` returned.
         path: The file; an existing one is replaced as a whole.
-        gates: Gates that are shown too, as ``RunComparison.gate_results`` and ``regression_gates`` return them.
+        gates: Gates that are shown too, as ``RunComparison.gate_results`` returns them.
 
     Returns:
         The file's path.
@@ -64,12 +63,12 @@ def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates
     return target
 
 
-def comparison_html(comparison: RunComparison, gates: Sequence[Gate] = ()) -> str:
+def comparison_html(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> str:
     """Return a comparison as the text of an HTML page, without links to the runs' reports.
 
     Args:
         comparison: What ``compare_runs`` returned.
-        gates: Gates that are shown too, as ``RunComparison.gate_results`` and ``regression_gates`` return them.
+        gates: Gates that are shown too, as ``RunComparison.gate_results`` returns them.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -78,7 +77,7 @@ def comparison_html(comparison: RunComparison, gates: Sequence[Gate] = ()) -> st
     return _page(comparison, gates, {})
 
 
-def _page(comparison: RunComparison, gates: Sequence[Gate], reports: Mapping[str, str]) -> str:
+def _page(comparison: RunComparison, gates: Sequence[GateResult], reports: Mapping[str, str]) -> str:
     listed = compared_list(comparison)
     main = {pair.run.letter: main_metric_of(comparison, pair) for pair in comparison.pairs}
     templates = {
@@ -91,7 +90,6 @@ def _page(comparison: RunComparison, gates: Sequence[Gate], reports: Mapping[str
         _SCRIPTS,
         comparison=comparison,
         gates=gates,
-        state_of=state_of,
         places={pair.run.letter: _places(pair.metrics) for pair in comparison.pairs},
         version=__version__,
         generated=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,6 +1,7 @@
 """What ``--json`` prints: a run, a comparison or the problems of a dataset as one JSON document with a schema."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,8 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
-from graphrag_eval_lc.compare.gates import Gate, state_of
+from graphrag_eval_lc.compare import Flip, GateResult, PairComparison, RunComparison
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.pair_comparison import RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import run_results
@@ -37,6 +37,10 @@ class GateDocument(_Document):
     """What is bounded."""
     template: str | None = None
     """The template that the gate is about; null: all."""
+    value: float | None = None
+    """What the bound is compared with: a statistic, a drop, an increase or a number; null if it is not finite."""
+    bound: float | None = None
+    """The greatest value that passes; of a least mean the least."""
 
 
 class ScoreDocument(_Document):
@@ -309,7 +313,7 @@ DOCUMENT_SCHEMA_PATHS = {name: Path(__file__).parent / "schemas" / f"{name}.sche
 
 
 @recorded_only_here()
-def run_document(run: BenchmarkRun, gates: Sequence[Gate]) -> RunDocument:
+def run_document(run: BenchmarkRun, gates: Sequence[GateResult]) -> RunDocument:
     """Return a run as ``run --json`` and ``score --json`` print it.
 
     Args:
@@ -368,7 +372,7 @@ def run_document(run: BenchmarkRun, gates: Sequence[Gate]) -> RunDocument:
     )
 
 
-def comparison_document(comparison: RunComparison, gates: Sequence[Gate] = ()) -> ComparisonDocument:
+def comparison_document(comparison: RunComparison, gates: Sequence[GateResult] = ()) -> ComparisonDocument:
     """Return a comparison as ``compare --json`` prints it.
 
     Args:
@@ -413,11 +417,15 @@ def document_schema_text(name: str) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _gate(gate: Gate) -> GateDocument:
-    metric, letter, template = (getattr(gate, name, None) for name in ("metric", "letter", "template"))
-    name = metric.metric if isinstance(metric, MetricComparison) else metric
+def _gate(gate: GateResult) -> GateDocument:
     return GateDocument(
-        state=state_of(gate), text=str(gate), run=_text(letter), metric=_text(name), template=_text(template)
+        state=gate.state,
+        text=gate.sentence,
+        run=gate.letter or None,
+        metric=gate.metric or None,
+        template=gate.gate.template,
+        value=gate.value if gate.value is not None and math.isfinite(gate.value) else None,
+        bound=gate.bound,
     )
 
 

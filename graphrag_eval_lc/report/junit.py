@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.compare.gates import Gate, GateResult, state_in_run
+from graphrag_eval_lc.compare import GateResult
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import cannot_write
@@ -53,7 +53,7 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 @recorded_only_here()
 def write_junit(
-    run: RunSource, path: str | PathLike[str] | None = None, *, gates: Sequence[Gate] | None = None
+    run: RunSource, path: str | PathLike[str] | None = None, *, gates: Sequence[GateResult] | None = None
 ) -> Path:
     """Write a run as JUnit's XML, for the views of tests of continuous integration.
 
@@ -299,24 +299,18 @@ def _repeat_text(kept: Mapping[str, Any]) -> str:
     return f"Repeat {kept['repeat']} {_WORDS[kept['state']]}:\n{kept['text']}"
 
 
-def _gate_suite(gates: Sequence[Gate]) -> _Suite:
+def _gate_suite(gates: Sequence[GateResult]) -> _Suite:
     states = {"passed": PASSED, "failed": FAILURE, "not checked": SKIPPED}
-    known = [(gate, states[state_in_run(gate)]) for gate in gates]
+    known = [(gate, states[gate.state]) for gate in gates]
     taken = Counter[str]()
     rendered = []
     for gate, state in known:
-        name = shown_name(_name_of_gate(gate))
+        name = shown_name(gate.title)
         taken[name] += 1
         unique = name if taken[name] == 1 else f"{name} ({taken[name]})"
         said = masked_text(str(gate))
         rendered.append(_case("gates", unique, 0.0, _case_result(state, one_line(said, _MESSAGE), "gate", said)))
     return _Suite("gates", Counter(state for _, state in known), 0.0, {}, rendered)
-
-
-def _name_of_gate(gate: Gate) -> str:
-    if isinstance(gate, GateResult):
-        return f"{gate.name} {'≥' if gate.direction == 'under' else '≤'} {gate.required:,.10g}"
-    return getattr(gate, "name", "regression")
 
 
 def _case_result(state: int, message: str, kind: str, text: str) -> str:

@@ -8,9 +8,8 @@ from typing import Final
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.load_run import notes_in
-from graphrag_eval_lc.compare import Flip, PairComparison, RunComparison
+from graphrag_eval_lc.compare import Flip, GateResult, PairComparison, RunComparison
 from graphrag_eval_lc.compare.flips import Direction
-from graphrag_eval_lc.compare.gates import Gate, state_in_run, state_of
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
@@ -51,7 +50,7 @@ def write_summary(
     run: RunSource | RunComparison,
     path: str | PathLike[str] | None = None,
     *,
-    gates: Sequence[Gate] | None = None,
+    gates: Sequence[GateResult] | None = None,
     most_questions: int = _QUESTIONS,
 ) -> Path:
     """Write a run or a comparison as a short text in GitHub's Markdown.
@@ -96,7 +95,7 @@ def write_summary(
 @recorded_only_here()
 def summary_text(
     run: RunSource | RunComparison,
-    gates: Sequence[Gate] | None = None,
+    gates: Sequence[GateResult] | None = None,
     *,
     most_questions: int = _QUESTIONS,
     most_bytes: int = MOST_BYTES,
@@ -113,19 +112,15 @@ def summary_text(
         RunFolderError: The run cannot be read.
     """
     if isinstance(run, RunComparison):
-        states = [(state_of(gate), gate) for gate in gates or ()]
-        return fitted(_comparison_blocks(run, states, most_questions), most_bytes)
+        return fitted(_comparison_blocks(run, gates or (), most_questions), most_bytes)
     reported = reported_run(run)
-    states = [(state_in_run(gate), gate) for gate in (reported.checked_gates() if gates is None else gates)]
     notes = run.notes if isinstance(run, BenchmarkRun) else list(notes_in(reported.record))
     view = reported.view(gates, most_failures=most_questions)
-    return fitted(_run_blocks(reported, view, states, notes), most_bytes)
+    checked = reported.checked_gates() if gates is None else gates
+    return fitted(_run_blocks(reported, view, checked, notes), most_bytes)
 
 
-States = Sequence[tuple[str, Gate]]
-
-
-def _run_blocks(run: ReportedRun, view: RunView, gates: States, notes: Sequence[str]) -> Iterator[Block]:
+def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], notes: Sequence[str]) -> Iterator[Block]:
     stopped = part_of(run.record, "stopped").get("message")
     errors = view.headline.states.get("error", 0)
     verdict = _verdict(gates, is_answered=errors < view.headline.samples, stopped=stopped)
@@ -149,9 +144,11 @@ def _run_blocks(run: ReportedRun, view: RunView, gates: States, notes: Sequence[
     yield from _spent_block(run, view)
 
 
-def _verdict(gates: States, *, is_answered: bool = True, stopped: object = None, otherwise: str = "Scored") -> str:
+def _verdict(
+    gates: Sequence[GateResult], *, is_answered: bool = True, stopped: object = None, otherwise: str = "Scored"
+) -> str:
     """Return the verdict with its mark; ``otherwise`` is that without gates."""
-    counts = Counter(state for state, _ in gates)
+    counts = Counter(gate.state for gate in gates)
     number = len(gates)
     if not is_answered:
         return f"{_MARKS['failed']} Failed, not one question was answered"
@@ -166,8 +163,8 @@ def _verdict(gates: States, *, is_answered: bool = True, stopped: object = None,
     return f"{_NO_GATES} {otherwise}, no gates"
 
 
-def _gates_block(gates: States) -> Block:
-    rows = [f"- {_MARKS[state]} Gate {state}: {md_text(masked_text(str(gate)), _TOLD)}" for state, gate in gates]
+def _gates_block(gates: Sequence[GateResult]) -> Block:
+    rows = [f"- {_MARKS[gate.state]} Gate {gate.state}: {md_text(masked_text(str(gate)), _TOLD)}" for gate in gates]
     return Block([], rows)
 
 
@@ -278,7 +275,7 @@ def _spent_block(run: ReportedRun, view: RunView) -> Iterator[Block]:
         yield Block([f"In all: {' · '.join(says)}"])
 
 
-def _comparison_blocks(comparison: RunComparison, gates: States, most_questions: int) -> Iterator[Block]:
+def _comparison_blocks(comparison: RunComparison, gates: Sequence[GateResult], most_questions: int) -> Iterator[Block]:
     main = comparison.metric
     verdicts = [
         f"{verdict_text(metric, pair.run.letter)} in {main}"

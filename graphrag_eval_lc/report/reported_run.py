@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import plugins_text
-from graphrag_eval_lc.compare.gates import Gate, gate_results, state_in_run
+from graphrag_eval_lc.compare import GateResult, gate_results
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.dataset.selection import Selection
@@ -57,7 +57,7 @@ class ReportedRun:
         """Return the metrics of its results."""
         return Metrics(self.config, self.more_metrics)
 
-    def view(self, gates: Sequence[Gate] | None = None, *, most_failures: int = MOST_FAILURES) -> RunView:
+    def view(self, gates: Sequence[GateResult] | None = None, *, most_failures: int = MOST_FAILURES) -> RunView:
         """Return the view of the run, for which its results are read once.
 
         Args:
@@ -67,16 +67,16 @@ class ReportedRun:
         lines = self.gate_lines(gates)
         return run_view(self.results, self.config, metrics=self.more_metrics, gates=lines, most_failures=most_failures)
 
-    def checked_gates(self) -> Sequence[Gate]:
+    def checked_gates(self) -> Sequence[GateResult]:
         """Return the gates of the run's configuration, checked."""
         if isinstance(self.source, BenchmarkRun):
             return self.source.gate_results()
         return gate_results(self.source) if isinstance(self.source, str | PathLike) else []
 
-    def gate_lines(self, gates: Sequence[Gate] | None = None) -> list[GateLine]:
+    def gate_lines(self, gates: Sequence[GateResult] | None = None) -> list[GateLine]:
         """Return gates as views have them; None: those of the run's configuration."""
         checked = self.checked_gates() if gates is None else gates
-        return [GateLine(state_in_run(gate), masked_text(str(gate))) for gate in checked]
+        return [GateLine(gate.state, masked_text(str(gate))) for gate in checked]
 
     def file_of(self, name: str) -> Path:
         """Return the default path of what an exporter writes.

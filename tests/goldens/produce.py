@@ -386,7 +386,7 @@ def _comparison(side: Side, name: str, a: str, b: str, metrics: tuple[str, ...])
             f"{name}/{kind}_frame.csv", found.to_csv(side.work / f"{name}.csv", kind).read_text("utf-8")
         )
     side.artefacts.text(
-        f"{name}/gates.txt", f"{found.regression_gates()}\n{found.regressions()}\n".replace("), ", "),\n")
+        f"{name}/gates.txt", "".join(f"{gate.state}: {gate}\n" for gate in found.gate_results(["--fail-on-regression"]))
     )
     for is_spent in (False, True):
         text = _attempted(lambda is_spent=is_spent: drawn(found.plot_differences(spent=is_spent)))

@@ -102,7 +102,7 @@ def project(tmp_path: Path) -> Project:
 def test_noise_passes_and_a_broken_template_fails(project: Project) -> None:
     code, said = project.run("broken", 2, *CONFIRM, BROKEN="t1 t5")
     assert code == 1, said
-    assert "Gate failed: compared with main (A), B is worse in steps_score" in said
+    assert "Gate failed: compared with main (A), B: steps_score " in said
     assert "asked 2 more times; the run alone: " in said
     codes = [project.run(f"same{seed}", seed, *CONFIRM)[0] for seed in (3, 4, 5)]
     assert codes == [0, 0, 0]

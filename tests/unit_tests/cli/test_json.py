@@ -71,7 +71,7 @@ def test_failed_gate_stands_in_the_document_and_gives_the_exit_code(exit_code: C
     assert document["passed"] is False
     assert [gate["state"] for gate in document["gates"]] == ["failed", "passed"]
     assert document["gates"][0]["metric"] == "steps_score"
-    assert document["gates"][0]["text"].startswith("steps_score 0.000 falls short of 0.5")
+    assert document["gates"][0]["text"].startswith("steps_score 0.000 < 0.5")
 
 
 def test_score_prints_the_same_document_as_run(exit_code: Command, capsys: Output) -> None:

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from graphrag_eval_lc import compare_runs, register_metric, run_evaluation
-from graphrag_eval_lc.compare import MetricComparison, RunComparison, gate_requirements
+from graphrag_eval_lc.compare import MetricComparison, RunComparison, read_gates
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import MetricSpec, metrics
 from graphrag_eval_lc.report.comparison_page import comparison_html
@@ -126,19 +126,20 @@ def test_questions_flip_the_way_that_is_declared(less_is_better: bool) -> None:
 
 
 def test_regression_is_the_way_that_is_declared(less_is_better: bool) -> None:
-    (gate,) = compared(SAVED, metrics=["saved_sec"])[0].regression_gates()
-    assert (gate.has_passed, gate.drop) == (not less_is_better, 0.55 if less_is_better else -0.55)
+    (gate,) = compared(SAVED, metrics=["saved_sec"])[0].gate_results("--fail-on-regression")
+    assert (gate.has_passed, gate.value) == (not less_is_better, pytest.approx(0.55 if less_is_better else -0.55))
     few = SAVED[0][:4], SAVED[1][:4]
-    (gate,) = compare_runs(*few, metrics=["saved_sec"]).regression_gates(max_drop=0.1)
-    assert (gate.has_passed, gate.decided_by) == (not less_is_better, "effect")
+    (gate,) = compare_runs(*few, metrics=["saved_sec"]).gate_results([{"regression": 0.1}])
+    assert gate.has_passed is not less_is_better
+    assert "the effect decided" in gate.sentence
 
 
 def test_least_mean_is_required_where_more_is_better_only(less_is_better: bool) -> None:
     if not less_is_better:
-        assert gate_requirements(["saved_sec=5"]) == {"saved_sec": 5.0}
+        assert [gate.under for gate in read_gates({"saved_sec": 5})] == [5.0]
         return
-    with pytest.raises(OptionError, match="saved_sec is a metric of which less is better") as problem:
-        gate_requirements(["saved_sec=5"])
+    with pytest.raises(OptionError, match="less is better for saved_sec") as problem:
+        read_gates({"saved_sec": 5})
     assert str(problem.value).endswith("Bound it from above: --fail-over saved_sec=5.")
 
 
@@ -171,9 +172,9 @@ def test_of_repeats_the_sample_with_the_most_is_shown_where_less_is_better() -> 
 def test_drop_of_a_score_of_which_less_is_better_is_in_points() -> None:
     (gate,) = compare_runs(
         evaluated("made_up", [0.0, 0.1, 0.0]), evaluated("made_up", [0.0, 0.4, 0.0]), metrics=["made_up"]
-    ).regression_gates(max_drop=0.05)
-    assert gate.drop == pytest.approx(0.1)
-    assert str(gate).startswith("B is worse in made_up by more than 0.05: 0.033 → 0.133 (+0.100)")
+    ).gate_results([{"regression": 0.05}])
+    assert gate.value == pytest.approx(0.1)
+    assert str(gate).startswith("B: made_up 0.033 → 0.133, rise 0.100 > 0.05")
 
 
 @pytest.mark.usefixtures("made_up")
@@ -216,11 +217,5 @@ def test_less_is_better_of_what_is_missing_and_of_what_was_spent(metric: str, is
     (compared_metric,) = comparison.pairs[0].metrics
     assert (compared_metric.verdict, compared_metric.is_spent) == ("better", is_spent)
     assert comparison.plot_questions(ax=Figure().subplots()).get_title() == "8 better, 0 worse, 0 the same"
-    with pytest.raises(OptionError, match="of which less is better"):
-        gate_requirements([f"{metric}=1"])
-
-
-def test_count_of_a_users_own_is_not_said_to_count_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    declare(monkeypatch, "loops", kind="count", unit="count", lower_is_better=True, range=(0.0, None))
-    with pytest.raises(OptionError, match="loops is a metric of which less is better"):
-        gate_requirements(["loops=1"])
+    with pytest.raises(OptionError, match="less is better"):
+        comparison.gate_results({metric: 1})

@@ -1,89 +1,242 @@
-import random
-import re
+"""Gates in all their forms, as they are read and checked on a run, alone and in a comparison."""
+
+import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphrag_eval_lc import compare_runs, compute_aggregates, register_metric, run_evaluation, score_responses
-from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, RegressionGate, allowed_drop, gate_requirements, gate_results
-from graphrag_eval_lc.errors import ComparisonError, OptionError
+from graphrag_eval_lc.compare import gate_results, read_gates
+from graphrag_eval_lc.compare.gates import GateOption, gates_of_option
+from graphrag_eval_lc.config import GateConfig, load_config
+from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError, RunFolderError
+from graphrag_eval_lc.registry import plugins, registered_only_here
 
-Scored = Callable[..., list[dict[str, Any]]]
-
-
-def test_errors_count_as_0(scored: Scored) -> None:
-    (gate,) = gate_results(scored(1.0, 1.0, None), {"steps_score": 0.7})
-    assert not gate.has_passed
-    assert str(gate) == "steps_score 0.667 falls short of 0.7 (3 questions, 1 failed and counted as 0)"
+Results = list[dict[str, Any]]
+Scored = Callable[..., Results]
 
 
-def test_mean_that_is_just_enough_passes(scored: Scored) -> None:
-    (gate,) = gate_results(scored(*[0.9] * 3), {"steps_score": 0.9})
-    assert gate.has_passed
-    assert str(gate) == "steps_score 0.900 reaches 0.9 (3 questions)"
+def run_of(*scores: float, **values: Any) -> Results:
+    return [
+        {"template_id": f"t{index}", "question_id": f"q{index}", "steps_score": score, "total_tokens": 100, **values}
+        for index, score in enumerate(scores)
+    ]
 
 
-def test_mean_that_is_rounded_does_not_look_like_enough(scored: Scored) -> None:
-    (gate,) = gate_results(scored(0.8999), {"steps_score": 0.9})
-    assert str(gate) == "steps_score 0.899900000 falls short of 0.9 (1 question)"
+A, B = run_of(1.0, 1.0, 1.0), run_of(1.0, 1.0, 0.0)
 
 
-def test_questions_without_the_score_are_told(scored: Scored) -> None:
-    results = [{**scored(1.0)[0], "answer_f1": 0.5}, *scored(1.0, 1.0)[1:]]
-    (gate,) = gate_results(results, {"answer_f1": 0.8})
-    assert str(gate) == "answer_f1 0.500 falls short of 0.8 (1 question, 1 without it)"
+def folder(path: Path, results: Results, gates: Any = None) -> Path:
+    path.mkdir()
+    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
+    config = {} if gates is None else {"gates": gates}
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 2, "config": config}))
+    return path
 
 
-@pytest.mark.parametrize("results", [[], [{"question_id": "q", "reference_answer": "2", "error": "away"}]])
-def test_what_nobody_measured_falls_short(results: list[dict[str, Any]]) -> None:
-    (gate,) = gate_results(results, {"answer_f1": 0.0})
-    assert not gate.has_passed
-    assert str(gate) == "answer_f1 was not measured, and 0 is required"
+# A gate in each form, and what it is in the config.
+FORMS: list[tuple[Any, dict[str, Any]]] = [
+    ("steps_score=0.9", {"metric": "steps_score", "under": 0.9}),
+    ("steps_score = .9", {"metric": "steps_score", "under": 0.9}),
+    ("custom=-1e2", {"metric": "custom", "under": -100.0}),
+    ("notes/steps_score=0.8", {"template": "notes", "metric": "steps_score", "under": 0.8}),
+    ("a/b=c/steps_score=.8", {"template": "a/b=c", "metric": "steps_score", "under": 0.8}),
+    ("how many?/answer_f1=1", {"template": "how many?", "metric": "answer_f1", "under": 1.0}),
+    ("elapsed_sec.p95=30", {"metric": "elapsed_sec.p95", "over": 30.0}),
+    ("total_tokens=+10%", {"metric": "total_tokens", "over": "+10%"}),
+    ("--fail-under steps_score=0.9", {"metric": "steps_score", "under": 0.9}),
+    ("--fail-over notes/agent_cost=+0.05", {"template": "notes", "metric": "agent_cost", "over": "+0.05"}),
+    ("--max-drop 0.05", {"max_drop": 0.05}),
+    ("--max-drop=notes/steps_score=0.1", {"template": "notes", "metric": "steps_score", "max_drop": 0.1}),
+    ("--max-drop-per-template answer_f1=0.2", {"metric": "answer_f1", "max_drop_per_template": 0.2}),
+    ("--max-lost 5", {"max_lost": 5}),
+    ("--max-lost 2/template", {"max_lost_per_template": 2}),
+    ("--max-lost 1/notes", {"template": "notes", "max_lost": 1}),
+    ("--fail-on-regression", {"regression": 0.05}),
+    ("--fail-on-regression=0.02", {"regression": 0.02}),
+    ({"metric": "steps_score", "under": 0.9}, {"metric": "steps_score", "under": 0.9}),
+    (GateConfig(max_lost=1), {"max_lost": 1}),
+]
+
+
+@pytest.mark.parametrize(("form", "gate"), FORMS)
+def test_gate_is_read_from_each_of_its_forms(form: Any, gate: dict[str, Any]) -> None:
+    assert read_gates([form], has_baseline=True) == [GateConfig(**gate)]
+
+
+def test_least_means_by_metric_one_text_and_a_configuration_are_gates_too() -> None:
+    wanted = [GateConfig(metric="steps_score", under=0.9)]
+    assert read_gates({"steps_score": 0.9}) == read_gates("steps_score=0.9") == wanted
+    assert read_gates(load_config({"gates": [{"metric": "steps_score", "under": 0.9}]})) == wanted
+    assert read_gates(None) == []
+
+
+@given(
+    template=st.none() | st.text(min_size=1),
+    metric=st.from_regex(r"[a-z_][a-z0-9_.@-]*", fullmatch=True),
+    value=st.floats(0, 1e9),
+)
+def test_template_is_before_the_last_slash_and_the_value_after_the_last_equals_sign(
+    template: str | None, metric: str, value: float
+) -> None:
+    (gate,) = gates_of_option(
+        "fail-under", [f"{metric}={value}" if template is None else f"{template}/{metric}={value}"]
+    )
+    assert (gate.template, gate.metric, gate.under) == (template, metric, value)
+
+
+@pytest.mark.parametrize(
+    ("option", "texts"),
+    [
+        ("fail-under", ["steps_score", "=0.9", "/steps_score=1", "t/=1", "steps_score=", "steps_score=+0.9", "a=high"]),
+        ("fail-under", ["a=nan", "a=inf", "steps_score>=0.9", "steps_score<=0.9", "steps score=0.9", "a=1_0"]),
+        (
+            "fail-over",
+            ["elapsed_sec", "elapsed_sec=fast", "total_tokens=10%", "total_tokens=+", "a=+ten", "a=+-1", "a=+_1"],
+        ),
+        ("max-drop", ["", "5", "5%", "-0.1", "nan", "inf", "0_1", "0,05", "steps_score=-1", "steps_score=2"]),
+        ("max-drop-per-template", ["2", "a=x"]),
+        ("max-lost", ["1.5", "-1", "1/", "many", "1 / ", "1_0"]),
+        ("fail-on-regression", ["2", "x"]),
+    ],
+)
+def test_text_of_another_form_is_refused_with_the_right_one(option: GateOption, texts: list[str]) -> None:
+    for text in texts:
+        with pytest.raises(OptionError, match=rf"is not a value of --{option}\. Write --{option}"):
+            gates_of_option(option, [text], has_baseline=True)
+
+
+@pytest.mark.parametrize(
+    ("gate", "problem"),
+    [
+        ("--max-drop step_score=0.1", r"there is no metric step_score\. Did you mean steps_score\?"),
+        ("--max-drop t/steps_score=0.1", r"the runs have no template t\. "),
+        ({"template": "t7", "max_lost": 1}, r"the runs have no template t7\. There are t0, t1, t2"),
+        ("--max-drop steps_score.p95=0.1", r"max_drop is about the mean, and steps_score\.p95 names another statistic"),
+        ("--max-drop total_tokens.p95=0.1", r"Name over: \+20% \(--fail-over total_tokens\.p95=\+20%\)"),
+        ({"max_drop": 1.5}, r"1\.5 is not a drop from 0 to 1"),
+        ({"metric": "total_tokens", "max_lost": 1}, r"total_tokens has no best value, so no question is right in it"),
+        ("--max-drop-per-template t0/steps_score=0.1", r"names a template.*Write --max-drop t0/steps_score=0\.1"),
+        ("--max-drops 1", r"'--max-drops 1' is not a gate\. The options of gates are --fail-under"),
+        ("steps_score=+10%", r"more is better for steps_score.*--max-drop steps_score=0\.05"),
+        ({"max_lost": 1, "confident": True}, r"confident is about drops, and max_lost limits none"),
+        ({"max_lost_per_template": 1, "template": "t0"}, r"max_lost_per_template holds in each template"),
+        ({"max_regret": 1}, r"is not a gate: there is no key gates\.0\.max_regret"),
+        (7, r"7 is not a gate"),
+    ],
+)
+def test_wrong_gate_is_refused_with_a_hint(gate: Any, problem: str) -> None:
+    with pytest.raises(OptionError, match=problem):
+        compare_runs(A, B).gate_results([gate])
+
+
+def test_same_bound_given_twice_is_refused() -> None:
+    for option in get_args(GateOption):
+        text = {"max-lost": "1/notes", "max-drop-per-template": "a=0.1"}.get(option, "notes/a=0.1")
+        with pytest.raises(OptionError, match=rf"--{option} bounds .* twice"):
+            gates_of_option(option, [text, text])
+    assert len(gates_of_option("fail-over", ["notes/elapsed_sec.p95=3", "elapsed_sec.p95=4", "elapsed_sec=2"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("gate", "problem"),
+    [
+        (
+            "--fail-over total_tokens=+10%",
+            r"one run has no baseline.*compare RUN_A RUN_B --fail-over total_tokens=\+10%",
+        ),
+        ("--max-drop 0.05", r"max_drop compares a run with a baseline, and one run has no baseline"),
+        ({"max_lost": 0}, "max_lost compares a run with a baseline"),
+    ],
+)
+def test_gate_that_needs_a_baseline_is_refused_for_one_run(gate: Any, problem: str) -> None:
+    with pytest.raises(OptionError, match=problem):
+        gate_results(A, [gate])
+
+
+# Results, a gate, its state, its value, its sentence.
+ABSOLUTE: list[tuple[Results, Any, str, float | None, str]] = [
+    (B, "steps_score=0.5", "passed", 2 / 3, "steps_score 0.667 ≥ 0.5"),
+    (B, "steps_score=0.8", "failed", 2 / 3, "steps_score 0.667 < 0.8"),
+    (run_of(0.9, 0.9, 0.9), "steps_score=0.9", "passed", 0.9, "steps_score 0.900 ≥ 0.9"),
+    (run_of(0.8999), "steps_score=0.9", "failed", 0.8999, "steps_score 0.8999 < 0.9"),
+    (run_of(0.89999), "steps_score=0.9", "failed", 0.89999, "steps_score 0.89999 < 0.9"),
+    (B, "total_tokens=200", "passed", 100, "total_tokens 100 ≤ 200"),
+    (B, "total_tokens.sum=200", "failed", 300, "total_tokens.sum 300 > 200"),
+    (B, "t2/steps_score=0.5", "failed", 0.0, "t2/steps_score 0.000 < 0.5"),
+    (B, "t9/steps_score=0.5", "not checked", None, "t9/steps_score: the run has no question of the template t9"),
+    (B, "answer_f1=0", "failed", None, "answer_f1 was not measured (≥ 0 is required)"),
+    ([], "answer_f1=0", "failed", None, "answer_f1 was not measured (≥ 0 is required)"),
+    (B, "agent_cost=1", "failed", None, "agent_cost was not measured (≤ 1 is required)"),
+    (
+        [*run_of(1.0), {**run_of(1.0, 1.0)[1], "error": "away"}],
+        "steps_score=0.9",
+        "failed",
+        0.5,
+        "steps_score 0.500 < 0.9 (1 failed sample counts as 0)",
+    ),
+    (
+        [*run_of(1.0, answer_f1=0.5), *run_of(1.0, 1.0)[1:]],
+        "answer_f1=0.8",
+        "failed",
+        0.5,
+        "answer_f1 0.500 < 0.8 (1 question without it)",
+    ),
+    (
+        run_of(0.5, steps_score_upper=1.0),
+        "steps_score=0.6",
+        "failed",
+        0.5,
+        "steps_score 0.500 < 0.6 (1.000 if all undecided steps matched)",
+    ),
+    (run_of(1.0, polite=True), "polite=1", "passed", 1.0, "polite 1.000 ≥ 1"),
+    (run_of(1.0), {"metric": "of\x1b[2J\nnobody", "under": 0.5}, "failed", None, "of␛[2J␊nobody was not measured"),
+]
+
+
+@pytest.mark.parametrize(("results", "gate", "state", "value", "sentence"), ABSOLUTE)
+def test_what_a_gate_of_one_run_decides_and_says(
+    results: Results, gate: Any, state: str, value: float | None, sentence: str
+) -> None:
+    (result,) = gate_results(results, [gate])
+    assert (result.state, result.has_passed) == (state, state == "passed")
+    assert result.value == pytest.approx(value)
+    assert result.sentence.startswith(sentence)
+    assert result.letter == ""
+
+
+@pytest.mark.parametrize(
+    ("gate", "title"),
+    [
+        ("notes/steps_score=0.9", "notes/steps_score ≥ 0.9"),
+        ("total_tokens.sum=1000000", "total_tokens.sum ≤ 1,000,000"),
+        ("total_tokens=+10%", "total_tokens +10%"),
+        ("--max-drop 0.05", "steps_score max_drop 0.05"),
+        ("--fail-on-regression", "steps_score regression 0.05"),
+    ],
+)
+def test_title_of_a_result_stays_the_same_from_run_to_run(gate: str, title: str) -> None:
+    results = [*A, {**A[0], "template_id": "notes", "question_id": "n"}]
+    for scores in (results, [{**each, "steps_score": 0.0} for each in results]):
+        assert compare_runs(results, scores).gate_results([gate])[0].title == title
 
 
 def test_each_question_counts_once(scored: Scored) -> None:
     repeats = [{**scored(0.0)[0], "repeat": repeat} for repeat in (1, 2, 3)]
     (gate,) = gate_results([*repeats, *scored(1.0, 1.0)[1:]], {"steps_score": 0.5})
-    assert gate.has_passed
+    assert (gate.value, gate.has_passed) == (0.5, True)
 
 
 def test_a_metric_that_turns_out_to_be_one_of_which_less_is_better_is_refused(scored: Scored) -> None:
-    requirements = gate_requirements(["detour=3"])
+    gates = read_gates(["detour=3"])
     register_metric(key="detour", unit="km", lower_is_better=True)(lambda question, response: 12.0)
-    with pytest.raises(OptionError, match="detour is a metric of which less is better, and --fail-under requires"):
-        gate_results(scored(1.0, detour=12.0), requirements)
-
-
-def test_any_number_of_the_results_can_be_required(scored: Scored) -> None:
-    (gate,) = gate_results(scored(1.0, 1.0, polite=True), {"polite": 1.0})
-    assert gate.has_passed
-
-
-@pytest.mark.parametrize(
-    ("texts", "complaint"),
-    [
-        (["steps_score"], "'steps_score' is no requirement. Write it as --fail-under steps_score=0.9."),
-        (["=0.9"], "is no requirement"),
-        (["steps_score=high"], "is no requirement"),
-        (["steps_score=nan"], "is no requirement"),
-        (["steps_score>=0.9"], "'steps_score>=0.9' is no requirement. Write it as --fail-under steps_score=0.9."),
-        (["steps_score<=0.9"], "is no requirement"),
-        (["steps score=0.9"], "is no requirement"),
-        (["steps_score=1_0"], "is no requirement"),
-        (["steps_score=0.9", "steps_score=0.8"], "steps_score is required twice"),
-        (["total_tokens=100"], "total_tokens says what was spent, of which less is better"),
-        (["tone_cost=1"], "tone_cost says what was spent"),
-    ],
-)
-def test_wrong_requirements_are_told(texts: list[str], complaint: str) -> None:
-    with pytest.raises(OptionError, match=complaint):
-        gate_requirements(texts)
-
-
-def test_spaces_and_percent_like_numbers_are_taken() -> None:
-    assert gate_requirements(["steps_score = .9", "custom=-1e2"]) == {"steps_score": 0.9, "custom": -100.0}
+    with pytest.raises(OptionError, match=r"less is better for detour, .*: --fail-over detour=3"):
+        gate_results(scored(1.0, detour=12.0), gates)
 
 
 ZERO: dict[str, Any] = {"retrieval": {"missing": "zero", "measures": ["R"]}}
@@ -91,10 +244,7 @@ FOUND = {"name": "retrieval", "args": {}, "id": "c", "status": "success", "outpu
 STEP = {"name": "retrieval", "relevant_ids": ["a"]}
 QUESTIONS = [{"id": name, "question_text": "?", "reference_steps": [[STEP]]} for name in ("q1", "q2")]
 RETRIEVAL: list[Any] = [{"template_id": "t", "questions": QUESTIONS}]
-RESPONSES: list[Any] = [
-    {"question_id": "q1", "actual_steps": []},
-    {"question_id": "q2", "actual_steps": [FOUND]},
-]
+RESPONSES: list[Any] = [{"question_id": "q1", "actual_steps": []}, {"question_id": "q2", "actual_steps": [FOUND]}]
 
 
 def test_retrieval_that_is_missing_counts_as_in_the_aggregates(tmp_path: Path) -> None:
@@ -102,221 +252,101 @@ def test_retrieval_that_is_missing_counts_as_in_the_aggregates(tmp_path: Path) -
     score_responses(RETRIEVAL, RESPONSES, output_dir=tmp_path / "run", config=ZERO)
     results = run_evaluation(RETRIEVAL, RESPONSES, ZERO)
     assert compute_aggregates(results, ZERO)["micro"][metric]["mean"] == 0.5
-    assert gate_results(tmp_path / "run", {metric: 0.9})[0].mean == 0.5
-    assert gate_results(results, {metric: 0.9}, ZERO)[0].mean == 0.5
+    assert gate_results(tmp_path / "run", {metric: 0.9})[0].value == 0.5
+    assert gate_results(results, {metric: 0.9}, ZERO)[0].value == 0.5
     compared = compare_runs(tmp_path / "run", results, metrics=[metric], config=ZERO).pairs[0].metric(metric)
     assert compared is not None
     assert (compared.mean_a, compared.mean_b) == (0.5, 0.5)
 
 
-def test_what_is_missing_is_no_score() -> None:
-    with pytest.raises(OptionError, match="retrieval_missing counts what is missing, of which less is better"):
-        gate_requirements(["retrieval_missing=1"])
+def test_gates_of_a_configuration_are_checked_with_their_place() -> None:
+    comparison = compare_runs(A, B)
+    assert not comparison.gate_results(load_config({"gates": [{"max_drop": 0.1}]}))[0].has_passed
+    config = load_config({"gates": [{"max_lost": 1}, {"metric": "step_score", "max_drop": 0.1}]})
+    with pytest.raises(ConfigError, match=r"key gates\.1\.metric: there is no metric step_score"):
+        comparison.gate_results(config)
 
 
-# 11 templates with 48 questions, as the demo has them.
-DEMO = [f"t{index}" for index, size in enumerate([5, 4, 4, 4, 3, 6, 5, 5, 5, 4, 3]) for _ in range(size)]
-LOST = [float(template not in {"t0", "t1", "t2", "t3", "t4"}) for template in DEMO]
-TOO_FEW = "with fewer than 6 no p-value is below 0.05"
+def test_without_gates_those_in_the_record_of_each_run_are_checked(tmp_path: Path) -> None:
+    gates = [{"metric": "steps_score", "max_drop": 0.05}, {"metric": "total_tokens", "over": 200}]
+    a, b = folder(tmp_path / "a", A, [{"max_lost": 0}]), folder(tmp_path / "b", B, gates)
+    results = compare_runs(a, b, a).gate_results()
+    assert [str(gate) for gate in results] == [
+        "B: steps_score 1.000 → 0.667, drop 0.333 > 0.05",
+        "B: total_tokens 100 ≤ 200",
+        "C: steps_score: 0 of 3 right questions lost ≤ 0",
+    ]
+    assert compare_runs(A, B, config={"gates": gates}).gate_results() == results[:2]
+    assert compare_runs(A, B).gate_results() == []
+    assert [str(gate) for gate in gate_results(b)] == ["total_tokens 100 ≤ 200"]
 
 
-# Where so many questions hardly differ, the test would see a drop of 0.05 in so many of 100 comparisons.
-SEEN = 100
+def test_template_that_a_record_names_may_have_no_question_now(tmp_path: Path) -> None:
+    b = folder(tmp_path / "b", B, [{"template": "notes", "max_lost": 0}, {"metric": "own", "max_drop": 0.1}])
+    assert [gate.state for gate in compare_runs(A, b).gate_results()] == ["not checked", "not checked"]
 
 
-def gate_of(a: list[dict[str, Any]], b: list[dict[str, Any]], *metrics: str, **options: float) -> RegressionGate:
-    (gate,) = compare_runs(a, b, metrics=metrics or None).regression_gates(**options)
-    return gate
+@pytest.mark.parametrize(
+    ("gates", "problem"),
+    [
+        ([{"max_regret": 1}], r"run\.json, key config\.gates\.0\.max_regret: there is no key gates"),
+        ([{"max_lost": 1}, {"max_drop": 2}], r"run\.json, key config\.gates\.1\.max_drop: 2 is not a drop"),
+        ([{"metric": "steps_score", "over": "+10%"}], r"run\.json, key config\.gates\.0\.over: more is better"),
+        ("many", r"run\.json, key config\.gates"),
+    ],
+)
+def test_gate_in_a_record_that_cannot_be_read_is_an_error(tmp_path: Path, gates: Any, problem: str) -> None:
+    with pytest.raises(RunFolderError, match=problem):
+        compare_runs(A, folder(tmp_path / "b", B, gates)).gate_results()
 
 
-def test_drop_that_stays_inside_five_templates_is_a_regression(scored: Scored) -> None:
-    gate = gate_of(scored(*[1.0] * 48, templates=DEMO), scored(*LOST, templates=DEMO))
-    assert LOST.count(0.0) == 20
-    assert (gate.has_passed, gate.decided_by, gate.letter) == (False, "effect", "B")
-    assert gate.drop == pytest.approx(20 / 48)
-    assert str(gate) == (
-        "B is worse in steps_score by more than 0.05: 1.000 → 0.583 (−0.417); the effect decided: only 5 templates "
-        f"differ, and {TOO_FEW}"
+def test_declaration_in_a_record_says_which_way_is_better(tmp_path: Path) -> None:
+    declares = {"unit": "score", "lower_is_better": True, "range": [0.0, 1.0]}
+    paths = [folder(tmp_path / name, run_of(1.0, 1.0, noise=noise)) for name, noise in (("a", 0.2), ("b", 0.8))]
+    for path in paths:
+        record = {"format_version": 2, "evaluators": [{"name": "noise", "declares": declares}]}
+        path.joinpath("run.json").write_text(json.dumps(record))
+    comparison = compare_runs(*paths, metrics=["noise"])
+    worse, bounded = comparison.gate_results(["--max-drop noise=0.1", "--fail-over noise=+0.1"])
+    assert (worse.has_passed, bounded.has_passed) == (False, False)
+
+
+def test_comparison_keeps_its_forms(tmp_path: Path) -> None:
+    comparison = compare_runs(A, folder(tmp_path / "b", B))
+    assert set(comparison.to_dict()) == {"baseline", "pairs", "metric", "warnings"}
+    again = pickle.loads(pickle.dumps(comparison))
+    assert again == comparison
+    assert again.gate_results(["--max-lost 0"]) == comparison.gate_results(["--max-lost 0"])
+
+
+def test_comparison_without_results_has_nothing_to_check_gates_on() -> None:
+    comparison = compare_runs(A, B)
+    bare = type(comparison)(comparison.baseline, comparison.pairs, comparison.metric, ())
+    with pytest.raises(GraphRAGEvalError, match="no results to check gates on"):
+        bare.gate_results(["--max-lost 0"])
+
+
+def test_broken_plugin_of_an_installed_package_does_not_keep_gates_from_being_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(plugins._installed, plugins.GROUP, raising=False)  # as in a new process
+    (tmp_path / "broken_of_acme.py").write_text("import absent_of_the_test")
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[graphrag_eval_lc]\nacme = broken_of_acme\n")
+    b = folder(tmp_path / "b", B, [{"max_lost": 0}])
+    with registered_only_here():
+        comparison = compare_runs(A, b)
+        assert any("acme" in warning for warning in comparison.warnings)
+        assert [gate.has_passed for gate in comparison.gate_results()] == [False]
+        assert [gate.has_passed for gate in comparison.gate_results(["--max-drop steps_score=0.5"])] == [True]
+
+
+@pytest.mark.parametrize("named", [{"max_drop": 0.05}, {"max_drop_per_template": 0.05}, {"max_lost": 0}])
+def test_mean_may_be_named_as_the_statistic_that_it_is(named: dict[str, Any]) -> None:
+    plain, named_gate = compare_runs(A, B).gate_results(
+        [{"metric": name, **named} for name in ("steps_score", "steps_score.mean")]
     )
-
-
-def test_five_templates_that_failed_are_a_regression_too(scored: Scored) -> None:
-    gate = gate_of(scored(*[1.0] * 48, templates=DEMO), scored(*(score or None for score in LOST), templates=DEMO))
-    assert (gate.has_passed, gate.drop) == (False, pytest.approx(20 / 48))
-
-
-def test_small_gain_elsewhere_does_not_hide_the_drop(scored: Scored) -> None:
-    before = [*[1.0] * 47, 0.0]
-    gate = gate_of(scored(*before, templates=DEMO), scored(*LOST, templates=DEMO))
-    assert (gate.has_passed, gate.decided_by) == (False, "effect")
-    assert str(gate).endswith(f"; the effect decided: only 5 templates are worse, and {TOO_FEW}")
-
-
-def test_one_question_of_48_is_within_what_is_allowed_and_that_is_said(scored: Scored) -> None:
-    a, b = scored(*[1.0] * 48, templates=DEMO), scored(0.0, *[1.0] * 47, templates=DEMO)
-    gate = gate_of(a, b)
-    assert (gate.has_passed, gate.decided_by) == (True, "effect")
-    assert str(gate) == (
-        "B is not worse in steps_score by more than 0.05: 1.000 → 0.979 (−0.021); the effect decided: only 1 template "
-        f"differs, and {TOO_FEW}"
-    )
-    assert not gate_of(a, b, max_drop=0.02).has_passed
-    assert not gate_of(a, b, max_drop=0).has_passed
-
-
-def test_runs_that_are_the_same_pass(scored: Scored) -> None:
-    gate = gate_of(scored(1.0, 0.5), scored(1.0, 0.5), max_drop=0)
-    assert gate.has_passed
-    assert str(gate) == "steps_score is the same in A and B for each question"
-
-
-def test_better_run_passes_whatever_decides(scored: Scored) -> None:
-    gate = gate_of(scored(0.0, 0.0), scored(1.0, 1.0), max_drop=0)
-    assert (gate.has_passed, gate.drop) == (True, -1.0)
-    assert str(gate).startswith("B is not worse in steps_score by more than 0: 0.000 → 1.000 (+1.000); the effect")
-    gate = gate_of(scored(*[0.8] * 200), scored(*[0.82] * 200))
-    assert str(gate) == (
-        "B is not worse in steps_score: 0.800 → 0.820 (+0.020, p < 0.001); the p-value decided: the test would see a "
-        f"drop of 0.05 in {SEEN} % of such comparisons (200 questions in 200 templates)"
-    )
-
-
-def test_p_value_decides_where_the_test_sees_a_small_drop(scored: Scored) -> None:
-    gate = gate_of(scored(*[1.0] * 200), scored(*[0.9] * 20, *[1.0] * 180))
-    assert (gate.has_passed, gate.decided_by) == (False, "p-value")
-    assert str(gate) == (
-        "B is worse in steps_score: 1.000 → 0.990 (−0.010, p < 0.001); the p-value decided: the test would see a drop "
-        f"of 0.05 in {SEEN} % of such comparisons (200 questions in 200 templates)"
-    )
-    gate = gate_of(scored(*[0.5] * 200), scored(*[0.49] * 105, *[0.51] * 95), max_drop=0)
-    assert (gate.has_passed, gate.decided_by) == (True, "p-value")
-    assert str(gate).startswith("no evidence that B is worse in steps_score: 0.500 → 0.500 (−0.001, p = ")
-
-
-@pytest.mark.parametrize("spread", [0.0, 0.02, 0.05, 0.2, 1.0])
-@pytest.mark.parametrize("number", [6, 8, 11, 40])
-def test_gate_never_passes_a_run_that_the_table_calls_worse(scored: Scored, spread: float, number: int) -> None:
-    draw = random.Random(number)
-    for drop in (0.01, 0.03, 0.05, 0.2):
-        before = [draw.uniform(0.2, 0.8) for _ in range(number)]
-        after = [min(1.0, max(0.0, score - drop + spread * draw.uniform(-1, 1))) for score in before]
-        for is_confident in (False, True):
-            comparison = compare_runs(scored(*before), scored(*after))
-            (gate,) = comparison.regression_gates(max_drop=0.5, confident=is_confident)
-            assert gate.has_passed is (gate.metric.verdict != "worse" and gate.drop <= 0.5), str(gate)
-    if not spread:
-        assert not gate.has_passed
-
-
-def test_small_drop_that_the_test_sees_although_it_rarely_would_is_worse(scored: Scored) -> None:
-    gate = gate_of(scored(*[0.5] * 7), scored(0.3, 0.35, 0.48, 0.47, 0.45, 0.46, 0.4), max_drop=0.1)
-    assert (gate.metric.verdict, gate.has_passed, gate.decided_by) == ("worse", False, "p-value")
-    assert str(gate).startswith("B is worse in steps_score: 0.500 → 0.416 (−0.084, p = ")
-    assert str(gate).endswith("); the p-value decided: it is below 0.05")
-
-
-def test_effect_decides_where_the_test_would_rarely_see_a_drop(scored: Scored) -> None:
-    gate = gate_of(scored(*[1.0] * 5, *[0.0] * 5), scored(*[0.0] * 5, *[1.0] * 5))
-    assert (gate.metric.can_tell, gate.has_passed, gate.decided_by) == (True, True, "effect")
-    gate = gate_of(scored(*[1.0] * 5, *[0.0] * 4), scored(*[0.0] * 5, *[1.0] * 4))
-    assert (gate.metric.can_tell, gate.has_passed, gate.decided_by) == (True, False, "effect")
-    assert re.fullmatch(
-        r"B is worse in steps_score by more than 0\.05: 0\.556 → 0\.444 \(−0\.111, p = 1\.000\); the effect decided: "
-        r"the test would see a drop of 0\.05 in only \d % of such comparisons \(9 questions in 9 templates\)",
-        str(gate),
-    )
-
-
-def test_questions_of_the_only_template_count_each_for_itself(scored: Scored) -> None:
-    few = gate_of(*(scored(*[score] * 5, templates=["t"] * 5) for score in (1.0, 0.0)))
-    assert not few.has_passed
-    assert str(few).endswith(f"the effect decided: only 5 questions differ, and {TOO_FEW}")
-    many = gate_of(*(scored(*[score] * 200, templates=["t"] * 200) for score in (1.0, 0.98)))
-    assert (many.has_passed, many.decided_by) == (False, "p-value")
-
-
-def test_metric_that_only_one_template_has_is_decided_by_the_effect(scored: Scored) -> None:
-    a, b = scored(*[1.0] * 8), scored(*[1.0] * 8)
-    a[0]["answer_f1"], b[0]["answer_f1"] = 1.0, 0.5
-    gate = gate_of(a, b, "answer_f1")
-    assert not gate.has_passed
-    assert str(gate).endswith(f"; the effect decided: only one template has it, and {TOO_FEW}")
-
-
-def test_repeats_of_a_question_are_one_value(scored: Scored) -> None:
-    a = [{**result, "repeat": repeat} for repeat in (1, 2) for result in scored(*[1.0] * 10)]
-    b = [{**result, "repeat": repeat} for repeat in (1, 2) for result in scored(float(repeat - 1), *[1.0] * 9)]
-    gate = gate_of(a, b)
-    assert (gate.has_passed, gate.drop) == (True, pytest.approx(0.05))
-
-
-@pytest.mark.parametrize("mean", [0.05, 0.1, 0.15, 0.3, 0.35, 0.7, 0.95, 1.0])
-def test_drop_of_just_what_is_allowed_passes(scored: Scored, mean: float) -> None:
-    assert gate_of(scored(*[mean] * 3), scored(*[mean - 0.05] * 3)).has_passed
-
-
-def test_drop_that_is_rounded_does_not_look_as_if_it_were_allowed(scored: Scored) -> None:
-    gate = gate_of(scored(1.0), scored(0.9499))
-    assert str(gate).startswith("B is worse in steps_score by more than 0.05: 1.000 → 0.950 (−0.050, by 0.050100000)")
-
-
-def test_of_what_was_spent_more_is_worse_and_a_share_is_allowed(scored: Scored) -> None:
-    def spent(tokens: float) -> list[dict[str, Any]]:
-        return scored(1.0, 1.0, 1.0, total_tokens=tokens)
-
-    dearer = gate_of(spent(1000), spent(1100), "total_tokens")
-    assert (dearer.has_passed, dearer.drop) == (False, pytest.approx(0.1))
-    assert str(dearer) == (
-        "B is worse in total_tokens by more than 5 % of A's mean: 1,000 → 1,100 (+100, by 10.0 %); the effect "
-        f"decided: only 3 templates differ, and {TOO_FEW}"
-    )
-    assert gate_of(spent(1000), spent(1050), "total_tokens").has_passed
-    assert gate_of(spent(1000), spent(10), "total_tokens").has_passed
-    from_nothing = gate_of(spent(0), spent(10), "total_tokens", max_drop=1.0)
-    assert not from_nothing.has_passed
-    assert "5 % of A's mean: 0 → 10 (+10); the effect" in str(gate_of(spent(0), spent(10), "total_tokens"))
-
-
-def test_of_scores_beyond_1_a_share_is_allowed(scored: Scored) -> None:
-    def rated(*stars: int) -> list[dict[str, Any]]:
-        return [{**result, "stars": each} for result, each in zip(scored(*[1.0] * len(stars)), stars, strict=True)]
-
-    assert gate_of(rated(*[4] * 20), rated(*[4] * 19, 3), "stars").has_passed
-    gate = gate_of(rated(4, 4, 4, 4), rated(4, 4, 4, 3), "stars")
-    assert (gate.has_passed, gate.drop) == (False, 0.0625)
-    assert gate_of(rated(-4), rated(-5), "stars").drop == 0.25
-
-
-def test_each_run_is_held_against_the_baseline_and_the_worse_are_the_regressions(scored: Scored) -> None:
-    comparison = compare_runs(scored(1.0, 1.0), scored(1.0, 0.98), scored(1.0, 0.5))
-    assert [gate.has_passed for gate in comparison.regression_gates()] == [True, False]
-    assert comparison.regressions() == [comparison.pairs[1].metric("steps_score")]
-    assert comparison.regressions(max_drop=0.25) == []
-    assert len(comparison.regressions(max_drop=0)) == 2
-
-
-def test_regression_in_a_metric_that_a_run_lacks_is_an_error(scored: Scored) -> None:
-    comparison = compare_runs(scored(1.0, answer_f1=1.0), [{**scored(1.0, answer_f1=1.0)[0], "steps_score": None}])
-    with pytest.raises(ComparisonError, match="A and B do not both have steps_score"):
-        comparison.regression_gates()
-
-
-@pytest.mark.parametrize("wrong", [-0.01, 1.01, float("nan"), float("inf"), True, "0.05", None])
-def test_drop_that_cannot_be_allowed_is_told(scored: Scored, wrong: Any) -> None:
-    with pytest.raises(OptionError, match=r"is no drop that can be allowed\. Give one number from 0 to 1"):
-        compare_runs(scored(1.0), scored(1.0)).regressions(max_drop=wrong)
-
-
-@pytest.mark.parametrize("wrong", ["", "5", "5%", "-0.1", "nan", "inf", "0_1", "0,05", "steps_score=0.05"])
-def test_text_of_a_drop_that_cannot_be_allowed_is_told(wrong: str) -> None:
-    with pytest.raises(OptionError, match=r"is no drop that can be allowed.*--max-drop 0\.05"):
-        allowed_drop(wrong)
-
-
-def test_text_of_a_drop_is_a_number() -> None:
-    assert [allowed_drop(text) for text in ("0", ".02", "5e-2", "1")] == [0, 0.02, DEFAULT_MAX_DROP, 1]
-
-
-def test_texts_of_gates_are_visible_and_on_one_line(scored: Scored) -> None:
-    (gate,) = gate_results(scored(1.0), {"of\x1b[2J\nnobody": 0.5})
-    assert str(gate) == "of␛[2J␊nobody was not measured, and 0.5 is required"
+    assert (plain.sentence, plain.state) == (named_gate.sentence, "failed")

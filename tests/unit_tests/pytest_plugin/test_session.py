@@ -91,8 +91,8 @@ def test_the_summary_tells_the_gates_and_where_the_run_is(ended: Ended) -> None:
     assert ended.lines[start + 1 : start + 5] == [
         "2 answered, 1 failed, steps_score 0.333 (answered: 0.500)",
         "Written to runs/ci, with report.html",
-        "Gate failed: steps_score 0.333 falls short of 0.9 (3 questions, 1 failed and counted as 0).",
-        "Gate passed: where/steps_score 0.500 reaches 0.5 (2 questions).",
+        "Gate failed: steps_score 0.333 < 0.9 (1 failed sample counts as 0).",
+        "Gate passed: where/steps_score 0.500 ≥ 0.5.",
     ]
     assert ended.lines[start + 5].startswith("Gate passed: elapsed_sec.max ")
 

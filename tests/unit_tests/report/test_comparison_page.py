@@ -56,17 +56,17 @@ def test_the_sentence_of_the_metric_comes_first() -> None:
 
 def test_gates_are_shown_with_what_decided() -> None:
     comparison = compare_runs(run([1.0, 1.0]), run([1.0, 0.98]), run([1.0, 0.5]))
-    html = comparison_html(comparison, comparison.regression_gates())
-    assert "Passed: <bdi>B is not worse in steps_score by more than 0.05: 1.000 → 0.990 (−0.010); the effect" in html
-    assert "Failed: <bdi>C is worse in steps_score by more than 0.05: 1.000 → 0.750 (−0.250); the effect" in html
+    html = comparison_html(comparison, comparison.gate_results("--fail-on-regression"))
+    assert "Passed: <bdi>B: steps_score 1.000 → 0.990, drop 0.010 ≤ 0.05 (the effect decided" in html
+    assert "Failed: <bdi>C: steps_score 1.000 → 0.750, drop 0.250 &gt; 0.05 (the effect decided" in html
     assert "<h2>Gates</h2>" not in comparison_html(comparison)
 
 
 def test_names_of_metrics_in_gates_are_text() -> None:
     runs = [[{**result, HOSTILE: score} for result in run([1.0, 1.0])] for score in (1.0, 0.0)]
     comparison = compare_runs(*runs, metrics=[HOSTILE])
-    html = comparison_html(comparison, comparison.regression_gates())
-    assert "Failed: <bdi>B is worse in &lt;/script&gt;" in html
+    html = comparison_html(comparison, comparison.gate_results("--fail-on-regression"))
+    assert "Failed: <bdi>B: &lt;/script&gt;" in html
     assert "<img src=x" not in html
 
 

@@ -36,8 +36,8 @@ def test_verdict_comes_first_then_the_mean_with_failed_questions_as_0() -> None:
     assert lines[4].startswith("95 % interval ")
     assert lines[4].endswith(" · 4 questions in 2 templates · 1 error, counted as 0")
     assert lines[8:10] == [
-        "- ✅ Gate passed: steps_score 0.375 reaches 0.3 (4 questions, 1 failed and counted as 0)",
-        "- ❌ Gate failed: who/steps_score 0.167 falls short of 0.5 (3 questions, 1 failed and counted as 0)",
+        "- ✅ Gate passed: steps_score 0.375 ≥ 0.3 (1 failed sample counts as 0)",
+        "- ❌ Gate failed: who/steps_score 0.167 &#60; 0.5 (1 failed sample counts as 0)",
     ]
 
 
@@ -135,7 +135,7 @@ def test_comparison_has_metrics_with_verdicts_and_lost_and_fixed_questions() -> 
     text = summary_text(comparison, comparison.gate_results(["--max-lost 0"]))
     assert text.startswith("## ❌ Failed, 1 of 1 gate not passed\n")
     assert "- B: <code>branch&#124;1</code>, 5 questions" in text
-    assert "- ❌ Gate failed: B: steps_score has 1 lost question" in text
+    assert "- ❌ Gate failed: B: steps_score: 1 of " in text
     row = next(line for line in text.splitlines() if line.startswith("| steps_score |"))
     assert row.split(" | ")[1:5] == ["cannot tell", "0.540", "0.540", "0.000"]
     lost, fixed = text.index("#### Lost: right in A, not right in B (1 of 1)"), text.index("#### Fixed: ")
