@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.benchmark.option_fields import DISPLAY, GATES, MORE
-from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, print_gates
+from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison
 from graphrag_eval_lc.cli.options import FailUnder, JsonRows, Summary, complete_metric, option
 from graphrag_eval_lc.cli.printing import print_document, say, tell
 from graphrag_eval_lc.compare import GateResult, RunComparison, compare_runs
@@ -192,7 +192,7 @@ def compare(
     gates = [*comparison.gate_results(given), *_gates_of_config(comparison, config, configured)]
     gates += comparison.gate_results(regression)
     if not as_json:
-        print_comparison(comparison, show=show)
+        print_comparison(comparison.view(gates), show=show)
     for warning in comparison.warnings:
         say(f"Warning: {warning}", err=True)
     for path in (csv, html):
@@ -207,11 +207,10 @@ def compare(
     if as_json:
         print_document(comparison_document(comparison, gates))
     else:
-        for path in written:
-            say(f"Written to {path}.")
         for line in _origins(comparison, config, configured):
             say(line)
-        print_gates(gates)
+        for path in written:
+            say(f"Written to {path}.")
     if code := exit_code_of(gates):
         raise typer.Exit(code)
 

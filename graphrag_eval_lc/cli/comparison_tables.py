@@ -6,16 +6,9 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.cli.printing import EXIT_FINDINGS, EXIT_NOTHING, output_console, say
-from graphrag_eval_lc.compare import GateResult, MetricComparison, PairComparison, QuestionSide, RunComparison
-from graphrag_eval_lc.compare.metric_comparison import (
-    change_text,
-    failures_text,
-    interval_text,
-    p_text,
-    p_values_note,
-    value_text,
-)
-from graphrag_eval_lc.compare.pair_comparison import verdict_word
+from graphrag_eval_lc.compare import GateResult, MetricComparison, PairComparison, QuestionSide
+from graphrag_eval_lc.compare.comparison_view import ComparisonView, MetricRow, PairView
+from graphrag_eval_lc.compare.metric_comparison import failures_text, p_text
 from graphrag_eval_lc.console import data_text
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.report.summary import question_cell
@@ -30,32 +23,38 @@ _NARROW_VERDICT = 8
 _SHOWN_REASON = 160
 
 
-def print_comparison(comparison: RunComparison, *, show: int) -> None:
-    """Print the runs, the metrics of each pair, and at most ``show`` questions of each that flipped."""
+def print_comparison(view: ComparisonView, *, show: int) -> None:
+    """Print verdicts, gates, at most ``show`` flipped questions of each run, the metrics, and how sure that is."""
     console = output_console(_PLAIN_WIDTH)
-    for run in comparison.runs:
+    for pair in view.pairs:
+        console.print(data_text(f"{pair.headline}.", "bold"))
+    print_gates(view.gates)
+    for run in view.runs:
         questions = counted(run.number_of_questions, "question")
         path = f", {run.path}" if run.path else ""
         console.print(data_text(f"{run.letter}  {run.label}: {questions}{path}"))
-    for pair in comparison.pairs:
-        console.print()
-        console.print(_metrics_table(pair, comparison.metric, is_wide=console.width >= _WIDE))
-        console.print(data_text(_errors_line(pair)))
-        if pair.flips and show and comparison.metric:
+    for pair in view.pairs:
+        if pair.pair.flips and show and view.metric:
             console.print()
-            console.print(_flips_table(pair, comparison.metric, show))
+            console.print(_flips_table(pair.pair, view.metric, show))
+        console.print()
+        console.print(_metrics_table(pair, is_wide=console.width >= _WIDE))
     console.print()
-    for pair in comparison.pairs:
-        metric = pair.metric(comparison.metric) if comparison.metric else None
-        if metric is not None:
-            console.print(data_text(metric.sentence, "bold"))
+    console.print(data_text("How sure is this?", "bold"))
+    for pair in view.pairs:
+        if pair.main is not None:
+            console.print(data_text(pair.main.sentence))
+        if pair.doubt:
+            console.print(data_text(pair.doubt))
+        console.print(data_text(_errors_line(pair.pair)))
+    console.print(data_text(f"Means are over questions; one test takes templates as wholes. {view.note}"))
 
 
-def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> Table:
-    letter = pair.run.letter
+def _metrics_table(pair: PairView, *, is_wide: bool) -> Table:
+    letter = pair.letter
     table = Table(
-        title=f"{letter} beside A ({counted(pair.number_of_questions, 'common question')}, "
-        f"{counted(pair.number_of_templates, 'template')})",
+        title=f"{letter} compared with A ({counted(pair.pair.number_of_questions, 'common question')}, "
+        f"{counted(pair.pair.number_of_templates, 'template')})",
         title_justify="left",
         title_style="bold",
         show_edge=False,
@@ -65,22 +64,20 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
     table.add_column("Metric", overflow="fold", max_width=36)
     for heading in _headings(letter, is_wide=is_wide):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("Verdict", overflow="fold", width=None if is_wide else _NARROW_VERDICT)
-    if is_wide:
-        table.add_column("Needed", justify="right", no_wrap=True)
+    has_verdicts = not pair.doubt
+    if has_verdicts:
+        table.add_column("Verdict", overflow="fold", width=None if is_wide else _NARROW_VERDICT)
+        if is_wide:
+            table.add_column("Needed", justify="right", no_wrap=True)
     was_spent = False
-    for metric in pair.metrics:
-        if metric.is_spent and not was_spent:
+    for row in pair.rows:
+        if row.metric.is_spent and not was_spent:
             table.add_section()
-        was_spent = metric.is_spent
-        table.add_row(*_cells(metric, is_wide=is_wide))
-    table.caption = (
-        "means over questions; intervals and p-values by one test, which takes templates as wholes\n"
-        f"{p_values_note(main, pair.metrics)}\nno evidence: of a difference; "
-        "cannot tell: too few templates differ for any p-value below 0.05"
-        + ("; needed: how many questions would tell; +: more templates would" if is_wide else "")
-    )
-    table.caption_justify = "left"
+        was_spent = row.metric.is_spent
+        table.add_row(*_cells(row, is_wide=is_wide, has_verdict=has_verdicts))
+    if is_wide and any(row.metric.questions_needed is not None for row in pair.rows) and has_verdicts:
+        table.caption = "needed: how many questions would tell; +: more templates would"
+        table.caption_justify = "left"
     return table
 
 
@@ -90,19 +87,11 @@ def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
     return "n", "A", letter, f"{letter} − A", "Interval", "p", "p (Holm)", "d_z", "Won/tied/lost"
 
 
-def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str | Text, ...]:
-    left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
-    name = data_text(", ".join(filter(None, (metric.metric + left_out, metric.direction_note))))
-    verdict = verdict_word(metric)
-    counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
-    values = (
-        data_text(value_text(metric.mean_a, metric.unit)),
-        data_text(value_text(metric.mean_b, metric.unit)),
-        data_text(change_text(metric.difference, metric.unit)),
-        data_text(interval_text(metric)),
-    )
+def _cells(row: MetricRow, *, is_wide: bool, has_verdict: bool) -> tuple[str | Text, ...]:
+    metric = row.metric
+    name, *values = map(data_text, (row.name, row.a, row.b, row.change, row.interval))
     if not is_wide:
-        return name, *values, p_text(metric.deciding_p_value), counts, verdict
+        return name, *values, row.p, row.counts, *([row.verdict] if has_verdict else [])
     return (
         name,
         f"{metric.number_of_questions:,}",
@@ -110,9 +99,8 @@ def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str | Text, ...]
         p_text(metric.p_value),
         p_text(metric.adjusted_p_value),
         "–" if metric.effect_size is None else format(metric.effect_size, "+.2f").replace("-", "−"),
-        counts,
-        verdict,
-        _needed(metric),
+        row.counts,
+        *([row.verdict, _needed(metric)] if has_verdict else []),
     )
 
 

@@ -6,10 +6,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from graphrag_eval_lc.compare.comparison_view import ComparisonView, comparison_view
 from graphrag_eval_lc.compare.gate_checks import GateResult, check
 from graphrag_eval_lc.compare.gate_values import GateValues
 from graphrag_eval_lc.compare.gates import Gates, check_names, check_own_gates, gates_in, read_gates
-from graphrag_eval_lc.compare.metric_comparison import difference_of, failures_text
+from graphrag_eval_lc.compare.metric_comparison import difference_of
 from graphrag_eval_lc.compare.notebook_comparison import notebook_comparison
 from graphrag_eval_lc.compare.pair_comparison import PairComparison, RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import RunResults
@@ -53,6 +54,16 @@ class RunComparison:
     def runs(self) -> tuple[RunSummary, ...]:
         """All runs, the baseline first."""
         return (self.baseline, *(pair.run for pair in self.pairs))
+
+    def view(self, gates: Sequence[GateResult] = ()) -> ComparisonView:
+        """Return what the terminal, notebooks, Markdown, JSON and HTML show of the comparison.
+
+        Args:
+            gates: Gates that are shown too, as ``gate_results`` returns them.
+        """
+        return comparison_view(
+            self.runs, self.pairs, self.metric, warnings=self.warnings, gates=gates, sources=self.sources
+        )
 
     @recorded_only_here()
     @broken_plugins_left_out()
@@ -204,16 +215,16 @@ class RunComparison:
         return f"<RunComparison of {self.baseline.label} with {others}>"
 
     def __str__(self) -> str:
+        lines = [f"{pair.headline}." for pair in self.view().pairs]
+        lines += [f"{run.letter}: {run.label}" for run in self.runs]
         metrics = [metric for pair in self.pairs for metric in pair.metrics]
-        lines = [f"{run.letter}: {run.label}" for run in self.runs]
         lines += [metric.sentence for metric in metrics if not metric.is_spent or metric.verdict != "no evidence"]
         return "\n".join(visible(line, keeps_lines=False) for line in lines)
 
     @never_raising
     def _repr_html_(self) -> str:
         """Return a small table, as a notebook shows it."""
-        names = [f"{run.letter}: {run.label}{self._errors_text(run)}" for run in self.runs]
-        return notebook_comparison(names, self.pairs, self.metric, self.warnings)
+        return notebook_comparison(self.view())
 
     def _metric_rows(self) -> Iterable[dict[str, Any]]:
         for pair in self.pairs:
@@ -263,9 +274,3 @@ class RunComparison:
                         "b": b,
                         "difference": difference_of((a, b)),
                     }
-
-    def _errors_text(self, run: RunSummary) -> str:
-        if not run.number_of_errors:
-            return ""
-        count_as = failures_text(metric for pair in self.pairs for metric in pair.metrics)
-        return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"

@@ -291,9 +291,7 @@ class Pairing:
                 "All questions are of one template, so that each counts for itself: intervals are too narrow and "
                 "p-values too small where the questions resemble each other."
             )
-        elif number < FEWEST_FOR_A_VERDICT:
-            yield f"There are {number} templates; with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
-        elif number < FEWEST_CLUSTERS:
+        elif FEWEST_FOR_A_VERDICT <= number < FEWEST_CLUSTERS:  # of fewer the comparison's view says more
             yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
 
 

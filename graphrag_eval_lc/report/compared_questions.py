@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from graphrag_eval_lc.compare.comparison_view import ComparisonView
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of
 from graphrag_eval_lc.compare.pair_comparison import PairComparison
-from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.formats import args_text, known_only, shown_value
 from graphrag_eval_lc.report.questions import DetailChunks
@@ -61,21 +61,20 @@ class ComparedList:
     counts: dict[str, Counter[str]]
 
 
-def compared_list(comparison: RunComparison) -> ComparedList:
+def compared_list(view: ComparisonView) -> ComparedList:
     """Return the questions of all runs that have the main metric, in one pass over the results of each run.
 
     Args:
-        comparison: What ``compare_runs`` returned.
+        view: The comparison.
     """
-    builder = _Builder(comparison)
+    builder = _Builder(view)
     pairs: dict[str, list[dict[str, Any]]] = {}
     chunks: list[str] = []
     counts: dict[str, Counter[str]] = {}
-    for place, pair in enumerate(comparison.pairs, start=1):
-        metric = main_metric_of(comparison, pair)
+    for place, shown in enumerate(view.pairs, start=1):
+        pair, metric, letter = shown.pair, shown.main, shown.letter
         if metric is None:
             continue
-        letter = pair.run.letter
         # Each run has chunks of its own, as they hold details by the keys of questions.
         details = DetailChunks()
         rows = list(builder.rows(pair, metric, place, details, len(chunks)))
@@ -85,24 +84,19 @@ def compared_list(comparison: RunComparison) -> ComparedList:
     return ComparedList(builder.templates(), {"questions": builder.questions, "pairs": pairs}, chunks, counts)
 
 
-def main_metric_of(comparison: RunComparison, pair: PairComparison) -> MetricComparison | None:
-    """Return the comparison of a run in the main metric; None where it was not compared in that."""
-    return None if comparison.metric is None else pair.metric(comparison.metric)
-
-
 class _Builder:
     """Makes the rows of all runs, which share the texts and keys of the questions."""
 
-    def __init__(self, comparison: RunComparison) -> None:
+    def __init__(self, view: ComparisonView) -> None:
         self.questions: list[dict[str, str]] = []
-        self._comparison = comparison
+        self._view = view
         self._places: dict[str, int] = {}
         self._taken: set[str] = set()
 
     @cached_property
     def _seen(self) -> list[dict[str, _SeenQuestion]]:
         """The questions of each run by id; empty for a comparison that does not know where results are."""
-        return [_questions_of(results) for results in self._comparison.sources]
+        return [_questions_of(results) for results in self._view.sources]
 
     def templates(self) -> list[str]:
         """Return the templates of all questions that have a row."""

@@ -8,14 +8,13 @@ from typing import Any
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import GateResult, metric_comparison
+from graphrag_eval_lc.compare.comparison_view import ComparisonView, PairView
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
-from graphrag_eval_lc.compare.pair_comparison import PairComparison
 from graphrag_eval_lc.compare.run_comparison import RunComparison
-from graphrag_eval_lc.compare.template_differences import TemplateDifference, template_differences
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.report.compared_questions import ComparedList, compared_list, main_metric_of
+from graphrag_eval_lc.report.compared_questions import ComparedList, compared_list
 from graphrag_eval_lc.report.page import inert_json, relative_address, render_page
 from graphrag_eval_lc.texts import one_line
 
@@ -58,7 +57,8 @@ def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates
         RunFolderError: The file cannot be written, or the results of a run are not there any more.
     """
     target = Path(path)
-    html = _page(comparison, gates, _report_addresses(comparison, target.parent))
+    view = comparison.view(gates)
+    html = _page(view, _report_addresses(view, target.parent))
     replace_file(target, [html.encode("utf-8")])
     return target
 
@@ -74,82 +74,65 @@ def comparison_html(comparison: RunComparison, gates: Sequence[GateResult] = ())
         MissingExtraError: Jinja2 is not installed.
         RunFolderError: The results of a run are not there any more.
     """
-    return _page(comparison, gates, {})
+    return _page(comparison.view(gates), {})
 
 
-def _page(comparison: RunComparison, gates: Sequence[GateResult], reports: Mapping[str, str]) -> str:
-    listed = compared_list(comparison)
-    main = {pair.run.letter: main_metric_of(comparison, pair) for pair in comparison.pairs}
-    templates = {
-        pair.run.letter: _shown_templates(template_differences(pair, metric), metric)
-        for pair in comparison.pairs
-        if (metric := main[pair.run.letter]) is not None
-    }
+def _page(view: ComparisonView, reports: Mapping[str, str]) -> str:
+    listed = compared_list(view)
     return render_page(
         "comparison.html.j2",
         _SCRIPTS,
-        comparison=comparison,
-        gates=gates,
-        places={pair.run.letter: _places(pair.metrics) for pair in comparison.pairs},
+        view=view,
+        places={pair.letter: _places(pair.pair.metrics) for pair in view.pairs},
         version=__version__,
         generated=datetime.now(UTC).isoformat(timespec="seconds"),
         texts=metric_comparison,
-        failures=failures_text(metric for pair in comparison.pairs for metric in pair.metrics),
-        has_flips=lambda pair: _has_flips(pair, comparison.metric),
-        main=main,
-        templates=templates,
+        failures=failures_text(metric for pair in view.pairs for metric in pair.pair.metrics),
+        templates={pair.letter: shown for pair in view.pairs if (shown := _shown_templates(pair))},
         counts=listed.counts,
         reports=reports,
         chunks=listed.chunks,
         index_json=inert_json(json_text(listed.index, is_compact=True)),
-        lists_json=inert_json(json_text(_lists(comparison, listed, main, reports), is_compact=True)),
+        lists_json=inert_json(json_text(_lists(view, listed, reports), is_compact=True)),
     )
 
 
-def _report_addresses(comparison: RunComparison, folder: Path) -> dict[str, str]:
-    """Return by letter the addresses of the reports that are there, relative to the page's folder."""
+def _report_addresses(view: ComparisonView, folder: Path) -> dict[str, str]:
+    """Return by letter the addresses of the existing reports, relative to the page's folder."""
     found = {}
-    for run in comparison.runs:
+    for run in view.runs:
         report = None if run.path is None else Path(run.path) / exporter(REPORT).file_name
         if report is not None and report.is_file():
             found[run.letter] = relative_address(report, folder)
     return found
 
 
-def _lists(
-    comparison: RunComparison,
-    listed: ComparedList,
-    main: Mapping[str, MetricComparison | None],
-    reports: Mapping[str, str],
-) -> dict[str, Any]:
+def _lists(view: ComparisonView, listed: ComparedList, reports: Mapping[str, str]) -> dict[str, Any]:
     """Return what can be chosen in the list, and how its values are shown."""
-    compared = [pair.run for pair in comparison.pairs if main[pair.run.letter] is not None]
+    compared = [(pair.pair.run, pair.main) for pair in view.pairs if pair.main is not None]
     return {
-        "runs": [{"letter": run.letter, "label": one_line(run.label, _LABEL)} for run in compared],
+        "runs": [{"letter": run.letter, "label": one_line(run.label, _LABEL)} for run, _ in compared],
         "templates": listed.templates,
-        "unit": next((metric.unit for metric in main.values() if metric is not None), "score"),
+        "unit": next((metric.unit for _, metric in compared), "score"),
         "reports": dict(reports),
     }
 
 
-def _shown_templates(found: Sequence[TemplateDifference], metric: MetricComparison) -> dict[str, Any]:
+def _shown_templates(pair: PairView) -> dict[str, Any] | None:
     """Return the templates that are shown, of many those that differ most, and the places of their differences."""
+    if pair.main is None:
+        return None
+    found = pair.templates
     most = sorted(found, key=lambda each: -abs(each.difference))[:_MOST_TEMPLATES]
     kept = {each.template_id for each in most}
     widest = max((abs(each.difference) for each in most), default=0.0)
     return {
         "rows": [each for each in found if each.template_id in kept],
         "left_out": len(found) - len(most),
-        "metric": metric,
+        "metric": pair.main,
         "places": {each.template_id: _place([each.difference], widest) for each in most},
         "has_others": any(each.worse or each.better for each in found),
     }
-
-
-def _has_flips(pair: PairComparison, main: str | None) -> bool:
-    """Return whether flips are shown: not of what was spent, where nearly every question differs."""
-    metric = None if main is None else pair.metric(main)
-    return metric is not None and not metric.is_spent
 
 
 def _places(metrics: Iterable[MetricComparison]) -> dict[str, Place | None]:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.compare import Flip, GateResult, PairComparison, RunComparison
+from graphrag_eval_lc.compare import Flip, GateResult, RunComparison
+from graphrag_eval_lc.compare.comparison_view import PairView
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.pair_comparison import RunSummary, verdict_word
 from graphrag_eval_lc.compare.runs import run_results
@@ -229,10 +230,12 @@ class FlipDocument(_Document):
 
 
 class PairDocument(_Document):
-    """A run beside the baseline A."""
+    """A run compared with the baseline A."""
 
     run: str
     """The letter of the run."""
+    headline: str
+    """The verdict for people: both means, and how many questions are broken and fixed."""
     number_of_questions: int
     """How many questions both have; no others are compared."""
     number_of_templates: int
@@ -379,14 +382,14 @@ def comparison_document(comparison: RunComparison, gates: Sequence[GateResult] =
         comparison: The comparison.
         gates: Its gates, as they were checked.
     """
-    checked = [_gate(gate) for gate in gates]
+    checked, view = [_gate(gate) for gate in gates], comparison.view(gates)
     return ComparisonDocument(
-        metric=comparison.metric,
-        runs=[_compared_run(run) for run in comparison.runs],
-        pairs=[_pair(pair) for pair in comparison.pairs],
+        metric=view.metric,
+        runs=[_compared_run(run) for run in view.runs],
+        pairs=[_pair(pair) for pair in view.pairs],
         gates=checked,
         passed=_all_passed(checked),
-        warnings=list(comparison.warnings),
+        warnings=list(view.warnings),
     )
 
 
@@ -444,9 +447,11 @@ def _compared_run(run: RunSummary) -> ComparedRunDocument:
     return ComparedRunDocument(**asdict(run))
 
 
-def _pair(pair: PairComparison) -> PairDocument:
+def _pair(view: PairView) -> PairDocument:
+    pair = view.pair
     return PairDocument(
-        run=pair.run.letter,
+        run=view.letter,
+        headline=view.headline,
         number_of_questions=pair.number_of_questions,
         number_of_templates=pair.number_of_templates,
         left_out_a=pair.left_out_a,

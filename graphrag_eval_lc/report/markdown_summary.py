@@ -1,6 +1,5 @@
 """A run or a comparison as a short text in GitHub's Markdown, such as for the summary of a job."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -8,25 +7,14 @@ from typing import Final
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.load_run import notes_in
-from graphrag_eval_lc.compare import Flip, GateResult, PairComparison, RunComparison
-from graphrag_eval_lc.compare.flips import Direction
-from graphrag_eval_lc.compare.metric_comparison import (
-    MetricComparison,
-    change_text,
-    failures_text,
-    interval_text,
-    p_text,
-    value_text,
-    verdict_text,
-)
-from graphrag_eval_lc.compare.pair_comparison import verdict_word
+from graphrag_eval_lc.compare import GateResult, RunComparison
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.files.writing import replace_file
-from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import REPORT, SUMMARY
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
+from graphrag_eval_lc.report.comparison_markdown import comparison_blocks, gates_block, gates_verdict
 from graphrag_eval_lc.report.formats import amount_text
 from graphrag_eval_lc.report.markdown import Block, fitted, md_code, md_table, md_text
 from graphrag_eval_lc.report.reported_run import ReportedRun, part_of, reported_run, title_of
@@ -42,8 +30,6 @@ _MOST_ROWS = 50
 _MOST_TEMPLATES = 30
 _MOST_COLUMNS = 6
 _TOLD = 600
-_MARKS = {"passed": "✅", "failed": "❌", "not checked": "⚠️"}
-_NO_GATES = "ℹ️"
 
 
 def write_summary(
@@ -112,7 +98,7 @@ def summary_text(
         RunFolderError: The run cannot be read.
     """
     if isinstance(run, RunComparison):
-        return fitted(_comparison_blocks(run, gates or (), most_questions), most_bytes)
+        return fitted(comparison_blocks(run.view(gates or ()), most_questions), most_bytes)
     reported = reported_run(run)
     notes = run.notes if isinstance(run, BenchmarkRun) else list(notes_in(reported.record))
     view = reported.view(gates, most_failures=most_questions)
@@ -123,13 +109,13 @@ def summary_text(
 def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], notes: Sequence[str]) -> Iterator[Block]:
     stopped = part_of(run.record, "stopped").get("message")
     errors = view.headline.states.get("error", 0)
-    verdict = _verdict(gates, is_answered=errors < view.headline.samples, stopped=stopped)
+    verdict = gates_verdict(gates, is_answered=errors < view.headline.samples, stopped=stopped)
     note = "" if view.main is None else view.main.interval_note
     about_interval = ["", f"About the interval: {md_text(note)}."] if note else []
     line = f"**{md_text(view.headline)}**"
     yield Block([f"## {verdict}: {md_text(title_of(run))}", "", line, "", _main_score(view), *about_interval])
     if gates:
-        yield _gates_block(gates)
+        yield gates_block(gates)
     told = [("⚠️ Warning", text) for text in run.warnings[:_MOST_ROWS]] + [("Note", text) for text in notes]
     if told:
         yield Block([], [f"- {word}: {md_text(text, _TOLD)}" for word, text in told])
@@ -142,30 +128,6 @@ def _run_blocks(run: ReportedRun, view: RunView, gates: Sequence[GateResult], no
     if view.templates:
         yield _templates_block(view)
     yield from _spent_block(run, view)
-
-
-def _verdict(
-    gates: Sequence[GateResult], *, is_answered: bool = True, stopped: object = None, otherwise: str = "Scored"
-) -> str:
-    """Return the verdict with its mark; ``otherwise`` is that without gates."""
-    counts = Counter(gate.state for gate in gates)
-    number = len(gates)
-    if not is_answered:
-        return f"{_MARKS['failed']} Failed, not one question was answered"
-    if failed := counts["failed"]:
-        return f"{_MARKS['failed']} Failed, {failed:,} of {counted(number, 'gate')} not passed"
-    if stopped is not None:
-        return f"{_MARKS['failed']} Stopped before its end ({md_text(stopped)})"
-    if unchecked := counts["not checked"]:
-        return f"{_MARKS['not checked']} Not checked, {unchecked:,} of {counted(number, 'gate')}"
-    if gates:
-        return f"{_MARKS['passed']} Passed, {'the gate' if number == 1 else f'all {number:,} gates'}"
-    return f"{_NO_GATES} {otherwise}, no gates"
-
-
-def _gates_block(gates: Sequence[GateResult]) -> Block:
-    rows = [f"- {_MARKS[gate.state]} Gate {gate.state}: {md_text(masked_text(str(gate)), _TOLD)}" for gate in gates]
-    return Block([], rows)
 
 
 def _main_score(view: RunView) -> str:
@@ -273,100 +235,3 @@ def _spent_block(run: ReportedRun, view: RunView) -> Iterator[Block]:
         says.append(f"report: {md_code(page)}")
     if says:
         yield Block([f"In all: {' · '.join(says)}"])
-
-
-def _comparison_blocks(comparison: RunComparison, gates: Sequence[GateResult], most_questions: int) -> Iterator[Block]:
-    main = comparison.metric
-    verdicts = [
-        f"{verdict_text(metric, pair.run.letter)} in {main}"
-        for pair in comparison.pairs
-        if main is not None and (metric := pair.metric(main)) is not None
-    ]
-    what = "; ".join(verdicts) or "Compared"
-    runs = [
-        f"- {run.letter}: {md_code(run.label)}, {counted(run.number_of_questions, 'question')}"
-        f"{f', {md_code(run.path)}' if run.path else ''}"
-        for run in comparison.runs
-    ]
-    verdict = _verdict(gates, otherwise=md_text(f"{what[0].upper()}{what[1:]}"))
-    sentences = [md_text(metric.sentence, _TOLD) for pair in comparison.pairs if (metric := _main_of(pair, main))]
-    yield Block([f"## {verdict}", *(line for sentence in sentences for line in ("", f"**{sentence}**"))])
-    yield Block([], runs)
-    if gates:
-        yield _gates_block(gates)
-    if comparison.warnings:
-        yield Block([], [f"- ⚠️ Warning: {md_text(warning, _TOLD)}" for warning in comparison.warnings[:_MOST_ROWS]])
-    for pair in comparison.pairs:
-        yield from _metrics_blocks(pair)
-        yield from _flips_blocks(pair, main, most_questions)
-
-
-def _main_of(pair: PairComparison, main: str | None) -> MetricComparison | None:
-    return None if main is None else pair.metric(main)
-
-
-def _metrics_blocks(pair: PairComparison) -> Iterator[Block]:
-    """Yield the metrics: first those that are no part of another one, the parts folded after them."""
-    letter = pair.run.letter
-    is_part = {metric.metric: metric_spec(metric.metric).is_part and not metric.is_main for metric in pair.metrics}
-    wholes = [metric for metric in pair.metrics if not is_part[metric.metric]]
-    parts = [metric for metric in pair.metrics if is_part[metric.metric]]
-    questions = counted(pair.number_of_questions, "common question")
-    title = f"### {letter} beside A ({questions}, {counted(pair.number_of_templates, 'template')})"
-    failed = f"Failed samples, of which scores {failures_text(pair.metrics)}: {pair.errors_a:,} in A, "
-    head, lines = _metrics_table(wholes, letter)
-    yield Block([title, "", *head], lines, ["", f"{failed}{pair.errors_b:,} in {letter}."])
-    if parts:
-        head, lines = _metrics_table(parts, letter)
-        yield Block(["<details><summary>More metrics</summary>", "", *head], lines, ["", "</details>"])
-
-
-def _metrics_table(metrics: Sequence[MetricComparison], letter: str) -> tuple[list[str], list[str]]:
-    rows = []
-    for metric in metrics[:_MOST_ROWS]:
-        left_out = f"{metric.left_out:,} left out" if metric.left_out else ""
-        note = ", ".join(filter(None, (left_out, metric.direction_note)))
-        rows.append(
-            (
-                md_text(f"{metric.metric} ({note})" if note else metric.metric),
-                verdict_word(metric),
-                md_text(value_text(metric.mean_a, metric.unit)),
-                md_text(value_text(metric.mean_b, metric.unit)),
-                md_text(change_text(metric.difference, metric.unit)),
-                md_text(interval_text(metric)),
-                md_text(p_text(metric.deciding_p_value)),
-                f"{metric.wins:,}/{metric.ties:,}/{metric.losses:,}",
-            )
-        )
-    headings = ("Metric", "Verdict", "A", letter, f"{letter} − A", "Interval", "p", "Won/tied/lost")
-    return md_table(headings, rows, left=2)
-
-
-def _flips_blocks(pair: PairComparison, main: str | None, most: int) -> Iterator[Block]:
-    if main is None or not most:
-        return
-    letter = pair.run.letter
-    known: tuple[tuple[str, Sequence[Flip], str], ...] = (
-        (f"Lost: right in A, not right in {letter}", pair.broken, "b"),
-        (f"Fixed: not right in A, right in {letter}", pair.fixed, "a"),
-    )
-    for title, flips, side in known:
-        if flips:
-            headings = ("Question", f"Why not in {'A' if side == 'a' else letter}", "A", letter)
-            head, lines = md_table(headings, [_flip_cells(flip, side) for flip in flips[:most]], left=2)
-            yield Block([f"#### {title} ({min(most, len(flips)):,} of {len(flips):,})", "", *head], lines)
-    others = Counter(flip.direction for flip in pair.flips)
-    ways: list[Direction] = ["worse", "better"]
-    says = [counted(others[way], f"question is {way}", f"questions are {way}") for way in ways if others[way]]
-    if says:
-        yield Block([f"Not right in either run: {', '.join(says)} in {letter}."])
-
-
-def _flip_cells(flip: Flip, side: str) -> Sequence[str]:
-    undecided = " (undecided)" if flip.is_undecided else ""
-    question = f"{md_code(flip.question_id)}{undecided}<br>{md_text(flip.question_text)}"
-    scores = [
-        f"{score:.2f}{' error' if told.status == 'error' else ''}"
-        for score, told in ((flip.score_a, flip.a), (flip.score_b, flip.b))
-    ]
-    return question, md_text((flip.a if side == "a" else flip.b).reason), *scores

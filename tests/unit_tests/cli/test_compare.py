@@ -41,7 +41,7 @@ def test_tables_show_metrics_errors_and_flips(exit_code: Command, capsys: Output
     assert output.err == ""
     text = " ".join(output.out.split())
     assert "A [b]worse: 12 questions, worse B [b]better: 12 questions, better" in text
-    assert "B beside A (12 common questions, 12 templates)" in text
+    assert "B compared with A (12 common questions, 12 templates)" in text
     assert "steps_score │ 12 │ 0.500 │ 1.000 │ +0.500" in text
     assert "│ 6/6/0 │ better │" in text
     assert "total_tokens │ 12 │ 1,006 │ 1,006 │ 0 │ – │ 1.000 │ 1.000 │ – │ 0/12/0 │ the same" in text
@@ -160,7 +160,7 @@ def test_narrow_terminals_leave_columns_out_and_keep_numbers_whole(
     assert exit_code("compare", "worse", "better", "--show", "0") == 0
     output = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert not any(heading in output for heading in ("d_z", "Needed", "p (Holm)", " n "))
-    assert "steps_score" in output.split("B beside A")[1].split("Failed samples")[0]
+    assert "steps_score" in output.split("B compared with A")[1].split("Failed samples")[0]
     assert max(len(line) for line in output.splitlines() if "│" in line) <= width
     (row,) = (line for line in output.splitlines() if "6/6/0" in line)
     assert re.search(r"│0\.500│1\.000│\+0\.500│\+0\.\d{3} to \+0\.\d{3}│ *0\.031│ *6/6/0│better", row)
@@ -279,7 +279,7 @@ def test_regression_is_the_way_that_the_metric_declares(
         folder(Path(name), [result(index, 1.0, saved_sec=seconds + index) for index in range(8)])
     assert exit_code("compare", "less", "more", "--metric", "saved_sec", "--fail-on-regression") == code
     output = capsys.readouterr()
-    assert ("saved_sec, less is better │" in output.out) is is_declared
+    assert ("saved_sec (less is better) │" in output.out) is is_declared
     assert f"B is {'worse' if is_declared else 'better'} in saved_sec: 13.50 → 23.50 (+10.00" in output.out
     assert exit_code("compare", "less", "more", "--fail-under", "saved_sec=5") == (2 if is_declared else 0)
 

@@ -84,7 +84,7 @@ def test_rows_and_csv_tell_the_direction(less_is_better: bool, tmp_path: Path) -
 def test_page_tells_the_direction(less_is_better: bool) -> None:
     html = comparison_html(compared(SAVED)[0])
     assert ("Higher is better unless said otherwise" in html) is less_is_better
-    assert ("; less is better</small>" in html) is less_is_better
+    assert ("(less is better)" in html) is less_is_better
 
 
 def test_plot_of_questions_agrees(less_is_better: bool) -> None:

@@ -53,7 +53,7 @@ def test_bound_is_no_metric_of_its_own_unless_it_is_named() -> None:
 def test_terminal_and_page_mark_them(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     comparison = compared(t_1=("ok", "?"), t_2=("ok", "no"))
     monkeypatch.setenv("COLUMNS", "150")
-    print_comparison(comparison, show=5)
+    print_comparison(comparison.view(), show=5)
     assert capsys.readouterr().out.count("(undecided)") == 1
     rows = {row["k"]: row for row in compared_rows(comparison_html(comparison))}
     assert [name for name, row in rows.items() if "u" in row] == ["t_1"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.compare import compare_runs
-from graphrag_eval_lc.compare.template_differences import TemplateDifference, template_differences
+from graphrag_eval_lc.compare.comparison_view import TemplateDifference, template_differences
 
 Scores = list[tuple[str, float, float]]
 

@@ -49,9 +49,18 @@ class Elements(HTMLParser):
         self.tags.append((tag, sorted(name for name, _ in attrs)))
 
 
-def test_the_sentence_of_the_metric_comes_first() -> None:
+def test_verdict_comes_first_and_how_sure_it_is_last() -> None:
     html = page()
-    assert html.index("Cannot tell whether B differs in steps_score") < html.index("<table")
+    headline = html.index("B is as good in the mean: steps_score 0.625 → 0.625; 1 broken, 1 fixed.")
+    sure = html.index('id="certainty-heading"')
+    assert headline < html.index('id="flips-B"') < html.index("<table") < sure
+    assert sure < html.index("Cannot tell whether B differs in steps_score")
+
+
+def test_with_few_templates_one_sentence_replaces_the_verdicts() -> None:
+    html = page()
+    assert html.count("With 2 templates no test can tell a difference from chance") == 1
+    assert '<th scope="col">Verdict</th>' not in html
 
 
 def test_gates_are_shown_with_what_decided() -> None:

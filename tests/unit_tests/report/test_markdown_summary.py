@@ -136,18 +136,20 @@ def test_comparison_has_metrics_with_verdicts_and_lost_and_fixed_questions() -> 
     assert text.startswith("## ❌ Failed, 1 of 1 gate not passed\n")
     assert "- B: <code>branch&#124;1</code>, 5 questions" in text
     assert "- ❌ Gate failed: B: steps_score: 1 of " in text
+    assert "**B is as good in the mean: steps_score 0.540 → 0.540; 1 broken, 1 fixed.**" in text
     row = next(line for line in text.splitlines() if line.startswith("| steps_score |"))
-    assert row.split(" | ")[1:5] == ["cannot tell", "0.540", "0.540", "0.000"]
-    lost, fixed = text.index("#### Lost: right in A, not right in B (1 of 1)"), text.index("#### Fixed: ")
+    assert row.split(" | ")[1:4] == ["0.540", "0.540", "0.000"]
+    assert text.index("With 5 templates no test can tell a difference from chance") > text.index("How sure is this?")
+    lost, fixed = text.index("#### Broken: right in A, not right in B (1 of 1)"), text.index("#### Fixed: ")
     assert "<code>q0</code>" in text[lost:fixed]
     assert "<code>q2</code>" in text[fixed:]
     assert "Not right in either run: 1 question is worse, 1 question is better in B." in text
 
 
 def test_comparison_without_gates_begins_with_what_can_be_said() -> None:
-    assert summary_text(pair([1, 0], [1, 0])).startswith("## ℹ️ The same in steps_score, no gates\n")
+    assert summary_text(pair([1, 0], [1, 0])).startswith("## ℹ️ B is the same: steps_score 0.500 → 0.500, no gates\n")
     worse = pair([1.0] * 20, [0.0] * 20)
-    assert summary_text(worse).startswith("## ℹ️ B is worse in steps_score, no gates\n")
+    assert summary_text(worse).startswith("## ℹ️ B is worse: steps_score 1.000 → 0.000; 20 broken, 0 fixed, no gates\n")
     assert "(3 of 20)" in summary_text(worse, most_questions=3)
 
 

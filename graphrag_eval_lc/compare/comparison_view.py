@@ -1,0 +1,270 @@
+"""A comparison as people read it: terminal, notebook, Markdown, JSON and HTML show what is computed here once."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from graphrag_eval_lc.compare.flips import Direction
+from graphrag_eval_lc.compare.gate_checks import GateResult
+from graphrag_eval_lc.compare.metric_comparison import (
+    FEWEST_FOR_A_VERDICT,
+    MetricComparison,
+    better_or_worse,
+    change_text,
+    difference_of,
+    interval_text,
+    is_same,
+    means_text,
+    p_text,
+    p_values_note,
+    value_text,
+    verdict_text,
+)
+from graphrag_eval_lc.compare.pair_comparison import ComparedQuestion, PairComparison, RunSummary, verdict_word
+from graphrag_eval_lc.compare.runs import RunResults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateDifference:
+    """A template in A and in another run, over the questions that have the metric in both.
+
+    Attributes:
+        template_id: Its id.
+        number_of_questions: How many questions are compared.
+        mean_a: The metric's mean in A.
+        mean_b: That in the other run.
+        difference: The other run's mean minus that of A.
+        lost: How many questions were right in A and are wrong now.
+        fixed: How many were wrong in A and are right now.
+        worse: How many others are worse now.
+        better: How many others are better now.
+    """
+
+    template_id: str
+    number_of_questions: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    lost: int
+    fixed: int
+    worse: int
+    better: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRow:
+    """A metric of two runs as texts for a table.
+
+    Attributes:
+        metric: The comparison.
+        name: Its name, with how many questions are left out and which way is better if that is unusual.
+        a: The mean of A.
+        b: The mean of the other run.
+        change: The difference.
+        interval: Its interval.
+        p: The p-value that decides.
+        counts: How many questions are better, the same and worse.
+        verdict: A word of ``verdict_word``; empty if ``PairView.doubt`` says for all metrics that nothing can be told.
+        reason: The verdict in words, with what is missing; empty likewise.
+    """
+
+    metric: MetricComparison
+    name: str
+    a: str
+    b: str
+    change: str
+    interval: str
+    p: str
+    counts: str
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairView:
+    """A run compared with A.
+
+    Attributes:
+        pair: The comparison.
+        main: That in the main metric; None if the runs do not both have it.
+        headline: The verdict, both means, and how many questions are broken and fixed.
+        doubt: Why no test can tell anything, as there are too few templates; empty if one can.
+        rows: The metrics.
+        templates: The templates in the main metric, that with the largest drop first.
+    """
+
+    pair: PairComparison
+    main: MetricComparison | None
+    headline: str
+    doubt: str
+    rows: tuple[MetricRow, ...]
+    templates: tuple[TemplateDifference, ...]
+
+    @property
+    def letter(self) -> str:
+        """The run's letter."""
+        return self.pair.run.letter
+
+    @property
+    def has_flips(self) -> bool:
+        """Whether flips are shown: not of what was spent, which differs in nearly every question."""
+        return self.main is not None and not self.main.is_spent
+
+    @property
+    def flips_text(self) -> str:
+        """How many questions are broken and fixed, and how many else changed."""
+        return _flips_text(self.pair)
+
+    @property
+    def certainty(self) -> list[str]:
+        """How sure the verdict is: a sentence on the main metric, then on each other one with a certain difference."""
+        others = [row.metric for row in self.rows if not row.metric.is_main and row.metric.verdict != "no evidence"]
+        return [metric.sentence for metric in ([self.main] if self.main else []) + others]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """Runs compared with the first one, A.
+
+    Attributes:
+        runs: All runs, A first.
+        metric: The main metric.
+        pairs: Each other run.
+        gates: The gates as they were checked.
+        warnings: What may make the runs hard to compare, such as settings that differ.
+        note: Which p-values decide, and what the intervals are of.
+        sources: Where the results of the runs are read again.
+    """
+
+    runs: tuple[RunSummary, ...]
+    metric: str | None
+    pairs: tuple[PairView, ...]
+    gates: tuple[GateResult, ...]
+    warnings: tuple[str, ...]
+    note: str
+    sources: tuple[RunResults, ...]
+
+
+def comparison_view(
+    runs: Sequence[RunSummary],
+    pairs: Sequence[PairComparison],
+    metric: str | None,
+    *,
+    warnings: Sequence[str],
+    gates: Sequence[GateResult] = (),
+    sources: Sequence[RunResults] = (),
+) -> ComparisonView:
+    """Return what is shown of a comparison; ``RunComparison.view`` calls it.
+
+    Args:
+        runs: All runs, the baseline first.
+        pairs: Each other run with the baseline.
+        metric: The main metric.
+        warnings: What may make the runs hard to compare.
+        gates: The gates as they were checked.
+        sources: Where the results of the runs are read again.
+    """
+    shown = {each.metric: each for pair in pairs for each in pair.metrics}
+    return ComparisonView(
+        runs=tuple(runs),
+        metric=metric,
+        pairs=tuple(_pair_view(pair, metric) for pair in pairs),
+        gates=tuple(gates),
+        warnings=tuple(warnings),
+        note=p_values_note(metric, shown.values()),
+        sources=tuple(sources),
+    )
+
+
+def _pair_view(pair: PairComparison, metric: str | None) -> PairView:
+    main = None if metric is None else pair.metric(metric)
+    number, doubt = pair.number_of_templates, ""
+    if 1 < number < FEWEST_FOR_A_VERDICT:
+        doubt = (
+            f"With {number} templates no test can tell a difference from chance: with fewer than "
+            f"{FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
+        )
+    return PairView(
+        pair=pair,
+        main=main,
+        headline=_headline(pair, main),
+        doubt=doubt,
+        rows=tuple(_row(each, pair.run.letter, is_doubtful=bool(doubt)) for each in pair.metrics),
+        templates=() if main is None else tuple(template_differences(pair, main)),
+    )
+
+
+def _headline(pair: PairComparison, main: MetricComparison | None) -> str:
+    """Return the verdict with its numbers, such as "B is worse: steps_score 0.620 → 0.550; 9 broken, 3 fixed"."""
+    letter = pair.run.letter
+    if main is None:
+        return f"A and {letter} have no main metric in common"
+    word, way = verdict_word(main), better_or_worse(main)
+    if word in ("better", "worse", "the same"):
+        verdict = f"is {word}"
+    elif not main.difference:
+        verdict = "is as good in the mean"
+    else:
+        verdict = f"may be {way}" if word == "cannot tell" else f"is not clearly {way}"
+    flips = "" if main.is_spent or not pair.flips else f"; {_flips_text(pair)}"
+    return f"{letter} {verdict}: {main.metric} {means_text(main)}{flips}"
+
+
+def _flips_text(pair: PairComparison) -> str:
+    broken, fixed = len(pair.broken), len(pair.fixed)
+    others = len(pair.flips) - broken - fixed
+    return f"{broken:,} broken, {fixed:,} fixed" + (f", {others:,} better or worse" if others else "")
+
+
+def _row(metric: MetricComparison, letter: str, *, is_doubtful: bool) -> MetricRow:
+    left_out = f"{metric.left_out:,} left out" if metric.left_out else ""
+    note = ", ".join(filter(None, (left_out, metric.direction_note)))
+    has_verdict = is_same(metric) or not is_doubtful
+    return MetricRow(
+        metric=metric,
+        name=f"{metric.metric} ({note})" if note else metric.metric,
+        a=value_text(metric.mean_a, metric.unit),
+        b=value_text(metric.mean_b, metric.unit),
+        change=change_text(metric.difference, metric.unit),
+        interval=interval_text(metric),
+        p=p_text(metric.deciding_p_value),
+        counts=f"{metric.wins:,}/{metric.ties:,}/{metric.losses:,}",
+        verdict=verdict_word(metric) if has_verdict else "",
+        reason=verdict_text(metric, letter) if has_verdict else "",
+    )
+
+
+def template_differences(pair: PairComparison, metric: MetricComparison) -> list[TemplateDifference]:
+    """Return the templates, that with the largest drop first; equal ones in the dataset's order.
+
+    Args:
+        pair: The run compared with A.
+        metric: The comparison's main metric, of which the flips are.
+    """
+    directions = {flip.question_id: flip.direction for flip in pair.flips}
+    groups: dict[str, list[ComparedQuestion]] = {}
+    for question in pair.questions:
+        if metric.metric in question.values:
+            groups.setdefault(question.template_id, []).append(question)
+    rows = [_of_template(each, questions, metric.metric, directions) for each, questions in groups.items()]
+    return sorted(rows, key=lambda row: -row.difference if metric.lower_is_better else row.difference)
+
+
+def _of_template(
+    template_id: str, questions: Iterable[ComparedQuestion], metric: str, directions: Mapping[str, Direction]
+) -> TemplateDifference:
+    pairs = {question.question_id: question.values[metric] for question in questions}
+    mean_a, mean_b = (fsum(pair[side] for pair in pairs.values()) / len(pairs) for side in (0, 1))
+    turned = Counter(directions.get(each) for each in pairs)
+    return TemplateDifference(
+        template_id=template_id,
+        number_of_questions=len(pairs),
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=difference_of((mean_a, mean_b)),
+        lost=turned["now wrong"],
+        fixed=turned["now right"],
+        worse=turned["worse"],
+        better=turned["better"],
+    )
