@@ -136,7 +136,7 @@ def test_comparison_has_metrics_with_verdicts_and_lost_and_fixed_questions() -> 
     assert text.startswith("## ❌ Failed, 1 of 1 gate not passed\n")
     assert "- B: <code>branch&#124;1</code>, 5 questions" in text
     assert "- ❌ Gate failed: B: steps_score: 1 of " in text
-    assert "**B is as good in the mean: steps_score 0.540 → 0.540; 1 broken, 1 fixed.**" in text
+    assert "**B is as good in the mean: steps_score 0.540 → 0.540; 1 broken, 1 fixed, 2 better or worse.**" in text
     row = next(line for line in text.splitlines() if line.startswith("| steps_score |"))
     assert row.split(" | ")[1:4] == ["0.540", "0.540", "0.000"]
     assert text.index("With 5 templates no test can tell a difference from chance") > text.index("How sure is this?")
