@@ -32,8 +32,7 @@ def _print(found: Scan) -> None:
         for heading in ("File", "Line", "Question", "Kind", "Shape"):
             table.add_column(heading, justify="right" if heading == "Line" else "left", overflow="fold")
         for each in found.secrets:
-            line = "" if each.line is None else f"{each.line:,}"
-            cells = (_shown(each.path, found), line, each.question_id or "", each.kind, each.hint)
+            cells = (_shown(each.path, found), f"{each.line:,}", each.question_id or "", each.kind, each.hint)
             table.add_row(*map(data_text, cells))
         output_console().print(table)
     for path, why in found.unread.items():

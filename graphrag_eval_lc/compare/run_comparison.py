@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from graphrag_eval_lc.compare.comparison_view import ComparisonView, comparison_view
 from graphrag_eval_lc.compare.gate_checks import GateResult, check
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["metrics", "questions"]
+_METRIC_COLUMNS: Final = (
+    *("metric", "unit", "is_main", "is_spent", "lower_is_better"),
+    *("number_of_questions", "number_of_templates", "left_out"),
+    *("mean_a", "mean_b", "difference", "low", "high", "confidence"),
+    *("p_value", "adjusted_p_value", "can_tell", "effect_size", "wins", "ties", "losses", "verdict"),
+    *("questions_needed", "questions_needed_low", "questions_needed_high", "power"),
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -230,36 +237,9 @@ class RunComparison:
         for pair in self.pairs:
             for metric in pair.metrics:
                 low, high = metric.interval or (None, None)
-                yield {
-                    "run": pair.run.letter,
-                    "label": pair.run.label,
-                    "metric": metric.metric,
-                    "unit": metric.unit,
-                    "is_main": metric.is_main,
-                    "is_spent": metric.is_spent,
-                    "lower_is_better": metric.lower_is_better,
-                    "number_of_questions": metric.number_of_questions,
-                    "number_of_templates": metric.number_of_templates,
-                    "left_out": metric.left_out,
-                    "mean_a": metric.mean_a,
-                    "mean_b": metric.mean_b,
-                    "difference": metric.difference,
-                    "low": low,
-                    "high": high,
-                    "confidence": metric.confidence,
-                    "p_value": metric.p_value,
-                    "adjusted_p_value": metric.adjusted_p_value,
-                    "can_tell": metric.can_tell,
-                    "effect_size": metric.effect_size,
-                    "wins": metric.wins,
-                    "ties": metric.ties,
-                    "losses": metric.losses,
-                    "verdict": verdict_word(metric),
-                    "questions_needed": metric.questions_needed,
-                    "questions_needed_low": metric.questions_needed_low,
-                    "questions_needed_high": metric.questions_needed_high,
-                    "power": metric.power,
-                }
+                found = {"low": low, "high": high, "verdict": verdict_word(metric)}
+                values = {name: found[name] if name in found else getattr(metric, name) for name in _METRIC_COLUMNS}
+                yield {"run": pair.run.letter, "label": pair.run.label, **values}
 
     def _question_rows(self) -> Iterable[dict[str, Any]]:
         for pair in self.pairs:

@@ -15,7 +15,6 @@ from graphrag_eval_lc.files.opening import is_private_beside, open_to_read, refu
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE
 from graphrag_eval_lc.run_store.scanned_blocks import blocks_of
-from graphrag_eval_lc.run_store.scanned_parquet import has_pyarrow, masked_parquet, secrets_of_parquet
 
 _OTHERS = 0o077
 _LOCKS = (LOCK_FILE, SOFT_LOCK_FILE)
@@ -28,14 +27,14 @@ class StoredSecret(NamedTuple):
 
     Attributes:
         path: The file.
-        line: Its line, from 1; None in a table without lines.
+        line: Its line, from 1.
         question_id: The question that the line is about, in a journal.
         kind: What it is, such as "GitHub token".
         hint: Its shape: 4 characters at most, and its length.
     """
 
     path: Path
-    line: int | None
+    line: int
     question_id: str | None
     kind: str
     hint: str
@@ -124,9 +123,9 @@ def _scan_file(path: Path, scan: Scan, mask: bool) -> None:
     except OSError as problem:
         raise cannot_read(path, problem) from problem
     if beginning.startswith(_PARQUET):
-        _scan_parquet(path, scan, mask)
+        scan.unread[path] = "it is a Parquet file: mask the run's files, and export it again"
     elif b"\0" in beginning:
-        scan.unread[path] = "it is no text"
+        scan.unread[path] = "it is not text"
     else:
         _scan_text(path, scan, mask)
 
@@ -144,7 +143,7 @@ def _scan_text(path: Path, scan: Scan, mask: bool) -> None:
     except OSError as problem:
         raise cannot_read(path, problem) from problem
     if mask and len(scan.secrets) > before:
-        _replace(path, _masked_parts(path), scan)
+        _replace(path, scan)
 
 
 def _masked_parts(path: Path) -> Iterator[bytes]:
@@ -153,27 +152,16 @@ def _masked_parts(path: Path) -> Iterator[bytes]:
             yield block.masked
 
 
-def _scan_parquet(path: Path, scan: Scan, mask: bool) -> None:
-    if not has_pyarrow():
-        scan.unread[path] = "reading it needs pyarrow: pip install 'graphrag-eval-lc[parquet]'"
-        return
-    scan.files += 1
-    found = secrets_of_parquet(path)
-    scan.secrets += (StoredSecret(path, None, None, each.kind, each.hint) for each in found)
-    if mask and found:
-        _replace(path, [masked_parquet(path)], scan)
-
-
-def _replace(path: Path, parts: Iterator[bytes] | list[bytes], scan: Scan) -> None:
-    """Write a file anew as a whole; it keeps its mode."""
+def _replace(path: Path, scan: Scan) -> None:
+    """Replace a file as a whole with its masked text; it keeps its mode."""
     try:
         before = path.stat()
         mode = stat.S_IMODE(before.st_mode)
-        replace_file(path, parts, is_private=not mode & _OTHERS)
+        replace_file(path, _masked_parts(path), is_private=not mode & _OTHERS)
         if stat.S_IMODE(path.stat().st_mode) != mode:
             path.chmod(mode)
     except OSError as problem:
         raise cannot_write(path, problem) from problem
     scan.masked.append(path)
     if before.st_nlink > 1:
-        scan.unread[path] = "it has other names (hard links), under which the old content stands"
+        scan.unread[path] = "it has other names (hard links), which still have the old content"

@@ -94,15 +94,6 @@ class StoredRun:
         return "totals" in self.record and (self.path / AGGREGATES_FILE).is_file()
 
     @cached_property
-    def aggregates(self) -> Mapping[str, Any]:
-        """The run's aggregates; empty for one that was not scored.
-
-        Raises:
-            RunFolderError: The file cannot be read.
-        """
-        return read_aggregates(self.path)
-
-    @cached_property
     def _micro(self) -> Mapping[str, Any]:
         return _mapping(read_aggregates(self.path, "micro").get("micro"))
 
@@ -217,28 +208,23 @@ def _folders(root: Path) -> Iterator[Path]:
     Raises:
         RunFolderError: A folder cannot be read.
     """
+
+    def refuse(problem: OSError) -> None:
+        if not Path(problem.filename).is_symlink():
+            raise cannot_read(Path(problem.filename), problem) from problem
+
     seen: set[Path] = set()
-    links: list[Path] = []
-    pending = [root]
-    while pending or links:
-        path = pending.pop() if pending else links.pop()  # what stands there itself goes before a link to it
-        try:
-            place = path.resolve(strict=True)
-            if place in seen or not path.is_dir():
-                continue
-            seen.add(place)
-            if os.path.lexists(path / RUN_FILE) and not (path / RUN_FILE).is_dir():
-                yield path
-                continue
-            inner = sorted(each for each in path.iterdir() if not each.name.startswith("."))
-        except FileNotFoundError:  # a link to nothing, or a folder that was removed just now
-            continue
-        except (OSError, RuntimeError) as problem:  # the latter of links in a circle
-            if path.is_symlink():
-                continue
-            raise cannot_read(path, problem if isinstance(problem, OSError) else OSError(str(problem))) from problem
-        for each in inner:
-            (links if each.is_symlink() else pending).append(each)
+    for folder, names, files in os.walk(root, onerror=refuse, followlinks=True):
+        path, place = Path(folder), Path(folder).resolve()
+        is_known, is_run = place in seen, RUN_FILE in files
+        seen.add(place)
+        # A folder is before a link to it, and links in a circle end.
+        names[:] = sorted(
+            (each for each in names if not (is_known or is_run or each.startswith("."))),
+            key=lambda each: ((path / each).is_symlink(), each),
+        )
+        if is_run and not is_known:
+            yield path
 
 
 def _samples(micro: Mapping[str, Any]) -> int | None:

@@ -20,7 +20,7 @@ from graphrag_eval_lc.config.base import named
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
-from graphrag_eval_lc.run_store.baselines import BEST, PREVIOUS, Baseline, baseline_of, main_metric
+from graphrag_eval_lc.run_store.baselines import PREVIOUS, Baseline, baseline_of, main_metric
 from graphrag_eval_lc.run_store.run_changes import changes_between
 from graphrag_eval_lc.run_store.stored_runs import StoredRun, list_runs
 from graphrag_eval_lc.stats import mean_interval
@@ -157,27 +157,14 @@ class RunTrend:
     def _run_rows(self) -> Iterator[dict[str, Any]]:
         for point in self.points:
             for metric, value in point.values.items():
-                difference = point.differences.get(metric)
-                compared = (
-                    {
-                        "difference": difference.difference,
-                        "p_value": difference.p_value,
-                        "verdict": verdict_word(difference),
-                    }
-                    if difference is not None
-                    else {}
-                )
-                if difference is not None and point.baseline is not None and self.against != PREVIOUS:
-                    compared["against"] = " + ".join(str(run.path) for run in point.baseline.runs)
-                yield {
-                    **_run_cells(point),
-                    "metric": metric,
-                    **_value_cells(value),
-                    "number_of_errors": point.number_of_errors,
-                    **point.spent,
-                    **compared,
-                    "changes": "; ".join(point.changes),
-                }
+                row = {**_run_cells(point), "metric": metric, **_value_cells(value)}
+                row |= {"number_of_errors": point.number_of_errors, **point.spent}
+                if (difference := point.differences.get(metric)) is not None:
+                    row |= {"difference": difference.difference, "p_value": difference.p_value}
+                    row["verdict"] = verdict_word(difference)
+                    if point.baseline is not None and self.against != PREVIOUS:
+                        row["against"] = " + ".join(str(run.path) for run in point.baseline.runs)
+                yield {**row, "changes": "; ".join(point.changes)}
 
     def _template_rows(self) -> Iterator[dict[str, Any]]:
         for point in self.points:
@@ -222,29 +209,31 @@ def trend(
         >>> trend("runs/").to_pandas()[["label", "mean", "low", "high", "verdict"]]  # doctest: +SKIP
     """
     found = list_runs(folder)
-    chosen = [run for run in found if set(tags) <= set(run.tags)]
-    whole = [run for run in chosen if run.shard is None]
+    tagged = [run for run in found if set(tags) <= set(run.tags)]
+    whole = [run for run in tagged if run.shard is None]
     runs = [run for run in whole if run.is_finished]
-    unfinished = [str(run.path) for run in whole if not run.is_finished]
-    warnings = []
-    if len(whole) < len(chosen):
-        number = len(chosen) - len(whole)
-        warnings.append(f"{counted(number, 'shard')} left out, as merge has to put them together first")
-    if unfinished:
-        have = (
-            "run that did not come to its end is" if len(unfinished) == 1 else "runs that did not come to their end are"
-        )
-        warnings.append(f"{len(unfinished)} {have} left out: {listed(unfinished, 3)}")
     shown = runs if last is None else runs[-last:] if last > 0 else []
     if not shown:
-        what = "none of the runs has these tags" if found and not chosen else "no run in the folder came to its end"
-        what = "the folder holds only shards, which merge puts together" if chosen and not whole else what
+        what = "no run in the folder came to its end"
+        if found and not tagged:
+            what = "none of the runs has these tags"
+        elif tagged and not whole:
+            what = "the folder holds only shards, which merge puts together"
         raise OptionError(what, path=folder, hint="Give the folder that run, score or demo wrote runs to.")
+    warnings = []
+    if shards := len(tagged) - len(whole):
+        warnings.append(f"{counted(shards, 'shard')} left out, as merge has to put them together first")
+    if unfinished := [str(run.path) for run in whole if not run.is_finished]:
+        number = counted(len(unfinished), "unfinished run")
+        warnings.append(f"{number} left out: {listed(unfinished, 3)}")
     wanted = tuple(dict.fromkeys(metrics)) if metrics else (main_metric(shown),)
     _refuse_unknown(wanted, shown)
     read = _ReadRuns(wanted, frozenset(template_ids))
     points = tuple(_points(shown, runs, against, read))
-    _refuse_unknown_templates(template_ids, list(read.templates))
+    for template_id in template_ids:
+        if template_id not in read.templates:
+            hint = f"{named(list(read.templates), template_id)}." if read.templates else "Give no template."
+            raise OptionError(f"none of the runs has the template {template_id}", hint=hint)
     return RunTrend(Path(folder), wanted, points, tuple(warnings), against)
 
 
@@ -260,15 +249,8 @@ def _refuse_unknown(metrics: Iterable[str], runs: Sequence[StoredRun]) -> None:
         raise OptionError(f"none of the runs has the score {metric}", hint=hint)
 
 
-def _refuse_unknown_templates(template_ids: Iterable[str], known: Sequence[str]) -> None:
-    for template_id in template_ids:
-        if template_id not in known:
-            what = f"none of the runs has the template {template_id}"
-            raise OptionError(what, hint=f"{named(known, template_id)}." if known else "Give no template.")
-
-
 class _ReadRuns:
-    """The values of runs in the metrics of a trend; of several runs together they are those of repeats.
+    """The values of runs in the metrics of a trend; several runs together are repeats.
 
     Attributes:
         metrics: The metrics, the main one first.
@@ -279,24 +261,22 @@ class _ReadRuns:
         self.metrics = metrics
         self.templates: dict[str, None] = {}
         self._template_ids = template_ids
-        self._known: dict[tuple[Path, ...], NamedRun] = {}
+        self._known: dict[Path, NamedRun] = {}
 
     def of(self, runs: Sequence[StoredRun]) -> NamedRun:
         """Return the values of a run, or of several that are pooled."""
-        key = tuple(run.path for run in runs)
-        if key not in self._known:
-            self._known[key] = self._read(runs[0]) if len(runs) == 1 else self._pooled(runs)
-        return self._known[key]
+        known = [self._known.get(run.path) or self._read(run) for run in runs]
+        if len(known) == 1:
+            return known[0]
+        pooled = RunValues(known[0].results.config(), (*self.metrics, *SPENT), only=True)
+        for each in known:
+            pooled.add_all(each.numbers)
+        return NamedRun("", known[0].results, pooled)
 
     def mean(self, run: StoredRun) -> float | None:
         """Return a run's mean of the main metric; None if it has none."""
         scores = score_values(self.of([run]).numbers)
         return scores[self.metrics[0]].mean().every if self.metrics[0] in scores else None
-
-    def forget_all_but(self, *kept: Sequence[StoredRun]) -> None:
-        """Forget the values of all other runs."""
-        keys = {tuple(run.path for run in runs) for runs in kept}
-        self._known = {key: known for key, known in self._known.items() if key in keys}
 
     def _read(self, run: StoredRun) -> NamedRun:
         results = run_results(run.path)
@@ -306,14 +286,8 @@ class _ReadRuns:
             self.templates[template_id] = None
             if not self._template_ids or template_id in self._template_ids:
                 numbers.add(result)
-        return NamedRun("", results, numbers)
-
-    def _pooled(self, runs: Sequence[StoredRun]) -> NamedRun:
-        known = [self.of([run]) for run in runs]
-        numbers = RunValues(known[0].results.config(), (*self.metrics, *SPENT), only=True)
-        for each in known:
-            numbers.add_all(each.numbers)
-        return NamedRun("", known[0].results, numbers)
+        self._known[run.path] = NamedRun("", results, numbers)
+        return self._known[run.path]
 
 
 def _points(
@@ -324,9 +298,6 @@ def _points(
         earlier = shown if against == PREVIOUS else runs
         baseline = baseline_of(run, earlier, against, metric=read.metrics[0], mean_of=read.mean)
         yield _point(before, run, baseline, read)
-        if against != BEST:
-            of_baseline = () if baseline is None else baseline.runs
-            read.forget_all_but([run], of_baseline, *([each] for each in of_baseline))
         before = run
 
 
@@ -411,15 +382,13 @@ def _run_cells(point: TrendPoint) -> dict[str, Any]:
         "clean": run.is_clean,
         "dataset_sha256": run.dataset_digest,
     }
-    return {key: value for key, value in cells.items() if value is not None}
+    return _known(cells)
 
 
 def _value_cells(value: TrendValue) -> dict[str, Any]:
-    cells = {
-        "mean": value.mean,
-        "mean_answered": value.answered,
-        "low": value.low,
-        "high": value.high,
-        "number_of_questions": value.number_of_questions,
-    }
-    return {key: each for key, each in cells.items() if each is not None}
+    ends = {"low": value.low, "high": value.high, "number_of_questions": value.number_of_questions}
+    return _known({"mean": value.mean, "mean_answered": value.answered, **ends})
+
+
+def _known(cells: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in cells.items() if value is not None}

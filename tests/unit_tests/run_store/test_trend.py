@@ -128,7 +128,7 @@ def test_runs_that_did_not_end_are_left_out_and_told(store: Path, change: Change
     (store / "b" / "aggregates.yaml").unlink()
     found = trend(store)
     assert [point.run.label for point in found.points] == ["first", "c"]
-    assert found.warnings == (f"1 run that did not come to its end is left out: {store / 'b'}",)
+    assert found.warnings == (f"1 unfinished run left out: {store / 'b'}",)
 
 
 def test_run_without_the_score_has_a_gap(store: Path) -> None:
