@@ -8,7 +8,15 @@ import re
 from functools import cached_property
 from itertools import combinations
 
-from graphrag_eval_lc.judges.claim_words import EMPTY, WEAK_NUMBERS, Words, sentences_in, without_identifiers, word_set
+from graphrag_eval_lc.judges.claim_words import (
+    EMPTY,
+    WEAK_NUMBERS,
+    Words,
+    plain_sentence,
+    sentences_in,
+    without_identifiers,
+    word_set,
+)
 
 
 class ClaimTexts:
@@ -51,7 +59,7 @@ class ClaimTexts:
 
     def reference_states(self, claim: str) -> bool:
         """Return whether a claim is a sentence of the reference, whatever its case, spaces and last point."""
-        return _plain(claim) in map(_plain, sentences_in(self.reference))
+        return plain_sentence(claim) in self._reference.stated
 
     def has_words_of_reference(self, claim: str) -> bool:
         """Return whether most words of a claim are of the reference or the question."""
@@ -134,16 +142,14 @@ class ClaimTexts:
         absent = [word for word in self._absent(claim, names, text) if word not in denied]
         if absent:
             return f"the {name} does not have {', '.join(absent)}"
+        if plain_sentence(claim.original) in text.stated:
+            return ""
         parts = [*claim.clauses, *claim.sentences]
         if any(_is_denied(part, text, self._question) for part in parts):
             return f"the {name} says the opposite"
         if any(_is_swapped(part, text) or _is_of_another(part, text) for part in parts):
             return f"the {name} says it the other way round"
         return ""
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(" .")
 
 
 def _core(claim: str) -> Words:

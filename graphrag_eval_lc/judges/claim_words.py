@@ -71,7 +71,9 @@ _COUNTED = "|".join(["hundred", "dozen", *(name for name in _UNITS if len(name) 
 _ARTICLE = re.compile(rf"\b(half )?(?:an?|one) (?=(?:{_COUNTED})\b)", re.IGNORECASE)
 _MULTIPLIED = re.compile(r"\b(\d+) (hundred|dozen)\b(?:(?: and)? (\d{1,2})\b)?", re.IGNORECASE)
 _REWRITTEN = (
-    (re.compile(r"\b(?:[A-Z]\.){2,}"), lambda match: match[0].replace(".", "")),  # U.S.
+    # U.S., whose last point may end a sentence
+    (re.compile(r"\b(?:[A-Z]\.)+[A-Z](?=\.\s+[A-Z]|\.\s*$)"), lambda match: match[0].replace(".", "")),
+    (re.compile(r"\b(?:[A-Z]\.){2,}"), lambda match: match[0].replace(".", "")),
     (re.compile(r"\b(\d\d?)\.(\d\d?)\.(\d{4})\b"), r"\1 \2 \3"),  # 05.01.2024
     (re.compile(r"\b(\d\d?)(?::(\d\d))? ?([ap])\.?m\b\.?", re.IGNORECASE), _with_24_hours),
     (re.compile(r"\bthree quarters\b", re.IGNORECASE), "0.75"),
@@ -310,6 +312,7 @@ class Words:
     """The words of one text: a claim, a question or an answer."""
 
     def __init__(self, text: str) -> None:
+        self.original = text
         self.text = _BULLET.sub(lambda bullet: " " * len(bullet[0]), _with_digits(text))
         self.tokens = _tokens_of(self.text)
         self.all = {token.folded for token in self.tokens}
@@ -361,6 +364,11 @@ class Words:
     def sentences(self) -> list["Words"]:
         """Its sentences and lines."""
         return [Words(part) for part in _SENTENCE_END.split(self.text) if _WORD_CHARACTER.search(part)]
+
+    @cached_property
+    def stated(self) -> set[str]:
+        """Its sentences as they are, but for case, spaces and the last point."""
+        return set(map(plain_sentence, sentences_in(self.original)))
 
     @property
     def entities(self) -> list["Item"]:
@@ -422,3 +430,8 @@ def sentences_in(text: str) -> list[str]:
 def without_identifiers(text: str) -> str:
     """Return a text without IRIs and UUIDs."""
     return _IDENTIFIER.sub(" ", text)
+
+
+def plain_sentence(text: str) -> str:
+    """Return a text without its case, its spaces and its last point."""
+    return " ".join(text.casefold().split()).rstrip(" .")
