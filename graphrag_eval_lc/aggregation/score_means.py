@@ -35,30 +35,6 @@ def mean_text(mean: ScoreMean) -> str:
     return every if every == answered else f"{every} (answered: {answered})"
 
 
-def means_note(means: Iterable[ScoreMean]) -> str:
-    """Return in brackets what means are over; empty if that makes no difference."""
-    differ = any(mean.every != mean.answered for mean in means)
-    return " (means over all questions, failed ones count as 0)" if differ else ""
-
-
-def shown_means(values: Mapping[str, "ScoreValues"]) -> dict[str, ScoreMean]:
-    """Return the mean of each score, that of its upper bound after it, where some steps are undecided.
-
-    Example:
-        >>> values = ScoreValues(answered={"t": [0.5]}, every={"t": [0.5]}, upper={"t": [1.0]})
-        >>> {metric: mean_text(mean) for metric, mean in shown_means({"steps_score": values}).items()}
-        {'steps_score': '0.500', 'steps_score_upper': '1.000'}
-    """
-    uppers = {bounded: upper for upper, bounded in UPPER_BOUNDS.items()}
-    means = {}
-    for metric, each in values.items():
-        means[metric] = each.mean()
-        if each.upper and metric in uppers:
-            mean = mean_of([value for group in each.upper.values() for value in group])
-            means[uppers[metric]] = ScoreMean(mean, mean)
-    return means
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreValues:
     """The values of a score, one for each question: with repeats the question's mean.

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from graphrag_eval_lc.aggregation.score_means import mean_text, score_values, shown_means
+from graphrag_eval_lc.aggregation.score_means import mean_text, score_values
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import recorded_config, register_recorded
 from graphrag_eval_lc.benchmark.run_manifest import Record, ended
@@ -346,9 +346,9 @@ def _counts_text(micro: Mapping[str, Any], run: BenchmarkRun) -> str:
     """Return how many questions were answered, and the main score."""
     answered, failed = micro[NUMBER_OF_SUCCESS_SAMPLES], micro[NUMBER_OF_ERROR_SAMPLES]
     numbers = run_results(run).numbers(own_metrics(micro))
-    mean = shown_means(score_values(numbers)).get(MAIN_METRIC)
+    scores = score_values(numbers).get(MAIN_METRIC)
     parts = [f"{answered:,} answered", f"{failed:,} failed"]
-    return ", ".join([*parts, *([] if mean is None else [f"{MAIN_METRIC} {mean_text(mean)}"])])
+    return ", ".join([*parts, *([] if scores is None else [f"{MAIN_METRIC} {mean_text(scores.mean())}"])])
 
 
 def _notes(run: CollectedRun, asked: Mapping[str, Any], pipeline: Pipeline, problem: str | None) -> list[str]:

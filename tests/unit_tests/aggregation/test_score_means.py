@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, mean_text, means_note, score_values
+from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, mean_text, score_values
 
 REFERENCE = [[{"name": "lookup", "output": "1"}]]
 
@@ -53,5 +53,3 @@ def test_first_mean_is_never_above_that_of_the_answered(scores: list[float | Non
 def test_both_means_are_told_where_they_differ() -> None:
     assert mean_text(ScoreMean(0.0, None)) == "0.000 (answered: –)"
     assert mean_text(ScoreMean(0.5, 0.5)) == "0.500"
-    assert means_note([ScoreMean(0.5, 0.5)]) == ""
-    assert "failed ones count as 0" in means_note([ScoreMean(0.5, 0.5), ScoreMean(0.4, 0.5)])
