@@ -1,11 +1,11 @@
-"""Loads what users give as an agent, and makes a Runnable of it that is asked questions."""
+"""Loads what users give as an agent, and makes a Runnable of it."""
 
 import asyncio
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import Runnable
@@ -20,12 +20,10 @@ from graphrag_eval_lc.benchmark.graph_factories import (
 from graphrag_eval_lc.benchmark.ready_agents import CLOSING_SEC, Agent, FunctionRunnable, input_of
 from graphrag_eval_lc.benchmark.specs import named_by
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError, where_it_failed
+from graphrag_eval_lc.registry.plugins import module_from
 from graphrag_eval_lc.registry.signatures import signature_of
 from graphrag_eval_lc.retrying import masked_error_text
 
-_SPECS = (
-    "Write package.module:attribute, path/to/file.py:attribute, langgraph.json:graph or http://127.0.0.1:2024/agent."
-)
 _KINDS = "Give a compiled graph, another Runnable, a function that takes a question, or one that gives either of these."
 
 
@@ -36,22 +34,22 @@ async def aload_agent(
     agent_config: Mapping[str, Any] | None = None,
     key_variable: str | None = None,
 ) -> Agent:
-    """Return the agent that ``candidate`` is, makes, or names; its ``aclose`` is to be awaited in the end.
+    """Return the agent that ``candidate`` is, makes, or names; await its ``aclose`` in the end.
 
     Args:
         candidate: One of: a compiled graph or another Runnable; a function, async or not, that takes a question's
-            text and gives the answer or a state; a function that can be called without arguments, or with the
-            arguments of LangGraph's graph factories, and gives one of these or a context manager around it; the spec
+            text and returns the answer or a state; a function that can be called without arguments, or with the
+            arguments of LangGraph's graph factories, and returns one of these or a context manager around it; the spec
             of any of them as text (``package.module:attribute`` or ``path/to/file.py:attribute``); a graph of a
-            ``langgraph.json`` (``langgraph.json:graph``, or ``graph`` where that is in the current folder); the
+            ``langgraph.json`` (``langgraph.json:graph``, or ``graph`` if that is in the current folder); the
             address of an assistant on a LangGraph server.
         has_input_fn: Whether a function makes the agent's input, so that it may be of any shape.
-        agent_config: LangChain's config, for factories that take it.
+        agent_config: LangChain's config, for factories that accept it.
         key_variable: The environment variable with the key of such a server; None: LANGSMITH_API_KEY.
 
     Raises:
-        AgentError: It is none of these, the function fails, the graph's state has no messages, or the server is not
-            there, refuses the key or has no such assistant.
+        AgentError: It is none of these, the function fails, the graph's state has no messages, or the server is
+            unreachable, refuses the key or has no such assistant.
         OptionError: The key's variable is not set, or the agent is not behind an address.
 
     Example:
@@ -60,77 +58,62 @@ async def aload_agent(
         'text'
     """
     resources = AsyncExitStack()
-    loading = _Loading(resources, has_input_fn, agent_config or {}, key_variable)
     try:
-        return replace(await loading.agent_of(candidate), given=candidate)
+        if isinstance(candidate, str) and "://" in candidate:
+            from graphrag_eval_lc.benchmark.deployed_agents import aconnect  # few agents need the SDK of the server
+
+            agent = await aconnect(candidate, key_variable, resources, has_input_fn=has_input_fn)
+        elif key_variable is not None:
+            what = "there is no server to give the key to: the agent is not named by its address"
+            raise OptionError(what, key="agent_key_env", hint="Give an address such as http://127.0.0.1:2024/agent.")
+        else:
+            agent = await _agent_here(candidate, resources, agent_config or {}, has_input_fn)
     except BaseException:
-        with contextlib.suppress(Exception):  # what failed first is told
+        with contextlib.suppress(Exception):  # the first failure is reported
             async with asyncio.timeout(CLOSING_SEC):
                 await resources.aclose()
         raise
+    return replace(agent, given=candidate, resources=resources)
 
 
-@dataclass(frozen=True, slots=True)
-class _Loading:
-    """Loads agents; ``aload_agent`` says what the attributes are."""
+async def _agent_here(
+    candidate: Any, resources: AsyncExitStack, config: Mapping[str, Any], has_input_fn: bool
+) -> Agent:
+    """Return an agent that runs in this process."""
+    name = candidate if isinstance(candidate, str) else str(getattr(candidate, "__name__", type(candidate).__name__))
+    described: dict[str, Any] = {}
+    if isinstance(candidate, str) and (":" not in candidate or candidate.rpartition(":")[0].lower().endswith(".json")):
+        from graphrag_eval_lc.benchmark.langgraph_config import aopen_graph  # a function as an agent needs no LangGraph
 
-    resources: AsyncExitStack
-    has_input_fn: bool
-    agent_config: Mapping[str, Any]
-    key_variable: str | None
+        candidate, name, described = await aopen_graph(candidate, config, resources)
+    elif isinstance(candidate, str):
+        candidate = named_by(name)
+        described = {"module": module_from(name.rpartition(":")[0])}
+    if is_context_manager(candidate):
+        candidate = await _called(lambda: candidate, name, config, resources)
+    elif _is_factory(candidate, name):
+        candidate = await _called(candidate, name, config, resources)
+        name = f"{name}()"
+        if _is_factory(candidate, name):
+            raise AgentError(f"{name} gave {type(candidate).__name__}, no agent", hint=_KINDS)
+    if not isinstance(candidate, Runnable):
+        return Agent(FunctionRunnable(candidate), "text", name, is_function=True, **described)
+    return Agent(candidate, "messages" if has_input_fn else input_of(candidate, name), name, **described)
 
-    async def agent_of(self, candidate: Any) -> Agent:
-        spec = candidate if isinstance(candidate, str) else None
-        if spec is not None and "://" in spec:
-            from graphrag_eval_lc.benchmark.deployed_agents import aconnect  # as few need the SDK of the server
 
-            return await aconnect(spec, self.key_variable, self.resources, has_input_fn=self.has_input_fn)
-        if self.key_variable is not None:
-            what = "there is no server to give the key to: the agent is not named by its address"
-            raise OptionError(what, key="agent_key_env", hint="Give an address such as http://127.0.0.1:2024/agent.")
-        if spec is not None and (":" not in spec or spec.rpartition(":")[0].lower().endswith(".json")):
-            return await self._of_langgraph_config(spec)
-        if spec is not None:
-            candidate = named_by(spec)
-        name = spec or str(getattr(candidate, "__name__", type(candidate).__name__))
-        if is_context_manager(candidate):
-            candidate = await self._called(lambda: candidate, name)
-        elif _is_factory(candidate, name):
-            candidate = await self._called(candidate, name)
-            name = f"{name}()"
-            if _is_factory(candidate, name):
-                raise AgentError(f"{name} gave {type(candidate).__name__}, no agent", hint=_KINDS)
-        return self._asked(candidate, name)
-
-    def _asked(self, candidate: Any, name: str, **described: Any) -> Agent:
-        if isinstance(candidate, Runnable):
-            takes = "messages" if self.has_input_fn else input_of(candidate, name)
-            return Agent(candidate, takes, name, resources=self.resources, **described)
-        return Agent(FunctionRunnable(candidate), "text", name, is_function=True, resources=self.resources)
-
-    async def _called(self, factory: Callable[..., Any], name: str) -> Any:
-        given = server_arguments(factory, name, self.agent_config) if takes_server_arguments(factory) else {}
-        try:
-            return await opened(factory(**given), self.resources)
-        except GraphRAGEvalError:
-            raise
-        except (Exception, SystemExit) as problem:
-            what = f"{name}() failed with {masked_error_text(problem)}"
-            raise AgentError(what, hint=where_it_failed(problem)) from problem
-
-    async def _of_langgraph_config(self, spec: str) -> Agent:
-        # Imported here since few agents need it: it takes LangGraph, which a function as an agent does without.
-        from graphrag_eval_lc.benchmark.langgraph_config import aopen_graph, is_graph_spec, read_graph_spec
-
-        if not is_graph_spec(spec):
-            raise AgentError(f"{spec!r} is no spec of an agent, and there is no langgraph.json here", hint=_SPECS)
-        found = read_graph_spec(spec)
-        graph = await aopen_graph(found, self.agent_config, self.resources)
-        return self._asked(graph, found.spec, spec=found.spec, source=found.source, warnings=found.warnings)
+async def _called(factory: Callable[..., Any], name: str, config: Mapping[str, Any], resources: AsyncExitStack) -> Any:
+    given = server_arguments(factory, name, config) if takes_server_arguments(factory) else {}
+    try:
+        return await opened(factory(**given), resources)
+    except GraphRAGEvalError:
+        raise
+    except (Exception, SystemExit) as problem:
+        what = f"{name}() failed with {masked_error_text(problem)}"
+        raise AgentError(what, hint=where_it_failed(problem)) from problem
 
 
 def _is_factory(candidate: Any, name: str) -> bool:
-    """Return whether ``candidate`` makes the agent when it is called; refuse what is no agent at all."""
+    """Return whether ``candidate`` makes the agent when it is called; refuse what is not an agent at all."""
     if isinstance(candidate, Runnable):
         return False
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):

@@ -3,7 +3,13 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AsyncContextDecorator, AsyncExitStack, ContextDecorator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncContextDecorator,
+    AsyncExitStack,
+    ContextDecorator,
+)
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast, get_type_hints
@@ -31,8 +37,7 @@ def takes_server_arguments(function: Callable[..., Any]) -> bool:
         >>> takes_server_arguments(make_graph)
         True
     """
-    annotations = _annotations(function)
-    known = [_names(each, _CONFIG) or _names(each, _RUNTIME) for each in annotations.values()]
+    known = [_names(each, _CONFIG | _RUNTIME) for each in _annotations(function).values()]
     return 0 < len(known) <= _MOST_ARGUMENTS and all(known)
 
 
@@ -42,14 +47,14 @@ def server_arguments(
     """Return the arguments with which LangGraph's server calls a graph factory.
 
     Args:
-        function: The factory. It takes nothing, the config, a ``ServerRuntime``, or both. A single argument is the
+        function: The factory. It accepts nothing, the config, a ``ServerRuntime``, or both. A single argument is the
             config unless it is annotated as ``ServerRuntime``.
         name: What it is called in messages.
         config: LangChain's config, as the benchmark's caller gave it.
         store: The store of the runtime.
 
     Raises:
-        AgentError: It takes something else.
+        AgentError: It needs something else.
     """
     annotations = _annotations(function)
     runtimes = [key for key, annotation in annotations.items() if _names(annotation, _RUNTIME)]
@@ -65,7 +70,7 @@ def server_arguments(
 
 
 def config_parameter(function: Callable[..., Any]) -> str | None:
-    """Return the parameter behind a function's first one that is for a RunnableConfig; None if there is none.
+    """Return the parameter after a function's first one that is for a RunnableConfig; None if there is none.
 
     It is called ``config``, as for LangChain's ``RunnableLambda``, or annotated with ``RunnableConfig``. One with a
     default other than None is something else, and so is ``config: MyConfig | None = None``.
@@ -77,13 +82,12 @@ def config_parameter(function: Callable[..., Any]) -> str | None:
         True
     """
     try:
-        parameters = list(inspect.signature(function).parameters.values())[1:]
+        parameters = list(signature_of(function).parameters.values())[1:]
     except (TypeError, ValueError):
         return None
-    annotations = _annotations(function)
+    parameters = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    annotations = _annotations(function) if parameters else {}
     for each in parameters:
-        if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
-            continue
         annotation = annotations.get(each.name, each.empty)
         is_config = _names(annotation, _CONFIG)
         if each.name == "config":
@@ -94,7 +98,7 @@ def config_parameter(function: Callable[..., Any]) -> str | None:
 
 
 async def opened(made: Any, stack: AsyncExitStack) -> Any:
-    """Return what a factory made: awaited where it is awaitable, and entered where it is a context manager.
+    """Return what a factory made: awaited if it is awaitable, and entered if it is a context manager.
 
     Args:
         made: What the factory returned.
@@ -109,17 +113,13 @@ async def opened(made: Any, stack: AsyncExitStack) -> Any:
 
 def is_context_manager(made: Any) -> bool:
     """Return whether something is to be entered, sync or async; a Runnable, a callable or a class is not."""
-    is_decorator = isinstance(made, ContextDecorator | AsyncContextDecorator)  # callable, as contextlib's are
-    if isinstance(made, Runnable) or (callable(made) and not is_decorator):
+    if not isinstance(made, AbstractContextManager | AbstractAsyncContextManager) or isinstance(made, Runnable):
         return False
-    return any(hasattr(made, enter) and hasattr(made, leave) for enter, leave in _ENTERED)
-
-
-_ENTERED = (("__aenter__", "__aexit__"), ("__enter__", "__exit__"))
+    return isinstance(made, ContextDecorator | AsyncContextDecorator) or not callable(made)  # contextlib's are callable
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function's arguments by name, as types where they can be looked up."""
+    """Return the annotations of a function's arguments by name, as types if they can be looked up."""
     try:
         parameters = signature_of(function).parameters
     except (TypeError, ValueError):  # some builtins have none
@@ -140,7 +140,7 @@ def _names(annotation: Any, names: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Runtime:
-    """What LangGraph's server gives a graph factory as its ``ServerRuntime`` to run the graph, without a user."""
+    """What LangGraph's server passes to a graph factory as its ``ServerRuntime`` to run the graph, without a user."""
 
     store: object
     access_context: str = "threads.create_run"

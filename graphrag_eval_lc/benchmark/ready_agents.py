@@ -5,6 +5,8 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -114,6 +116,8 @@ class Agent:
         resources: What is open as long as it is asked.
         acancel: Ends what still runs for a thread id elsewhere, as at a server.
         given: What it was loaded from.
+        module: The module that its spec names.
+        config_file: The ``langgraph.json`` that names it.
     """
 
     runnable: Runnable[Any, Any]
@@ -126,6 +130,8 @@ class Agent:
     resources: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False, compare=False)
     acancel: Callable[[str], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
     given: Any = field(default=None, repr=False, compare=False)
+    module: ModuleType | None = field(default=None, repr=False, compare=False)
+    config_file: Path | None = None
 
     def input_for(self, question_text: str) -> Any:
         """Return the input that it takes by default."""

@@ -1,13 +1,12 @@
 """run_benchmark: the questions of a dataset through an agent, and scored; plan_benchmark: only the plan of it."""
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from graphrag_eval_lc.benchmark.agent_source import AgentSource
+from graphrag_eval_lc.benchmark.agent_source import AgentSource, source_of
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.before_asking import (
@@ -40,6 +39,7 @@ from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import priced_response
 from graphrag_eval_lc.records import QuestionWithTemplate, Response
 from graphrag_eval_lc.run_folder import CONFIRMATION
+from graphrag_eval_lc.texts import listed
 
 
 @of_agent(RunOptions)
@@ -159,7 +159,6 @@ class _Setup:
     loaded: Agent
     checked: CheckedDataset
     source: AgentSource | None
-    digests: Mapping[str, str] | None
 
     @property
     def read(self) -> LoadedDataset:
@@ -187,9 +186,14 @@ class _Setup:
             options,
             output.judges_record,
             agent_source=self.loaded.source,
-            agent_digests=self.digests,  # as they were: modules that the agent loaded since are in no later session
+            agent_digests=None if self.source is None else self.source.digests,
         )
-        output.resume(record, options, self.source, is_dry=is_dry)
+        if self.source is not None and self.source.outdated:
+            output.warn(
+                f"{listed(self.source.outdated)} changed after Python loaded it, and the agent still runs the old "
+                "code: restart Python, or reload it with importlib.reload"
+            )
+        output.resume(record, options, is_dry=is_dry)
         return options, questions
 
 
@@ -198,15 +202,14 @@ async def _aset_up(agent: Any, dataset: DatasetSource, options: CheckedOptions) 
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
     check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
-    source = None if options.output_dir is None else AgentSource()
     loaded = await aload_agent(
         agent,
         has_input_fn=options.input_fn is not None,
         agent_config=options.agent_config,
         key_variable=options.agent_key_env,
     )
-    digests = None if source is None else source.digests(loaded, (options.input_fn, options.answer_fn))
-    return _Setup(agent, dataset, loaded, checked, source, digests)
+    source = None if options.output_dir is None else source_of(loaded, (options.input_fn, options.answer_fn))
+    return _Setup(agent, dataset, loaded, checked, source)
 
 
 @of_agent(RunOptions)

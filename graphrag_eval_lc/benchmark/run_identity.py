@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from graphrag_eval_lc.benchmark.record_values import mapping_of, records_of
 from graphrag_eval_lc.config import CaptureConfig
@@ -14,9 +14,6 @@ from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.texts import counted, listed
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.agent_source import AgentSource
 
 Run = Mapping[str, Any]
 """What run.json holds; one that was changed by hand may lack any key or have other types."""
@@ -27,7 +24,6 @@ SELECTION = "selection"
 REPEATS = "repeats"
 LIMITS = "limits"
 DIGESTS = "agent_digests"
-LATER_DIGESTS = "agent_digests_later"
 KEPT = "keep_answers"
 _CAPTURE = "capture"
 _AGENT = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
@@ -193,21 +189,20 @@ def _questions(run: Run) -> Run:
 # --- answers of an agent whose source changed -------------------------------------------------------------------------
 
 
-def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], source: "AgentSource") -> list[str]:
-    """Return which files and functions that an agent was made from, or loaded, changed since or are gone.
+def source_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return which files and functions that an agent was made from changed since or are gone.
 
     Args:
         earlier: The run.json of the run; nothing is known of one without digests.
         now: The same as this session would write it.
-        source: The agent's source.
 
     Returns:
         A phrase such as ``agent.py changed``, or nothing.
     """
-    before, after = {**digests_in(earlier, LATER_DIGESTS), **digests_in(earlier)}, digests_in(now)
-    changed = [name for name in before if (after.get(name) or source.digest_now(name)) != before[name]]
+    before, after = digests_in(earlier), digests_in(now)
+    changed = [name for name in before if after.get(name) != before[name]]
     files = [name for name in changed if ":" not in name]  # functions change with their files
-    return [f"{listed(sorted(files or changed))} changed"] if changed and digests_in(earlier) else []
+    return [f"{listed(sorted(files or changed))} changed"] if changed else []
 
 
 def refuse_other_source(answers: Mapping[str, Any], folder: Path) -> NoReturn:
@@ -270,6 +265,6 @@ def kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return records_of(record.get(KEPT))
 
 
-def digests_in(record: Mapping[str, Any], key: str = DIGESTS) -> dict[str, str]:
+def digests_in(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the digests in a run.json, which may have been changed by hand."""
-    return {name: str(digest) for name, digest in mapping_of(record.get(key)).items()}
+    return mapping_of(record.get(DIGESTS))

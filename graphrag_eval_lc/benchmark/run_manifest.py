@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.recorded_scoring import scored_with
-from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT, LATER_DIGESTS, identity_digest
+from graphrag_eval_lc.benchmark.run_identity import DIGESTS, KEPT, identity_digest
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
@@ -89,7 +89,7 @@ def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
 
     The earlier sessions have their own commit, capture and source if those of this one differ.
     """
-    kept = {key: earlier[key] for key in ("label", "href", "tags", "merged", KEPT, LATER_DIGESTS) if key in earlier}
+    kept = {key: earlier[key] for key in ("label", "href", "tags", "merged", KEPT) if key in earlier}
     sessions = list((earlier.get("times") or {}).get("sessions") or ())
     others = {
         key: earlier[key] for key in ("git", "capture", DIGESTS) if key in earlier and earlier[key] != record.get(key)

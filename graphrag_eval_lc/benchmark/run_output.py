@@ -12,13 +12,10 @@ from graphrag_eval_lc.aggregation.notes import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.recorded_scoring import missing_scorers, refuse_missing, scored_with, scoring_warnings
 from graphrag_eval_lc.benchmark.run_identity import (
-    DIGESTS,
     KEPT,
-    LATER_DIGESTS,
     agent_changes,
     capture_warnings,
     changed_questions,
-    digests_in,
     kept_in,
     kept_notes,
     local_minute,
@@ -36,10 +33,8 @@ from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.registry.exporters import written_report
 from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
-from graphrag_eval_lc.texts import listed
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.agent_source import AgentSource
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions, ScoredBy
     from graphrag_eval_lc.judges.cache import JudgeCache
     from graphrag_eval_lc.judges.judging import Judges
@@ -87,7 +82,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.elapsed_sec = 0.0
         self._began = time.monotonic()
         self._options: ScoredBy | None = None
-        self._source: AgentSource | None = None
         self._changed: frozenset[str] = frozenset()
         self._cache: JudgeCache | None = None
         self._stack = ExitStack()
@@ -100,8 +94,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None and self._source is not None:
-            self._source.later_digests()  # what the agent changed in its own collections is no change of its source
         self._stack.close()
 
     # --- what is told ---
@@ -163,29 +155,20 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             plan=plan,
         )
 
-    def resume(
-        self, record: Record, options: "CheckedOptions", source: "AgentSource | None", *, is_dry: bool = False
-    ) -> None:
+    def resume(self, record: Record, options: "CheckedOptions", *, is_dry: bool = False) -> None:
         """Go on with the run in the folder, or begin it.
 
         Args:
             record: What run.json is to say.
             options: The options of the run.
-            source: The agent's source; None without a folder.
             is_dry: Whether nothing is written.
 
         Raises:
             RunFolderError: The run in the folder is another one or of another source of the agent, or was scored with
                 what is missing now; or a file cannot be read or written.
         """
-        self.record, self._source = record, source
+        self.record = record
         earlier, now = self.earlier, record
-        if source is not None and source.outdated:
-            self.record = with_described(record, **{DIGESTS: {**record[DIGESTS], **source.outdated}})
-            self.warn(
-                f"{listed(list(source.outdated))} changed after Python loaded it, and the agent still runs the old "
-                "code: restart Python, or reload it with importlib.reload"
-            )
         if self.folder is None or (earlier is None and is_dry):
             return
         if earlier is not None:
@@ -215,7 +198,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         """Refuse to reuse the answers of an agent that changed, or record that they are kept."""
         assert self.folder is not None
         assert self.journal is not None
-        assert self._source is not None
         summaries = ((key, self.journal.summary(key)) for key in self.journal.keys())  # noqa: SIM118  # no dict
         reused = [
             key
@@ -225,15 +207,12 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             and not (options.retry_errors and known.is_error)
         ]
         # An agent of another name was refused before this, without one of the two options.
-        changes = list(agent_changes(earlier, now)) or source_changes(earlier, now, self._source)
+        changes = list(agent_changes(earlier, now)) or source_changes(earlier, now)
         if changes and reused:
             kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
             if not options.keep_answers and not any(agent_changes(earlier, now)):
                 refuse_other_source(kept, self.folder.shown)
             self.record = with_described(self.record, **{KEPT: [*kept_in(earlier), kept]})
-        later = {name: self._source.digest_now(name) for name in digests_in(earlier, LATER_DIGESTS)}
-        if later := {name: digest for name, digest in later.items() if digest is not None}:
-            self.record = with_described(self.record, **{LATER_DIGESTS: later})
         self.notes += kept_notes(self.record)
 
     def asked_at(self, keys: Iterable[Key]) -> str:
@@ -316,9 +295,6 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         judges = self.judges_record
         scorers = scored_with(self._options.evaluators, self.judges)
         self.elapsed_sec = round(time.monotonic() - self._began, 3)
-        if self._source is not None and (later := self._source.later_digests()):
-            known = digests_in(self.record, LATER_DIGESTS)
-            self.record = with_described(self.record, **{LATER_DIGESTS: {**known, **later}})
         self.record = ended(self.record, self.elapsed_sec, aggregates["totals"], stopped, scorers, judges)
         if self.journal is not None:
             self.journal.close()

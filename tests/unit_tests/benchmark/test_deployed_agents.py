@@ -12,7 +12,7 @@ import pytest
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.benchmark import deployed_agents
 from graphrag_eval_lc.benchmark.agents import aload_agent
-from graphrag_eval_lc.benchmark.deployed_agents import Address, api_key, read_address
+from graphrag_eval_lc.benchmark.deployed_agents import api_key, read_address
 from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.masking import masked_text
@@ -142,11 +142,7 @@ async def error_of(spec: str, **options: Any) -> str:
     ],
 )
 def test_address_is_a_server_and_an_assistant(spec: str, server: str, assistant: str) -> None:
-    assert read_address(spec) == Address(server, assistant)
-
-
-def test_address_is_written_down_in_one_form() -> None:
-    assert str(read_address("HTTP://127.0.0.1:2024/My%20agent/")) == "http://127.0.0.1:2024/My%20agent"
+    assert read_address(spec) == (server, assistant)
 
 
 @pytest.mark.parametrize(
@@ -175,15 +171,14 @@ def test_other_addresses_are_refused_without_their_secrets(spec: str, complaint:
 def test_key_is_from_the_environment_and_masked_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGSMITH_API_KEY", f" {KEY}\n")
     monkeypatch.setenv("OTHER", "plain-words")
-    assert (api_key(None).value, api_key("OTHER").value) == (KEY, "plain-words")
+    assert (api_key(None), api_key("OTHER")) == (KEY, "plain-words")
     assert masked_text(f"refused {KEY} and plain-words") == "refused *** and ***"
-    assert KEY not in repr(api_key(None))
 
 
 def test_without_the_usual_variable_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LANGSMITH_API_KEY", raising=False)
     monkeypatch.setenv("LANGCHAIN_API_KEY", KEY)  # which the SDK would take
-    assert api_key(None).value is None
+    assert api_key(None) is None
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ number = 3
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give a folder with graphs in a file, which is the current one."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(langgraph_config, "_folders", {})  # those of graphs that other tests loaded
+    monkeypatch.setattr(langgraph_config, "_added", [])  # the folders of graphs that other tests loaded
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graphs.py").write_text(GRAPHS, encoding="utf-8")
     yield tmp_path
@@ -232,9 +232,9 @@ def test_modules_of_two_graphs_in_one_process_do_not_mix(project: Path) -> None:
     assert answer("second/langgraph.json:plain") == "second"
     assert answer("second/langgraph.json:late") == "second"
     assert error_of("first/langgraph.json:late") == (
-        "first/langgraph.json, key graphs.late: the module late_in_the_test is already loaded for another graph from "
+        "first/langgraph.json, key graphs.late: the module late_in_the_test is already loaded from "
         f"{project}/second/late_in_the_test.py, so that {project}/first/late_in_the_test.py would not be. Run each of "
-        "the two in a process of its own."
+        "the two in a separate process."
     )
 
 
