@@ -19,7 +19,8 @@ DATASET: Any = [
 ]
 REUSED = re.compile(r"0 asked, 3 reused from \d{4}-\d\d-\d\d \d\d:\d\d \(--overwrite asks again\)")
 FILES = {
-    "agent.py": "from pack.tools import (  # a comment\n    find,\n)\n\n\ndef agent(question):\n    import lazy\n    return find(question)\n\n\n"
+    "agent.py": "from pack.tools import (  # a comment\n    find,\n)\n\n\ndef agent(question):\n    import lazy\n"
+    "    return find(question)\n\n\n"
     "def make():\n    return agent\n",
     "pack/__init__.py": "",
     "pack/tools.py": "import os, json; from . import inner as other\ndef find(question): return other.ANSWER\n",
