@@ -26,6 +26,8 @@ from graphrag_eval_lc.retrying import masked_error_text
 
 _CANCELLING_SEC = 2.0
 _STATE_SEC = 5.0
+GIVING_UP_SEC = _CANCELLING_SEC + 2 * _STATE_SEC
+"""The longest that an attempt takes beyond its timeout: to cancel it, also at a server, and to read its state."""
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
 UNFINISHED = "the process that asked it was lost"  # in place of an error that is known later
@@ -43,16 +45,7 @@ class RunInterruptedError(Exception):
 
 
 class WorkerLostError(Exception):
-    """The process or the machine that asked an agent is gone.
-
-    Args:
-        text: How.
-        is_asked_again: Whether that says nothing of the question, which is to be asked again at once.
-    """
-
-    def __init__(self, text: str, *, is_asked_again: bool = False) -> None:
-        super().__init__(text)
-        self.is_asked_again = is_asked_again
+    """The process or the machine that asked an agent is gone."""
 
 
 class Spent(NamedTuple):

@@ -111,7 +111,7 @@ class Runner:
         """Give what asks the agent: this process, or workers, which end with the context."""
         options, output = self._options, self._output
         if options.has_workers and self._plan.to_ask:
-            async with workers_of(agent, options, output, self._stop) as pool:
+            async with workers_of(agent.given, options, output, self._stop) as pool:
                 yield pool
             return
         is_limited = options.max_cost is not None or options.max_tokens is not None
@@ -258,7 +258,7 @@ class Runner:
         if error is None or isinstance(error, RunInterruptedError):
             return None
         if isinstance(error, WorkerLostError):
-            return 0.0 if error.is_asked_again else None
+            return None
         if is_rate_limit(error):
             retry_after = retry_after_of(error)
             is_short = retry_after is None or retry_after <= retry.longest_retry_after

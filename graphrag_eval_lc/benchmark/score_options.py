@@ -104,7 +104,11 @@ class ScoringOptions(Options):
     ] = None
     workers: Annotated[
         int | None,
-        Field(ge=1, description="The number of Ray workers; by default one for each processor of the cluster."),
+        Field(
+            ge=1,
+            description="The most Ray workers; by default one for each question in flight or, if responses are scored, "
+            "for each processor of the cluster.",
+        ),
         Cli(metavar="N", panel=ENGINE),
     ] = None
     max_cost: Annotated[

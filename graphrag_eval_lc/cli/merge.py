@@ -72,8 +72,7 @@ def merge(
     `graphrag-eval-lc merge runs/night-*-of-16 -o runs/night`
     """
     # Imported here so that --help does not wait for LangChain.
-    from graphrag_eval_lc.benchmark.merging.merge_runs import merge_runs, plan_merge
-    from graphrag_eval_lc.benchmark.merging.missing import NOT_SCORED
+    from graphrag_eval_lc.benchmark.merging.merge_runs import NOT_SCORED, merge_runs, plan_merge
     from graphrag_eval_lc.cli.outcome import Shown, gates_of_a_run, show_run
 
     if dry_run:

@@ -167,13 +167,11 @@ class RunFolder:
         """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
         self._replace(RESPONSES_FILE, map(json_line, records))
 
-    def write_torn(self, lines: Iterable[bytes]) -> None:
-        """Write as a whole what could not be read of other journals; without lines nothing is written."""
-        self._replace_by(torn_file(self.path / RESPONSES_FILE).name, lines)
-
     def write_judge_cache(self, lines: Iterable[bytes]) -> None:
         """Write the judges' answers as a whole, from those of other folders; without lines nothing is written."""
-        self._replace_by(JUDGE_CACHE_FILE, lines)
+        left = iter(lines)
+        if (first := next(left, None)) is not None:
+            self._replace(JUDGE_CACHE_FILE, itertools.chain([first], left))
 
     def write_aggregates(self, aggregates: Mapping[str, Any]) -> None:
         """Write aggregates.yaml."""
@@ -182,11 +180,6 @@ class RunFolder:
     def _replace(self, name: str, parts: Iterable[bytes]) -> None:
         with self._told_as_given():
             replace_file(self.path / name, parts, is_private=self.is_private)
-
-    def _replace_by(self, name: str, lines: Iterable[bytes]) -> None:
-        left = iter(lines)
-        if (first := next(left, None)) is not None:
-            self._replace(name, itertools.chain([first], left))
 
     def _files(self) -> list[Path]:
         """Return all files that runs write: what is on its way to them first, run.json last."""

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,47 @@ def test_a_model_call_that_the_process_did_not_survive_is_told() -> None:
     Path("agent.py").write_text(source, encoding="utf-8")
     (lost,) = isolated("one").responses
     assert [call.get("error") for call in lost["llm_calls"]] == [lost["error"]]
+
+
+def test_an_agent_has_the_time_to_end_a_question_at_its_server_after_the_timeout() -> None:
+    Path("agent.py").write_text(
+        "import asyncio\nfrom langchain_core.runnables import RunnableLambda\n"
+        "class Remote(RunnableLambda):\n    async def aget_state(self, config):\n        await asyncio.sleep(4)\n"
+        "        return None\nasync def answer(state): await asyncio.sleep(60)\nagent = Remote(answer)\n",
+        encoding="utf-8",
+    )
+    assert errors_of(isolated("one", timeout=0.5)) == [
+        "QuestionTimeoutError: no answer within 0.5 s, the run's timeout"
+    ]
+
+
+def test_a_killed_run_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(Path("tmp").absolute()))
+    Path("tmp").mkdir()
+    Path("qa.json").write_text('[{"template_id": "t", "questions": [{"id": "q", "question_text": "hang"}]}]')
+    command = [sys.executable, "-m", "graphrag_eval_lc", "run", "qa.json", "-a", "agent.py:agent", "-o", "run"]
+    process = subprocess.Popen([*command, "--isolate", "--log-file", "log"], stderr=subprocess.DEVNULL)
+    wait_for(lambda: "attempt_started" in read("log") and any(Path("tmp").glob("graphrag-eval-lc-*")))
+    time.sleep(1.0)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(Path("tmp").glob("graphrag-eval-lc-*")))
+
+
+def test_processes_are_started_as_they_are_needed() -> None:
+    run = isolated(*"abcd", max_concurrency=4, requests_per_minute=20)  # one is free again before the next is asked
+    assert len({str(response.get("actual_answer")).split()[-1] for response in run.responses}) <= 2
+
+
+def read(name: str) -> str:
+    return Path(name).read_text(encoding="utf-8") if Path(name).exists() else ""
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_a_thread_that_goes_on_after_the_timeout_is_ended() -> None:

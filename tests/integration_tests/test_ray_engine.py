@@ -173,14 +173,12 @@ class TestOnACluster:
     def test_questions_of_a_lost_worker_are_asked_again(self, cluster: str) -> None:
         run = by_ray("once", *map(str, range(30)), ray_address=cluster, max_concurrency=6)
         assert successes(run) == 31
-        assert len(run.warnings) == 1
-        assert run.warnings[0].startswith("worker ")
-        assert " was lost (its process is gone): " in run.warnings[0]
+        assert run.warnings == []
 
     def test_a_question_that_ends_every_worker_fails_alone(self, cluster: str) -> None:
         run = by_ray("always", *map(str, range(10)), ray_address=cluster, max_concurrency=3)
         assert [response.get("error") for response in run.responses if response["status"] == "error"] == [
-            "WorkerLostError: 3 workers were lost while they asked it: its process is gone"
+            "WorkerLostError: 3 workers were lost while they asked it"
         ]
         assert successes(run) == 10
 

@@ -1,38 +1,53 @@
 """merge_runs: parts of one run put together to a run like any other; plan_merge: only what that would give."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.merging.answers import Answers
-from graphrag_eval_lc.benchmark.merging.missing import NOT_SCORED, Missing, missing_samples, stopped_of
-from graphrag_eval_lc.benchmark.merging.parts import Part, open_parts, refuse_strangers
-from graphrag_eval_lc.benchmark.merging.record import merged_questions, merged_record
-from graphrag_eval_lc.benchmark.merging.scoring import MergedScoring
+from graphrag_eval_lc.benchmark.merging.merged_record import merged_questions, merged_record
+from graphrag_eval_lc.benchmark.merging.parts import Part, open_parts, refuse_unrelated
 from graphrag_eval_lc.benchmark.record_values import mapping_of, number_of
-from graphrag_eval_lc.benchmark.recorded_scoring import dataset_of, plugin_warnings
-from graphrag_eval_lc.benchmark.run_identity import DATASET, REPEATS
+from graphrag_eval_lc.benchmark.recorded_scoring import (
+    config_again,
+    dataset_of,
+    missing_functions,
+    plugin_warnings,
+    recorded_config,
+    register_recorded,
+)
+from graphrag_eval_lc.benchmark.run_identity import DATASET, LIMITS, REPEATS
 from graphrag_eval_lc.benchmark.run_manifest import dataset_record
 from graphrag_eval_lc.compare import read_gates
 from graphrag_eval_lc.compare.gates import Gates
-from graphrag_eval_lc.dataset.loading import DatasetSource, questions_of, read_dataset
-from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.dataset.loading import DatasetSource, questions_of, read_dataset, response_key
+from graphrag_eval_lc.errors import ConfigError, RunFolderError
+from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import MOST_REPEATS, Sample, samples_of
-from graphrag_eval_lc.files.opening import open_to_read
+from graphrag_eval_lc.evaluation.shards import Shard, shard_number
 from graphrag_eval_lc.judges.cache import merged_lines
-from graphrag_eval_lc.records import Template
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RunFolder, read_run
+from graphrag_eval_lc.judges.custom_functions import has_registered_functions
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.records import Response, Result, Template
+from graphrag_eval_lc.registry.plugins import registered_only_here
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, ResultsFile, RunFolder, iter_results, read_run
 from graphrag_eval_lc.run_folder.folder import JUDGE_CACHE_FILE
-from graphrag_eval_lc.run_folder.journal import torn_file
 from graphrag_eval_lc.texts import counted, listed, plural
 
 Runs = Sequence[str | PathLike[str]]
+MISSING: Final = "missing"
+"""The reason of a merged run that is not complete."""
+NOT_SCORED: Final = "not scored"
+"""The reason of a merged run whose responses are still to be scored."""
 _MOST_CONFLICTS = 5
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +59,7 @@ class MergePlan:
         samples: How many samples the whole run has.
         answered: How many of them are answered.
         errors: How many of those failed.
-        missing: What is missing, in one sentence; empty where nothing is.
+        missing: What is missing, in one sentence; empty if nothing is.
         warnings: What the user should know.
     """
 
@@ -67,26 +82,26 @@ def merge_runs(
     force: bool = False,
     open_files: bool = False,
 ) -> BenchmarkRun:
-    """Put parts of one run together, such as its shards: to a run that goes on, is scored and compared like any other.
+    """Put parts of one run together, such as its shards: to a run that is resumed, scored and compared like any other.
 
     Dataset, agent, capture, config, repeats and limits of all parts have to be the same, and the selection of shards
-    too; other runs may ask other questions of the dataset. Failed attempts, costs, sessions, the judges' answers and
-    lines that could not be read are kept, and the parts stay as they are. Results are taken over; what a killed part
-    has not scored is scored now, unless models or functions of yours score the run: then ``score_run`` does it.
+    too; other runs may ask other questions of the dataset. Failed attempts, costs, sessions and the judges' answers
+    are kept, and the parts stay as they are. Results are taken over; what a killed part has not scored is scored now,
+    unless models or functions of yours score the run: then ``score_run`` does it.
 
     Args:
         runs: The folders of the parts, in any order; a merged one may be among them.
         output_dir: The folder of the merged run.
-        dataset: A path, or the templates; None for the path that stands in run.json.
-        label: The run's label; None for that of the parts, where it is the same.
-        gates: What the run is held against beside the gates of its config, such as ``["steps_score=0.9"]``.
+        dataset: A path, or the templates; None for the path in run.json.
+        label: The run's label; None for that of the parts, if all have the same.
+        gates: Gates in addition to those of the config, such as ``["steps_score=0.9"]``.
         overwrite: Replace an earlier run in the folder.
         force: Merge parts of another agent, capture or other limits nevertheless, with those of the first in run.json;
             of two answers to one sample keep the one that succeeded, or the first.
-        open_files: Whether the umask decides who may read what is made, and not its owner alone.
+        open_files: Whether the umask decides who may read new files; otherwise only their owner may.
 
     Returns:
-        The run. Where it is not complete, ``stopped`` says what is missing, with the reason ``missing``; where its
+        The run. If it is not complete, ``stopped`` says what is missing, with the reason ``missing``; if its
             responses are still to be scored, the reason is ``not scored``.
 
     Raises:
@@ -103,7 +118,8 @@ def merge_runs(
         folder = RunFolder(output_dir, is_private=not open_files)
         with folder.lock():
             if overwrite:
-                _refuse_to_lose(folder, merge, force=force)
+                if not force and "merged" in (read_run(folder.shown) or {}):
+                    merge.refuse_to_lose(folder)
                 folder.clear()
             folder.refuse_earlier()
             return merge.write(folder, label, given)
@@ -120,39 +136,56 @@ def plan_merge(
     with _merge(runs, output_dir, dataset, force=force) as merge:
         keys = [sample.key for sample in merge.samples if merge.answers.is_answered(sample.key)]
         errors = sum(map(merge.answers.is_error, keys))
-        warnings = tuple(merge.warnings)
-        return MergePlan(len(merge.parts), len(merge.samples), len(keys), errors, merge.missing.message, warnings)
+        missing = (merge.stopped or {}).get("message", "")
+        return MergePlan(len(merge.parts), len(merge.samples), len(keys), errors, missing, tuple(merge.warnings))
 
 
 @contextmanager
 def _merge(
-    runs: Runs, output_dir: str | PathLike[str], dataset: DatasetSource | None, *, force: bool
+    runs: Runs, output_dir: str | PathLike[str], given: DatasetSource | None, *, force: bool
 ) -> Iterator["_Merge"]:
     """Yield parts that belong together, which are locked meanwhile."""
     with ExitStack() as stack:
         parts, left_out = open_parts(runs, stack)
-        _refuse_as_output(parts, Path(output_dir))
-        told = refuse_strangers(parts, force=force)
-        templates, notes = _dataset(parts, dataset)
-        repeats = number_of(parts[0].record.get(REPEATS), 1)
-        if repeats > MOST_REPEATS:
-            what = f"run.json has more than {MOST_REPEATS:,} repeats of each question"
-            raise RunFolderError(what, path=parts[0].path, hint="Mend the file, or leave this run out.")
-        digests = merged_questions(parts, templates)
-        parts = [part.without_questions() for part in parts]  # those are kept once
-        questions = [pair for pair in questions_of(templates) if str(pair[1]["id"]) in digests]
-        if not questions:
+        if Path(output_dir).resolve() in (part.path.resolve() for part in parts):
+            hint = "Give another folder: the parts stay as they are."
+            raise RunFolderError("the folder is one of those that are merged", path=output_dir, hint=hint)
+        accepted, first = refuse_unrelated(parts, force=force), parts[0]
+        source = dataset_of(first.record, first.path) if given is None else given
+        loaded = read_dataset(source)
+        if dataset_record(source, loaded.templates)["sha256"] != mapping_of(first.record.get(DATASET)).get("sha256"):
+            what = "the dataset is not the one of these runs any more" if given is None else "this is not their dataset"
+            hint = "Give it as it was: --dataset FILE (dataset=…); or score each part with the new one first, and "
+            path = str(source) if isinstance(source, str | PathLike) else first.path
+            raise RunFolderError(what, path=path, hint=f"{hint}merge then.")
+        repeats = min(number_of(first.record.get(REPEATS), 1), MOST_REPEATS)
+        digests = merged_questions(parts, loaded.templates)
+        samples = samples_of(
+            [pair for pair in questions_of(loaded.templates) if str(pair[1]["id"]) in digests], repeats
+        )
+        if not samples:
             what = "run.json names no question that the dataset has"
-            raise RunFolderError(what, path=parts[0].path, hint="Put its questions back, or leave this run out.")
-        samples = samples_of(questions, repeats)
-        del questions
-        answers = Answers([part.responses for part in parts])
+            raise RunFolderError(what, path=first.path, hint="Put its questions back, or leave this run out.")
+        answers = Answers([part.path / RESPONSES_FILE for part in parts])
         stack.callback(answers.close)
-        _refuse_conflicts(parts, answers, force=force)
-        missing = missing_samples(parts, samples, answers.is_answered)
-        merge = _Merge(parts, templates, digests, samples, answers, missing, repeats, [*left_out, *notes, *told])
-        merge.warnings += [*_difference_warnings(parts), *_conflict_warnings(answers), *merge.torn_warnings()]
+        warnings = [*left_out, *loaded.notes, *accepted, *_difference_warnings(parts)]
+        merge = _Merge(parts, loaded.templates, digests, samples, answers, repeats, warnings)
+        merge.check_lines_and_conflicts(force=force)
         yield merge
+
+
+def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
+    """Say where the code or the packages of the parts differ, which may change answers."""
+    known = (mapping_of(part.record.get("git")).get("commit") for part in parts)
+    commits = list(dict.fromkeys(str(commit)[:12] for commit in known if commit is not None))
+    if len(commits) > 1:
+        yield f"the parts were asked at {counted(len(commits), 'commit')}: {listed(commits)}"
+    all_versions = [mapping_of(part.record.get("versions")) for part in parts]
+    for package in dict.fromkeys(chain.from_iterable(all_versions)):
+        versions = dict.fromkeys(str(each.get(package)) for each in all_versions)
+        if len(versions) > 1:
+            yield f"the parts were asked with {package} {listed(list(versions))}"
+    yield from dict.fromkeys(text for part in parts[1:] for text in plugin_warnings(parts[0].record, part.record))
 
 
 @dataclass(slots=True)
@@ -164,144 +197,159 @@ class _Merge:
     questions: Mapping[str, Any]
     samples: Sequence[Sample]
     answers: Answers
-    missing: Missing
     repeats: int
     warnings: list[str]
 
+    def check_lines_and_conflicts(self, *, force: bool) -> None:
+        """Refuse two answers to one sample, or warn of them; warn of lines that hold no response."""
+        conflicts = sorted(self.answers.conflicts.items())
+        if conflicts and not force:
+            paths = [part.path for part in self.parts]
+            named = [f"{_name(key)} in {paths[one]} and {paths[other]}" for key, (one, other) in conflicts]
+            samples = f"{counted(len(named), 'sample')} {plural(len(named), 'has', 'have')} two different answers"
+            raise RunFolderError(
+                f"{samples}: {listed(named, _MOST_CONFLICTS)}",
+                hint="Leave out the run that does not count; or --force (force=True) keeps the answer that succeeded, "
+                "or the first.",
+            )
+        if conflicts:
+            ids = [key[0] for key, _ in conflicts]
+            kept = f"{counted(len(ids), 'sample')} with two different answers, of which one was kept"
+            self.warnings.append(f"{kept}: {listed(ids)}")
+        for number, line in self.answers.unreadable:
+            place = f"{self.parts[number].path / RESPONSES_FILE}"
+            self.warnings.append(f"line {line.number} ({line.length:,} bytes) of {place} holds no response")
+
+    def refuse_to_lose(self, folder: RunFolder) -> None:
+        """Refuse to replace a merged run that was resumed: its answers are paid for, and no part has them."""
+        existing = Answers([folder.path / RESPONSES_FILE])
+        keys = [sample.key for sample in self.samples if existing.is_answered(sample.key)]
+        lost = [key[0] for key in keys if not self.answers.is_answered(key)]
+        if lost:
+            what = f"the folder has {counted(len(lost), 'answer')} that no part has: {listed(lost)}"
+            hint = "Give it as a part too, with another folder as the output; or --force (force=True) to replace it."
+            raise RunFolderError(what, path=folder.shown, hint=hint)
+
     def write(self, folder: RunFolder, label: str | None, gates: list[Any]) -> BenchmarkRun:
-        """Write the merged run, run.json after the responses: without it nobody goes on with half of them."""
-        stopped = stopped_of(self.parts, self.missing)
+        """Write the merged run, run.json after the responses: without it nobody resumes half of them."""
+        stopped = self.stopped
         folder.write_responses(self.answers)
-        folder.write_torn(self._torn_lines())
-        folder.write_judge_cache(self._judge_lines(folder))
+        own = folder.path / JUDGE_CACHE_FILE
+        ids = [str(origin.get("run_id")) for part in self.parts for origin in part.origins]
+        caches = [own, *(part.path / JUDGE_CACHE_FILE for part in self.parts)]
+        folder.write_judge_cache(merged_lines(caches, share_lines=own.exists() or len(set(ids)) < len(ids)))
         record = merged_record(self.parts, self.templates, self.questions, label=label, stopped=stopped)
         folder.write_run(record)
-        scoring = MergedScoring(self.parts, self.templates, self.samples, self.answers, self.repeats)
-        aggregates = scoring.aggregates(folder)
-        if aggregates is None:
-            stopped = _not_scored(folder.shown, scoring.unscored, self.missing)
+        config = recorded_config(self.parts[0].record)
+        unscored, aggregates = self._score(folder, config)
+        if unscored:
+            stopped = self._not_scored(folder.shown, unscored)
         else:
             folder.write_aggregates(aggregates)
             folder.write_run({**record, "totals": aggregates["totals"]})
-        return BenchmarkRun(
-            scoring.nothing() if aggregates is None else aggregates,
-            output_dir=folder.shown,
-            results=[] if aggregates is None else None,
-            stopped=stopped,
-            warnings=[*self.warnings, *scoring.warnings],
-            judges=mapping_of(record.get("judges")) or None,
-            notes=[self._note()],
-            gates=[*scoring.config.gates, *gates],
-        )
-
-    def torn_warnings(self) -> Iterator[str]:
-        """Say which lines of the parts hold no response; they are kept beside the journal."""
-        for number, line in self.answers.unreadable:
-            place = self.parts[number].responses
-            yield f"line {line.number} ({line.length:,} bytes) of {place} holds no response, and is set aside"
-
-    def _note(self) -> str:
         answered = sum(self.answers.is_answered(sample.key) for sample in self.samples)
         samples = counted(len(self.samples), "question" if self.repeats == 1 else "sample")
-        return f"merged of {counted(len(self.parts), 'run')}: {answered:,} of {samples} answered"
-
-    def _torn_lines(self) -> Iterator[bytes]:
-        """Yield what was set aside in the parts, and what cannot be read there now."""
-        for part in self.parts:
-            torn = torn_file(part.responses)
-            if torn.exists():
-                with open_to_read(torn) as file:
-                    yield from (line.rstrip(b"\n") + b"\n" for line in file)
-        for number, line in self.answers.unreadable:
-            with open_to_read(self.parts[number].responses) as file:
-                file.seek(line.offset)
-                yield file.read(line.length).rstrip(b"\n") + b"\n"
-
-    def _judge_lines(self, folder: RunFolder) -> Iterator[bytes]:
-        own = folder.path / JUDGE_CACHE_FILE
-        ids = [str(origin.get("run_id")) for part in self.parts for origin in part.origins]
-        is_shared = own.exists() or len(set(ids)) < len(ids)
-        return merged_lines([own, *(part.judge_cache for part in self.parts)], share_lines=is_shared)
-
-
-def _refuse_to_lose(folder: RunFolder, merge: _Merge, *, force: bool) -> None:
-    """Refuse to replace a merged run that was gone on with: its answers are paid for, and no part has them."""
-    if force or "merged" not in (read_run(folder.shown) or {}):
-        return
-    there = Answers([folder.path / RESPONSES_FILE])
-    keys = [sample.key for sample in merge.samples if there.is_answered(sample.key)]
-    lost = [question_id for question_id, repeat in keys if not merge.answers.is_answered((question_id, repeat))]
-    if lost:
-        what = f"the folder has {counted(len(lost), 'answer')} that no part has: {listed(lost)}"
-        hint = "Give it as a part too, with another folder as the output; or --force (force=True) to replace it."
-        raise RunFolderError(what, path=folder.shown, hint=hint)
-
-
-def _refuse_as_output(parts: Sequence[Part], output: Path) -> None:
-    place = output.resolve()
-    for part in parts:
-        if part.path.resolve() == place:
-            hint = "Give a folder of its own: the parts stay as they are."
-            raise RunFolderError("the folder is one of those that are merged", path=output, hint=hint)
-
-
-def _dataset(parts: Sequence[Part], given: DatasetSource | None) -> tuple[Sequence[Template], Sequence[str]]:
-    """Return the dataset of the parts, and what is to be told of it."""
-    first = parts[0]
-    source = dataset_of(first.record, first.path) if given is None else given
-    loaded = read_dataset(source)
-    known = mapping_of(first.record.get(DATASET)).get("sha256")
-    if dataset_record(source, loaded.templates)["sha256"] != known:
-        what = "the dataset is not the one of these runs any more" if given is None else "this is not their dataset"
-        hint = (
-            "Give it as it was: --dataset FILE (dataset=…); or score each part with the new one first, and merge then."
+        return BenchmarkRun(
+            aggregates,
+            output_dir=folder.shown,
+            results=[] if unscored else None,
+            stopped=stopped,
+            warnings=self.warnings,
+            judges=mapping_of(record.get("judges")) or None,
+            notes=[f"merged of {counted(len(self.parts), 'run')}: {answered:,} of {samples} answered"],
+            gates=[*config.gates, *gates],
         )
-        raise RunFolderError(what, path=str(source) if isinstance(source, str | PathLike) else first.path, hint=hint)
-    return loaded.templates, loaded.notes
+
+    # --- what is missing ---
+
+    @property
+    def stopped(self) -> dict[str, Any] | None:
+        """Why the run is not complete, as ``BenchmarkRun.stopped`` says it; None if it is."""
+        keys = [sample.key for sample in self.samples if not self.answers.is_answered(sample.key)]
+        if not keys:
+            return None
+        known = {shard for part in self.parts for shard in part.shards}
+        of = next((shard.of for shard in known), None)
+        number = len(keys)
+        sentence = f"{counted(number, 'sample')} of {len(self.samples):,} {plural(number, 'is', 'are')} not answered"
+        if of is None:
+            texts = [listed([_name(key) for key in keys])]
+        else:
+            sizes = Counter(Shard(shard_number(key, of), of) for key in keys)
+            absent = [str(shard) for shard in sorted(sizes, key=lambda shard: shard.number) if shard not in known]
+            begun = [f"{shard} ({sizes[shard]:,} left)" for shard in sizes if shard in known]
+            texts = []
+            if absent:
+                are = plural(len(absent), "is", "are")
+                texts.append(f"{plural(len(absent), 'shard')} {listed(absent, _MOST_NAMED)} {are} missing")
+            if begun:
+                its = plural(len(begun), "its", "their")
+                texts.append(f"{plural(len(begun), 'shard')} {listed(begun, _MOST_NAMED)} did not come to {its} end")
+        why = {
+            str(found.get("message")): part.path
+            for part in self.parts
+            if isinstance(found := part.record.get("stopped"), dict)
+        }
+        reasons = "".join(f"; {path} was stopped: {message}" for message, path in list(why.items())[:3])
+        return {"reason": MISSING, "message": f"{sentence}: {', and '.join(texts)}{reasons}", "left_out": number}
+
+    def _not_scored(self, folder: Path, number: int) -> dict[str, Any]:
+        missing = self.stopped
+        lacking = "" if missing is None else f"; and {missing['message']}"
+        responses = f"{counted(number, 'response')} {plural(number, 'was', 'were')}"
+        message = (
+            f"{responses} not scored by the parts, and models or functions of yours score this run: graphrag-eval-lc "
+            f"score {folder} does it, and asks again for nothing that is known"
+        )
+        left_out = 0 if missing is None else missing["left_out"]
+        return {"reason": NOT_SCORED, "message": f"{message}{lacking}", "left_out": left_out}
+
+    # --- results ---
+
+    def _score(self, folder: RunFolder, recorded: EvaluationConfig) -> tuple[int, dict[str, Any]]:
+        """Take over the results of the parts, and score what has none if that needs no models and functions of users.
+
+        Returns:
+            How many responses are left unscored, and the aggregates, which are those of nothing then.
+        """
+        config = self._config_to_score(recorded)
+        with registered_only_here(), folder.results() as results:
+            for part in self.parts:
+                register_recorded(part.record)
+            pipeline = self._pipeline(config or recorded, results)
+            lacking = {sample.key: sample for sample in self.samples if sample.key in self.answers}
+            for number, part in enumerate(self.parts):
+                is_scored = "totals" in part.record and not part.record.get("scored_selection")
+                path = part.path / RESULTS_FILE
+                for result in iter_results(path) if is_scored and path.is_file() else ():
+                    key = response_key(result)
+                    if key in lacking and self.answers.journal_of(key) == number:
+                        pipeline.keep(lacking.pop(key), cast("Result", result))
+            if lacking and config is None:
+                results.discard()
+                return len(lacking), self._pipeline(recorded, None).finish()
+            for sample in lacking.values():
+                pipeline.add(sample, cast("Response | None", self.answers.read(sample.key)))
+            aggregates = pipeline.finish()
+            has_budget = mapping_of(self.parts[0].record.get(LIMITS)).get("max_cost") is not None
+            self.warnings += pipeline.warnings(wants_costs=has_budget)
+            return 0, aggregates
+
+    def _pipeline(self, config: EvaluationConfig, results: ResultsFile | None) -> Pipeline:
+        return Pipeline(config, self.templates, repeats=self.repeats, pricing=Pricing(config.prices), file=results)
+
+    def _config_to_score(self, recorded: EvaluationConfig) -> EvaluationConfig | None:
+        """Return the configuration by which responses are scored here as in a part; None if they cannot be."""
+        is_judged = any(part.record.get("judges") or part.record.get("evaluators") for part in self.parts)
+        if recorded.llm is not None or has_registered_functions() or is_judged:
+            return None
+        if any(missing_functions(part.record) for part in self.parts):
+            return None
+        try:
+            return load_config(config_again(self.parts[0].record))
+        except ConfigError:  # it names what a plugin of theirs declares
+            return None
 
 
-def _refuse_conflicts(parts: Sequence[Part], answers: Answers, *, force: bool) -> None:
-    if not answers.conflicts or force:
-        return
-    named = [
-        f"{question_id}{'' if repeat == 1 else f' (repeat {repeat})'} in {parts[one].path} and {parts[other].path}"
-        for (question_id, repeat), (one, other) in sorted(answers.conflicts.items())
-    ]
-    number = len(named)
-    samples = f"{counted(number, 'sample')} {plural(number, 'has', 'have')} two different answers"
-    raise RunFolderError(
-        f"{samples}: {listed(named, _MOST_CONFLICTS)}",
-        hint="Leave out the run that does not count; or --force (force=True) keeps the answer that succeeded, or the "
-        "first.",
-    )
-
-
-def _conflict_warnings(answers: Answers) -> Iterator[str]:
-    if answers.conflicts:
-        ids = [question_id for question_id, _ in sorted(answers.conflicts)]
-        yield f"{counted(len(ids), 'sample')} with two different answers, of which one was kept: {listed(ids)}"
-
-
-def _difference_warnings(parts: Sequence[Part]) -> Iterator[str]:
-    """Say where the code or the packages of the parts differ, which may change answers."""
-    first = parts[0]
-    known = (mapping_of(part.record.get("git")).get("commit") for part in parts)
-    commits = list(dict.fromkeys(str(commit)[:12] for commit in known if commit is not None))
-    if len(commits) > 1:
-        yield f"the parts were asked at {counted(len(commits), 'commit')}: {listed(commits)}"
-    packages = dict.fromkeys(chain.from_iterable(mapping_of(part.record.get("versions")) for part in parts))
-    for package in packages:
-        versions = dict.fromkeys(str(mapping_of(part.record.get("versions")).get(package)) for part in parts)
-        if len(versions) > 1:
-            yield f"the parts were asked with {package} {listed(list(versions))}"
-    yield from dict.fromkeys(text for part in parts[1:] for text in plugin_warnings(first.record, part.record))
-
-
-def _not_scored(folder: Path, number: int, missing: Missing) -> dict[str, Any]:
-    lacking = f"; and {missing.message}" if missing.samples else ""
-    responses = f"{counted(number, 'response')} {plural(number, 'was', 'were')}"
-    message = (
-        f"{responses} not scored by the parts, and models or functions of yours score this run: graphrag-eval-lc score "
-        f"{folder} does it, and asks again for nothing that is known"
-    )
-    return {"reason": NOT_SCORED, "message": f"{message}{lacking}", "left_out": missing.samples}
+def _name(key: tuple[str, int]) -> str:
+    return key[0] if key[1] == 1 else f"{key[0]} (repeat {key[1]})"

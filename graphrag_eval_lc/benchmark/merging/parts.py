@@ -2,9 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,12 @@ from graphrag_eval_lc.benchmark.run_identity import (
 )
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
-from graphrag_eval_lc.files.folder_lock import LOCK_FILE, SOFT_LOCK_FILE, FolderLock
+from graphrag_eval_lc.files.folder_lock import LOCK_FILE, FolderLock
 from graphrag_eval_lc.files.opening import is_private_beside
-from graphrag_eval_lc.files.writing import unfinished
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, RUN_FILE, read_run
-from graphrag_eval_lc.run_folder.folder import JUDGE_CACHE_FILE
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.texts import shortened
 
-_BEFORE_RUN = {LOCK_FILE, SOFT_LOCK_FILE, unfinished(Path(RUN_FILE)).name}
 _MOST_DIFFERENCES = 4
 _LONGEST_VALUE = 60
 _HINT = "Give the folders of one run: its shards, or runs of parts of its questions."
@@ -49,7 +46,7 @@ class Part:
     Attributes:
         path: The folder, as it was given.
         record: Its run.json.
-        shard: Which shard it is; None where it is none.
+        shard: Which shard it is; None if it is not a shard.
     """
 
     path: Path
@@ -57,29 +54,8 @@ class Part:
     shard: Shard | None = None
 
     @property
-    def responses(self) -> Path:
-        """Its journal."""
-        return self.path / RESPONSES_FILE
-
-    @property
-    def results(self) -> Path:
-        """Its results."""
-        return self.path / RESULTS_FILE
-
-    @property
-    def judge_cache(self) -> Path:
-        """The answers of its judges."""
-        return self.path / JUDGE_CACHE_FILE
-
-    @property
-    def is_scored(self) -> bool:
-        """Whether its results are those of all its responses."""
-        record = self.record
-        return "totals" in record and not record.get("scored_selection") and self.results.is_file()
-
-    @property
     def origins(self) -> list[dict[str, Any]]:
-        """Return what run.json says of the runs that it consists of: itself, or those that were merged before."""
+        """What run.json says of the runs that it consists of: itself, or those that were merged before."""
         if earlier := records_of(self.record.get("merged")):
             return [dict(each) for each in earlier]
         shard = {} if self.shard is None else {"shard": str(self.shard)}
@@ -92,19 +68,15 @@ class Part:
         known = (Shard.in_record({"shard": {"number": number, "of": of}}) for number, _, of in numbers)
         return {shard for shard in known if shard is not None}
 
-    def without_questions(self) -> "Part":
-        """Return the part without the digests of its questions, which take memory."""
-        return replace(self, record={key: value for key, value in self.record.items() if key != "questions"})
-
 
 def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[list[Part], list[str]]:
-    """Return the parts in some folders in an order of their own, each locked until the stack ends.
+    """Return the parts in some folders in a fixed order, each locked until the stack ends.
 
     A folder that is given twice, or by two paths, is one. One in which a run was killed before it wrote anything is
     left out.
 
     Returns:
-        The parts, and what is to be told of folders that are left out.
+        The parts, and warnings about folders that are left out.
 
     Raises:
         OptionError: There is no folder.
@@ -112,51 +84,31 @@ def open_parts(paths: Sequence[str | PathLike[str]], stack: ExitStack) -> tuple[
     """
     if isinstance(paths, str | PathLike):
         raise OptionError(f"the runs cannot be {os.fspath(paths)!r}", hint="Give a list of folders.")
-    folders: dict[Path, Path] = {}
-    for path in map(Path, paths):
-        _refuse_no_folder(path)
-        folders.setdefault(path.resolve(), path)
+    folders = {path.resolve(): path for path in reversed([Path(each) for each in paths])}
     if not folders:
         raise OptionError("there is no run to merge", hint="Give the folders of the parts, such as those of shards.")
     parts: list[Part] = []
-    told = []
-    for path in folders.values():
-        part = _open(path, stack, parts)
-        if part is None:
-            told.append(f"{path} is left out, as the run there was killed before it asked anything")
-        else:
-            parts.append(part)
+    left_out = []
+    for path in reversed(folders.values()):
+        if not path.is_dir():
+            what = "this is a file, not the folder of a run" if path.exists() else "there is no such folder"
+            raise RunFolderError(what, path=path, hint=_HINT)
+        has_lock = (path / LOCK_FILE).exists()
+        if has_lock and os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it
+            stack.enter_context(FolderLock(path, is_private=is_private_beside(path / LOCK_FILE)))
+        record = read_run(path)
+        if record is None:
+            if not has_lock or (path / RESPONSES_FILE).exists():
+                raise RunFolderError(f"the folder holds no {RUN_FILE}", path=path, hint=_HINT)
+            left_out.append(f"{path} is left out, as the run there was killed before it asked anything")
+            continue
+        if "agent" not in record:
+            what = "the folder holds responses that were recorded elsewhere, and no run of an agent"
+            raise RunFolderError(what, path=path, hint="Put the responses into one file, and score that.")
+        parts.append(Part(path, record, Shard.in_record(record)))
     if not parts:
         raise RunFolderError("no folder holds a run", path=next(iter(folders.values())), hint=_HINT)
-    return sorted(parts, key=_place), told
-
-
-def _open(path: Path, stack: ExitStack, others: Sequence[Part]) -> Part | None:
-    """Return the part in a folder; None where nothing is there but what stands before a run's first record.
-
-    Its questions are kept once where those of another part are the same, as shards have those of the whole run.
-    """
-    has_run = (path / RUN_FILE).exists() or (path / LOCK_FILE).exists()
-    if has_run and os.access(path, os.W_OK):  # else this process cannot lock it, and may still read it
-        stack.enter_context(FolderLock(path, is_private=is_private_beside(path / LOCK_FILE)))
-    record = read_run(path)
-    if record is None:
-        if {each.name for each in path.iterdir()} <= _BEFORE_RUN and (path / LOCK_FILE).exists():
-            return None
-        raise RunFolderError(f"the folder holds no {RUN_FILE}", path=path, hint=_HINT)
-    if "agent" not in record:
-        what = "the folder holds responses that were recorded elsewhere, and no run of an agent"
-        raise RunFolderError(what, path=path, hint="Put the responses into one file, and score that.")
-    same = next((other for other in others[-1:] if other.record.get("questions") == record.get("questions")), None)
-    if same is not None and "questions" in record:
-        record["questions"] = same.record["questions"]
-    return Part(path, record, Shard.in_record(record))
-
-
-def _refuse_no_folder(path: Path) -> None:
-    if not path.is_dir():
-        what = "this is a file, not the folder of a run" if path.exists() else "there is no such folder"
-        raise RunFolderError(what, path=path, hint=_HINT)
+    return sorted(parts, key=_place), left_out
 
 
 def _place(part: Part) -> tuple[int, str, str]:
@@ -164,38 +116,39 @@ def _place(part: Part) -> tuple[int, str, str]:
     return 0 if part.shard is None else part.shard.number, str(started), str(part.path)
 
 
-def refuse_strangers(parts: Sequence[Part], *, force: bool) -> list[str]:
+def refuse_unrelated(parts: Sequence[Part], *, force: bool) -> list[str]:
     """Refuse parts that are not of one run.
 
-    Runs of other questions of one dataset are parts of one run where all else is the same; shards have one selection.
+    Runs of other questions of one dataset are parts of one run if all else is the same; shards have one selection.
 
     Args:
         parts: The parts.
-        force: Whether another agent, another capture and other limits are let pass.
+        force: Whether another agent, another capture and other limits are accepted.
 
     Returns:
-        What differs and was let pass.
+        What differs and was accepted.
 
     Raises:
         RunFolderError: Some are not; with what differs.
     """
     has_shards = any(part.shards for part in parts)
-    first = _most_common(parts)
-    strangers = {part.path: list(_differences(first, part, has_shards=has_shards)) for part in parts}
-    refused = [name for found in strangers.values() for name, _ in found if not force or name in _NEVER]
-    told = [f"{path} differs from {first.path}: {_told(found)}" for path, found in strangers.items() if found]
-    if not refused:
-        return told
-    ways = list(dict.fromkeys(_NEVER[name] for name in refused if _NEVER.get(name)))
-    ways += [] if any(name in _NEVER for name in refused) else ["--force (force=True) merges them nevertheless"]
-    more = f", and {len(told) - 1:,} more differ too" if len(told) > 1 else ""
-    raise RunFolderError(f"these are no parts of one run: {told[0]}{more}", hint=" ".join(f"{way}." for way in ways))
-
-
-def _most_common(parts: Sequence[Part]) -> Part:
     digests = [identity_digest(part.record) for part in parts]
-    most, _ = Counter(digests).most_common(1)[0]
-    return parts[digests.index(most)]
+    first = parts[digests.index(Counter(digests).most_common(1)[0][0])]
+    found = {part.path: list(_differences(first, part, has_shards=has_shards)) for part in parts}
+    accepted = []
+    for path, kinds in found.items():
+        texts = [text for _, text in kinds]
+        more = f" and {len(texts) - _MOST_DIFFERENCES:,} more" if len(texts) > _MOST_DIFFERENCES else ""
+        if texts:
+            accepted.append(f"{path} differs from {first.path}: {', '.join(texts[:_MOST_DIFFERENCES])}{more}")
+    refused = [kind for kinds in found.values() for kind, _ in kinds if not force or kind in _NEVER]
+    if refused:
+        ways = list(dict.fromkeys(_NEVER[kind] for kind in refused if _NEVER.get(kind)))
+        ways += [] if any(kind in _NEVER for kind in refused) else ["--force (force=True) merges them nevertheless"]
+        more = f", and {len(accepted) - 1:,} more differ too" if len(accepted) > 1 else ""
+        what = f"these are no parts of one run: {accepted[0]}{more}"
+        raise RunFolderError(what, hint=" ".join(f"{way}." for way in ways))
+    return accepted
 
 
 def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple[str, str]]:
@@ -208,35 +161,24 @@ def _differences(first: Part, part: Part, *, has_shards: bool) -> Iterator[tuple
     numbers = [sorted({shard.of for shard in each.shards}) for each in (first, part)]
     if all(numbers) and numbers[0] != numbers[1]:
         yield SELECTION, f"it is one of {numbers[1][0]} shards and not of {numbers[0][0]}"
-    yield from _scorer_differences(first.record, part.record)
+    scorers = [_scorers_of(each.record) for each in (first, part)]
+    for name, was, now in differences(scorers[0], scorers[1]):
+        if not name.startswith("judges") or all("judges" in each for each in scorers):  # a part may have judged nothing
+            yield CONFIG, f"{name} is {_value(now)} and not {_value(was)}"
 
 
-def _scorer_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the evaluators, matchers and models that scored two parts otherwise."""
-    functions_before, functions_after = (
-        {str(each.get("name")): each.get("function") for each in records_of(run.get("evaluators"))}
-        for run in (before, after)
-    )
-    for name, was, now in differences(functions_before, functions_after):
-        yield CONFIG, f"the evaluator {name} is {_value(now)} and not {_value(was)}"
-    matchers = [
-        {json_text([each.get("name"), each.get("media_type")]): each.get("function") for each in records_of(known)}
-        for known in (before.get("matchers"), after.get("matchers"))
-    ]
-    for key in matchers[0].keys() & matchers[1].keys():  # a part has those of its own questions
-        if matchers[0][key] != matchers[1][key]:
-            yield CONFIG, f"the matcher for {key} is {_value(matchers[1][key])} and not {_value(matchers[0][key])}"
-    judges = [mapping_of(run.get("judges")) for run in (before, after)]
-    if all(judges):
-        for key in ("engine", "generation", "embedding", "metrics"):
-            for name, was, now in differences(judges[0].get(key), judges[1].get(key), f"judges.{key}"):
-                yield CONFIG, f"{name} is {_value(now)} and not {_value(was)}"
-
-
-def _told(found: Iterable[tuple[str, str]]) -> str:
-    texts = [text for _, text in found]
-    more = f" and {len(texts) - _MOST_DIFFERENCES:,} more" if len(texts) > _MOST_DIFFERENCES else ""
-    return ", ".join(texts[:_MOST_DIFFERENCES]) + more
+def _scorers_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evaluators, matchers and models that scored a part."""
+    judges = mapping_of(record.get("judges"))
+    kept = {key: judges.get(key) for key in ("engine", "generation", "embedding", "metrics")}
+    return {
+        "the evaluator": {str(each.get("name")): each.get("function") for each in records_of(record.get("evaluators"))},
+        "the matcher": {
+            json_text([each.get("name"), each.get("media_type")]): each.get("function")
+            for each in records_of(record.get("matchers"))
+        },
+        **({"judges": kept} if judges else {}),
+    }
 
 
 def _value(value: object) -> str:

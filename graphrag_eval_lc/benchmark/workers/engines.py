@@ -14,19 +14,18 @@ from graphrag_eval_lc.evaluation.pipeline import Comparer
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.attempts import Asking
-    from graphrag_eval_lc.benchmark.ready_agents import Agent
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.evaluation.stop_signal import StopSignal
 
 
 @asynccontextmanager
 async def workers_of(
-    agent: "Agent", options: "CheckedOptions", output: RunOutput, stop: "StopSignal"
+    agent: Any, options: "CheckedOptions", output: RunOutput, stop: "StopSignal"
 ) -> AsyncGenerator["Asking", None]:
     """Give the workers of a run, which end with the context.
 
     Args:
-        agent: The agent, as it was loaded here; workers load it from what it was given as.
+        agent: The agent, as it was given; workers load it for themselves.
         options: The options of the run.
         output: Where the run goes, resumed.
         stop: Ends the waiting for a cluster.
@@ -37,7 +36,7 @@ async def workers_of(
     from graphrag_eval_lc.benchmark.workers.worker import Job
 
     job = Job(
-        agent=agent.given,
+        agent=agent,
         agent_config=options.agent_config,
         key_variable=options.agent_key_env,
         input_fn=options.input_fn,
@@ -50,18 +49,13 @@ async def workers_of(
     if options.engine == RAY:
         from graphrag_eval_lc.benchmark.workers.ray_workers import RayWorkers
 
+        places = options.max_concurrency
+        workers = RayWorkers(job, workers=options.workers, address=options.ray_address, places=places)
         _tell_of_start(output, options.ray_address)
-        workers = RayWorkers(
-            job,
-            workers=options.workers,
-            address=options.ray_address,
-            places=options.max_concurrency,
-            warn=output.warn,
-        )
     else:
         from graphrag_eval_lc.benchmark.workers.processes import IsolatedWorkers
 
-        workers = IsolatedWorkers(job, options.timeout, output.warn)
+        workers = IsolatedWorkers(job, output.warn)
     is_whole = False
     try:
         if options.engine == RAY:
@@ -95,6 +89,6 @@ def comparer_of(given: ScoringOptions, config: EvaluationConfig, output: RunOutp
 
 
 def _tell_of_start(output: RunOutput, address: str | None) -> None:
-    """Tell the observers that workers of a cluster are started, which takes some seconds."""
+    """Report that workers of a cluster are started, which takes some seconds."""
     where = "a Ray cluster" if address is None else f"the Ray cluster {address}"
     output.event("workers_starting", message=f"Starting workers on {where}.")

@@ -5,20 +5,22 @@ import contextlib
 import os
 import pickle
 import re
+import shutil
 import signal
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from loky import ProcessPoolExecutor
+from loky.backend import resource_tracker
 
 from graphrag_eval_lc.benchmark.attempts import (
+    GIVING_UP_SEC,
     Attempt,
     QuestionTimeoutError,
     RunInterruptedError,
@@ -27,18 +29,16 @@ from graphrag_eval_lc.benchmark.attempts import (
     unheard_attempt,
 )
 from graphrag_eval_lc.benchmark.workers.shipping import packed
-from graphrag_eval_lc.benchmark.workers.so_far import SoFarWriter
 from graphrag_eval_lc.benchmark.workers.worker import Job, Unusable, Worker
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.records import Question
 
-Outcome = TypeVar("Outcome")
-
-_OVERTIME_SEC = 3.0  # in which a worker itself ends an attempt whose time is over
+_OVERTIME_SEC = GIVING_UP_SEC + 1.0  # in which a worker itself ends an attempt whose time is over
 _CLOSING_SEC = 15.0
 _LEAVING_SEC = 5.0  # for what an agent's own threads still do after it was closed
 _LOOKING_SEC = 0.5
 _MOST_STARTS = 3
+_STARTS_AT_ONCE = 2  # importing packages takes a processor: the first answer would wait for all processes
 # loky ends a process that has grown, which an agent that loads a model at its first question does.
 _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 
@@ -46,24 +46,27 @@ _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 class IsolatedWorkers:
     """Makes each attempt in a worker process; the runner uses it as it uses ``AgentCall``.
 
-    Each worker is an executor of loky with one process, so that the end of one is not the end of others.
+    Each worker is an executor of loky with one process, so that the end of one is not the end of others. One is started
+    when a question finds none that is free.
 
     Args:
         job: What a worker must know.
-        timeout: Seconds for an attempt; None for no limit.
-        warn: Given what went wrong when an agent was closed.
+        warn: Called with what went wrong when an agent was closed.
 
     Raises:
         AgentError: The agent cannot be sent to another process.
     """
 
-    def __init__(self, job: Job, timeout: float | None, warn: Callable[[str], None]) -> None:
+    def __init__(self, job: Job, warn: Callable[[str], None]) -> None:
         self._job = packed(job)
-        self._timeout = timeout
+        self._timeout = job.timeout
         self._warn = warn
-        self._free: list[ProcessPoolExecutor] = []
+        self._free: asyncio.Queue[ProcessPoolExecutor | AgentError] = asyncio.Queue()
         self._all: set[ProcessPoolExecutor] = set()
-        self._so_far = tempfile.TemporaryDirectory(prefix="graphrag-eval-lc-", ignore_cleanup_errors=True)
+        self._starting: set[asyncio.Task[None]] = set()
+        self._waiting = 0
+        self._so_far = Path(tempfile.mkdtemp(prefix="graphrag-eval-lc-"))
+        resource_tracker.register(str(self._so_far), "folder")  # a process of loky's removes it if this one is killed
 
     async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Have a worker ask a question once; see ``AgentCall.aattempt``.
@@ -72,24 +75,31 @@ class IsolatedWorkers:
             AgentError: No worker can be started, or none can load the agent.
         """
         worker = await self._free_worker(abandoned)
-        began = _Began(Path(self._so_far.name, uuid.uuid4().hex))
+        so_far, started_at, began = self._so_far / uuid.uuid4().hex, time.time(), time.perf_counter()
         if worker is None:
-            return began.lost(RunInterruptedError("the run was stopped before the agent was asked"), question)
+            error = RunInterruptedError("the run was stopped before the agent was asked")
+            return unheard_attempt(question, error, started_at, 0.0)
         try:
-            asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, str(began.so_far)))
+            asked = asyncio.wrap_future(worker.submit(_attempt, question, attempt_id, so_far))
         except BrokenExecutor:  # its process ended while nothing was asked
             await self._end(worker)
             return await self.aattempt(question, attempt_id, abandoned)
         longest = None if self._timeout is None else self._timeout + _OVERTIME_SEC
         await asyncio.wait({asked, abandoned}, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
-        attempt = self._outcome(asked, abandoned)
-        if isinstance(attempt, Attempt) and not isinstance(attempt.error, QuestionTimeoutError):
-            self._free.append(worker)
+        outcome = self._outcome(asked, abandoned)
+        if isinstance(outcome, Attempt) and not isinstance(outcome.error, QuestionTimeoutError):
+            self._free.put_nowait(worker)
         else:
             await self._end(worker)  # its code may still be at work
-        attempt = attempt if isinstance(attempt, Attempt) else began.lost(attempt, question)
-        began.remove()
-        return attempt
+        if not isinstance(outcome, Attempt):
+            elapsed_sec = time.perf_counter() - began
+            if so_far.is_file():
+                heard = Attempt(pickle.loads(so_far.read_bytes()), None)
+                outcome = lost_attempt(heard, outcome, elapsed_sec)
+            else:
+                outcome = unheard_attempt(question, outcome, started_at, elapsed_sec)
+        so_far.unlink(missing_ok=True)
+        return outcome
 
     def _outcome(self, asked: "asyncio.Future[Attempt]", abandoned: "asyncio.Future[None]") -> Attempt | BaseException:
         """Return what a worker made of a question, or why it made nothing of it."""
@@ -102,20 +112,24 @@ class IsolatedWorkers:
         text = f"no answer within {self._timeout:g} s, the run's timeout; its process was ended, as it was blocked"
         return QuestionTimeoutError(text)
 
-    async def aclose(self, *, waits: bool = True) -> None:
+    async def aclose(self, *, waits: bool) -> None:
         """Close the agents of all workers, and end them.
 
         Args:
             waits: Whether the agents have time to be closed; else the workers are ended at once.
         """
+        for task in self._starting:
+            task.cancel()
+        free = [self._free.get_nowait() for _ in range(self._free.qsize())]
         try:
             async with asyncio.timeout(_CLOSING_SEC if waits else 0):
-                await asyncio.gather(*map(self._close, self._free))
+                await asyncio.gather(*(self._close(each) for each in free if not isinstance(each, AgentError)))
         except TimeoutError:
             pass
         finally:
             await asyncio.gather(*map(self._end, list(self._all)))
-            self._so_far.cleanup()
+            shutil.rmtree(self._so_far, ignore_errors=True)
+            resource_tracker.unregister(str(self._so_far), "folder")
 
     async def _close(self, worker: ProcessPoolExecutor) -> None:
         with contextlib.suppress(BrokenExecutor):
@@ -125,27 +139,46 @@ class IsolatedWorkers:
         await asyncio.to_thread(worker.shutdown, wait=True)
 
     async def _free_worker(self, abandoned: "asyncio.Future[None]") -> ProcessPoolExecutor | None:
-        """Return a worker that has loaded the agent; None if the run is abandoned before."""
-        if self._free:
-            return self._free.pop()
+        """Return a worker that has loaded the agent, once one is free or started; None if the run is abandoned."""
+        self._waiting += 1
+        if self._free.empty() and len(self._starting) < _STARTS_AT_ONCE:
+            starting = asyncio.create_task(self._start())
+            self._starting.add(starting)
+            starting.add_done_callback(self._starting.discard)
+        getting = asyncio.ensure_future(self._free.get())
+        ends: set[asyncio.Future[Any]] = {getting, abandoned}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        self._waiting -= 1
+        if getting.cancel():
+            return None
+        found = getting.result()
+        if isinstance(found, AgentError):
+            self._free.put_nowait(found)  # for all others that wait
+            raise found
+        return found
+
+    async def _start(self) -> None:
+        """Start workers while questions wait for one."""
+        while self._waiting > self._free.qsize():
+            self._free.put_nowait(await self._started())
+
+    async def _started(self) -> ProcessPoolExecutor | AgentError:
+        """Return a new worker that has loaded the agent, or why there is none."""
         for _ in range(_MOST_STARTS):
             worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._job, os.getpid()), env=_ENVIRONMENT)
             self._all.add(worker)
             # In a thread, as a large job takes its time on the way to the process.
             loading = asyncio.wrap_future(await asyncio.to_thread(worker.submit, _load))
-            await asyncio.wait({loading, abandoned}, return_when=asyncio.FIRST_COMPLETED)
             loading.add_done_callback(_forget)
-            problem = loading.exception() if loading.done() else None
-            if loading.done() and problem is None:
-                unusable: Unusable | None = loading.result()
-                if unusable is None:
-                    return worker
-                raise AgentError(unusable[0], hint=unusable[1])
-            await self._end(worker)
-            if problem is None:
-                return None
-        raise AgentError(
-            f"no process can be started for questions: {_loss(problem)}",
+            try:
+                unusable = await asyncio.shield(loading)
+            except BrokenExecutor as problem:
+                lost: BaseException = _loss(problem)
+                await self._end(worker)
+                continue
+            return worker if unusable is None else AgentError(unusable.what, hint=unusable.hint)
+        return AgentError(
+            f"no process can be started for questions: {lost}",
             hint="Look at what it printed. If memory ran out, lower max_concurrency (--max-concurrency).",
         )
 
@@ -155,33 +188,13 @@ class IsolatedWorkers:
         await asyncio.to_thread(worker.shutdown, wait=True, kill_workers=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Began:
-    """The beginning of an attempt, and the file in which its worker writes what it has done so far."""
-
-    so_far: Path
-    started_at: float = field(default_factory=time.time)
-    began: float = field(default_factory=time.perf_counter)
-
-    def lost(self, error: BaseException, question: Question) -> Attempt:
-        """Return the attempt, whose worker did not return it, as far as it is known."""
-        elapsed_sec = time.perf_counter() - self.began
-        if not self.so_far.is_file():
-            return unheard_attempt(question, error, self.started_at, elapsed_sec)
-        return lost_attempt(Attempt(pickle.loads(self.so_far.read_bytes()), None), error, elapsed_sec)
-
-    def remove(self) -> None:
-        """Remove the file."""
-        self.so_far.unlink(missing_ok=True)
-
-
 def _forget(ended: "asyncio.Future[Any]") -> None:
-    """Take note of an exception that nobody waits for, as asyncio would print it."""
+    """Read an exception that nobody waits for, as asyncio would print it."""
     if not ended.cancelled():
         ended.exception()
 
 
-def _loss(problem: BaseException | None) -> BaseException:
+def _loss(problem: BaseException) -> BaseException:
     """Return the error of an attempt whose worker did not return it.
 
     Example:
@@ -191,7 +204,7 @@ def _loss(problem: BaseException | None) -> BaseException:
         WorkerLostError('the process that asked it ended itself with the exit code 3')
     """
     if not isinstance(problem, BrokenExecutor):
-        return problem or WorkerLostError("the process that asked it is gone")
+        return problem
     found = re.search(r"exit codes of the workers are \{\w+\((-?\d+)\)", str(problem))
     if found is None:
         return WorkerLostError("the process that asked it is gone")
@@ -205,19 +218,18 @@ def _loss(problem: BaseException | None) -> BaseException:
 
 # --- in the worker process -------------------------------------------------------------------------------------------
 
+
 _worker: Worker
-_loop: asyncio.AbstractEventLoop  # lasts as long as the process: clients of models live as long as their loop
 
 
 def _begin(job: bytes, driver: int) -> None:
     """Prepare this process, which ends with the driver, and leaves Ctrl-C and the like to it."""
-    global _worker, _loop
-    _worker, _loop = Worker(job), asyncio.new_event_loop()
+    global _worker
+    _worker = Worker(job)
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None:  # not SIG_IGN, which the programs that an agent starts would inherit
             signal.signal(number, lambda *_: None)
-    threading.Thread(target=_run_loop, daemon=True).start()
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
 
 
@@ -227,33 +239,21 @@ def _end_with(driver: int) -> None:
     os._exit(0)
 
 
-def _run_loop() -> None:
-    """Run the loop, also after an agent has raised SystemExit in it."""
-    while True:
-        with contextlib.suppress(BaseException):
-            _loop.run_forever()
+def _load() -> Unusable | None:
+    return _worker.load()
+
+
+def _attempt(question: Question, attempt_id: str, so_far: Path) -> Attempt:
+    return _worker.attempt(question, attempt_id, so_far)
+
+
+def _close() -> str | None:
+    problem = _worker.close()
+    threading.Thread(target=_leave, daemon=True).start()
+    return problem
 
 
 def _leave() -> None:
     """End this process even if a thread of the agent never ends."""
     time.sleep(_LEAVING_SEC)
     os._exit(0)
-
-
-def _load() -> Unusable | None:
-    return _in_loop(_worker.aload())
-
-
-def _attempt(question: Question, attempt_id: str, so_far: str) -> Attempt:
-    follow = SoFarWriter.of(Path(so_far))
-    return _in_loop(_worker.aattempt(question, attempt_id, follow=follow))
-
-
-def _close() -> str | None:
-    problem = _in_loop(_worker.aclose())
-    threading.Thread(target=_leave, daemon=True).start()
-    return problem
-
-
-def _in_loop(work: Coroutine[Any, Any, Outcome]) -> Outcome:
-    return asyncio.run_coroutine_threadsafe(work, _loop).result()

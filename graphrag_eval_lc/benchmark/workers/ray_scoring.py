@@ -3,7 +3,6 @@
 Imported only where the engine is Ray, which is an optional extra.
 """
 
-import asyncio
 import contextlib
 import pickle
 from collections import deque
@@ -11,9 +10,8 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from graphrag_eval_lc.benchmark.workers.ray_cluster import RayCluster, answer_of, places_of_code, use_code_in
-from graphrag_eval_lc.benchmark.workers.shipped_kinds import ShippedKinds
-from graphrag_eval_lc.benchmark.workers.shipping import pickled
+from graphrag_eval_lc.benchmark.workers.ray_workers import RETRIES, RayCluster, answer_of, places_of_code, use_code_in
+from graphrag_eval_lc.benchmark.workers.shipping import ShippedKinds, pickled
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError
 from graphrag_eval_lc.evaluation.pipeline import Compared
@@ -26,8 +24,7 @@ from graphrag_eval_lc.texts import listed
 
 _MOST_SAMPLES = 32
 _MOST_BYTES = 1_000_000
-_AHEAD = 4  # batches for each worker that are read ahead or not taken yet
-_RETRIES = 2  # of a batch whose process is lost
+_BATCHES = 4  # for each worker at least, so that all of them have some
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,8 @@ def ray_comparer(config: EvaluationConfig, *, workers: int | None, address: str 
     sent = EvaluationConfig(steps=config.steps, sparql=config.sparql, retrieval=config.retrieval)
     job = pickled(Comparison(sent, ShippedKinds.of_this_process(), *places_of_code()))
     try:
-        yield RayComparer(cluster, job, cluster.open())
+        processors = cluster.open()
+        yield RayComparer(cluster, job, workers or processors)
     finally:
         cluster.close()
 
@@ -93,7 +91,7 @@ class RayComparer:
 
     def __init__(self, cluster: RayCluster, job: bytes, size: int) -> None:
         self._ray = cluster.ray
-        self._task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(compared_batch)
+        self._task = self._ray.remote(num_cpus=1, max_retries=RETRIES)(compared_batch)
         self._job = job
         self._size = size
 
@@ -101,51 +99,40 @@ class RayComparer:
         self, samples: Iterable[tuple[Sample, Response | None]], *, number: int, has_repeats: bool
     ) -> AsyncGenerator[Compared]:
         """Compare responses, and yield them in order; see ``Comparer``."""
-        most = max(1, min(_MOST_SAMPLES, number // (_AHEAD * self._size)))
+        most = max(1, min(_MOST_SAMPLES, number // (_BATCHES * self._size)))
         batches = _batches(samples, most, has_repeats=has_repeats)
-        job, slots = self._ray.put(self._job), asyncio.Semaphore(self._size)
-        under_way: deque[tuple[list[tuple[Sample, Response | None]], asyncio.Task[Answer]]] = deque()
+        job = self._ray.put(self._job)
+        under_way: deque[tuple[list[tuple[Sample, Response | None]], Any]] = deque()
         try:
             while True:
-                while len(under_way) < _AHEAD * self._size and (batch := next(batches, None)) is not None:
-                    asked, data = batch
-                    under_way.append((asked, asyncio.create_task(self._answer(job, asked, data, slots))))
-                    await asyncio.sleep(0)  # so that it is sent before the next one is read
+                while len(under_way) < self._size and (batch := next(batches, None)) is not None:
+                    under_way.append((batch[0], self._task.remote(job, batch[1])))
                 if not under_way:
                     return
-                asked, answering = under_way[0]
-                answer = await answering
-                under_way.popleft()
+                answer = await self._answer(*under_way[0])
+                asked, _ = under_way.popleft()
                 for (sample, response), result in zip(asked, answer.results, strict=False):
                     yield Compared(sample, response, pickle.loads(result))
                 if answer.failure is not None:
                     raise pickle.loads(answer.failure)
         finally:
-            for _, answering in under_way:
-                answering.cancel()
-            await asyncio.gather(*(answering for _, answering in under_way), return_exceptions=True)
-
-    async def _answer(
-        self, job: Any, asked: list[tuple[Sample, Response | None]], data: list[bytes], slots: asyncio.Semaphore
-    ) -> Answer:
-        async with slots:
-            reference = self._task.remote(job, data)
-            try:
-                answer: Answer = await answer_of(reference)
-            except asyncio.CancelledError:
+            for _, reference in under_way:
                 self._ray.cancel(reference, force=True)
-                raise
-            except self._ray.exceptions.RayTaskError as problem:  # as with other versions there
-                last = [line for line in str(problem).splitlines() if line.strip()][-1].strip()
-                hint = "Have the same versions of this package and of Python on all machines."
-                raise OptionError(f"a worker failed: {last}", key="engine", hint=hint) from problem
-            except self._ray.exceptions.RayError as problem:
-                ids = listed([sample.key[0] for sample, _ in asked], 3)
-                raise OptionError(
-                    f"{_RETRIES + 1} workers were lost while they compared the same questions ({ids})",
-                    key="engine",
-                    hint="Look at the memory of their machines and at Ray's logs, or score without an engine.",
-                ) from problem
+
+    async def _answer(self, asked: list[tuple[Sample, Response | None]], reference: Any) -> Answer:
+        try:
+            answer: Answer = await answer_of(reference)
+        except self._ray.exceptions.RayTaskError as problem:  # as with other versions there
+            last = [line for line in str(problem).splitlines() if line.strip()][-1].strip()
+            hint = "Have the same versions of this package and of Python on all machines."
+            raise OptionError(f"a worker failed: {last}", key="engine", hint=hint) from problem
+        except self._ray.exceptions.RayError as problem:
+            ids = listed([sample.key[0] for sample, _ in asked], 3)
+            raise OptionError(
+                f"{RETRIES + 1} workers were lost while they compared the same questions ({ids})",
+                key="engine",
+                hint="Look at the memory of their machines and at Ray's logs, or score without an engine.",
+            ) from problem
         if answer.refusal is not None:
             what, hint_of_worker = answer.refusal
             raise OptionError(f"the workers cannot compare: {what}", key="engine", hint=hint_of_worker)

@@ -69,20 +69,11 @@ def test_answer_that_knows_of_the_other_as_a_failed_attempt_counts(answers: Any,
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_answer_goes_before_one_that_was_cut_off_and_keeps_what_that_spent(answers: Any, is_first: bool) -> None:
-    cut = failure(at=1, interrupted=True, total_tokens=7)
+def test_answer_counts_instead_of_one_that_was_cut_off(answers: Any, is_first: bool) -> None:
+    cut = failure(at=1, interrupted=True)
     known = answers([answer(at=2)], [cut]) if is_first else answers([cut], [answer(at=2)])
-    attempt = {"error": "away", "started_at": "t1", "total_tokens": 7}
-    assert list(known) == [answer(at=2, failed_attempts=[attempt])]
-    assert known.is_answered(("q1", 1))
-    assert known.journal_of(("q1", 1)) is None  # no journal has it as it stands now
-
-
-def test_two_that_were_cut_off_keep_what_both_spent(answers: Any) -> None:
-    known = answers([failure(at=1, interrupted=True)], [failure(at=2, interrupted=True)])
-    (record,) = known
-    assert [each["started_at"] for each in (*record["failed_attempts"], record)] == ["t1", "t2"]
-    assert not known.is_answered(("q1", 1))
+    assert (list(known), known.is_answered(("q1", 1)), known.conflicts) == ([answer(at=2)], True, {})
+    assert not answers([cut], [cut]).is_answered(("q1", 1))
 
 
 def test_response_to_another_text_of_the_question_is_none(answers: Any) -> None:

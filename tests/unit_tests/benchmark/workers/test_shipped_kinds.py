@@ -1,5 +1,6 @@
 """Step kinds of users come to other processes by their plugin, or by their value."""
 
+import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.workers.shipped_kinds import ShippedKinds
+from graphrag_eval_lc.benchmark.workers.shipping import ShippedKinds
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.matching import register_matcher
 from graphrag_eval_lc.matching.matchers import custom_matchers
@@ -43,7 +44,8 @@ def shipped() -> ShippedKinds:
 
 
 def test_without_kinds_of_users_nothing_is_sent() -> None:
-    assert ShippedKinds.of_this_process() == ShippedKinds()
+    kinds = ShippedKinds.of_this_process()
+    assert (kinds.plugins, pickle.loads(kinds.by_value)) == ({}, [])
 
 
 def test_a_plugin_file_is_loaded_where_it_stands() -> None:
@@ -70,7 +72,7 @@ def test_what_the_program_registered_is_pickled() -> None:
     with registered_only_here():
         register_matcher(name="guess")(same)
         kinds = ShippedKinds.of_this_process()
-    assert kinds.plugins == ()
+    assert kinds.plugins == {}
     kinds.register()
     assert custom_matchers()[GUESS] is same
 
