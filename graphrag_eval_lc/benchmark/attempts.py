@@ -12,8 +12,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
-from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
 from graphrag_eval_lc.benchmark.ready_agents import Agent
+from graphrag_eval_lc.benchmark.spending import AgentCosts
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.handler import CaptureKeywords, without_runs
 from graphrag_eval_lc.capture.kept import SECRETS

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.record_values import mapping_of
-from graphrag_eval_lc.benchmark.run_identity import kept_notes
+from graphrag_eval_lc.benchmark.run_identity import kept_notes, mapping_of
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
 from graphrag_eval_lc.run_folder import RESULTS_FILE, RUN_FILE, read_run

@@ -2,13 +2,12 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from graphrag_eval_lc.benchmark.agent_source import AgentSource, source_of
+from graphrag_eval_lc.benchmark.agent_source import source_of
 from graphrag_eval_lc.benchmark.agents import aload_agent
-from graphrag_eval_lc.benchmark.attempt_records import cost_spent
 from graphrag_eval_lc.benchmark.before_asking import (
     LIKE_THE_REFERENCE,
     check_gates_of,
@@ -25,7 +24,8 @@ from graphrag_eval_lc.benchmark.run_manifest import begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput, with_report
 from graphrag_eval_lc.benchmark.runner import Runner
-from graphrag_eval_lc.dataset.checked import CheckedDataset, check_dataset
+from graphrag_eval_lc.benchmark.spending import cost_spent
+from graphrag_eval_lc.dataset.checked import check_dataset
 from graphrag_eval_lc.dataset.loading import DatasetSource, LoadedDataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog, tell_nobody
@@ -112,11 +112,9 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     close_connections_of_resting_loops()
     # Relative paths mean what they mean now: an agent's module may change the current folder.
     folder, log_file = (path and absolute_path(path) for path in (options.output_dir, options.log_file))
-    setup = await _aset_up(agent, dataset, options)
-    loaded, templates = setup.loaded, setup.read.templates
+    read, loaded, doubts = await _aset_up(agent, dataset, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
-        doubts = setup.check(options)
         if options.has_workers:  # each of which loads it for itself
             await loaded.aclose()
         output = stack.enter_context(RunOutput(options.output_dir, at=folder, open_files=options.open_files))
@@ -127,21 +125,22 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         display = stack.enter_context(progress_display(options.progress))
         observers = (None if display is tell_nobody else display, log, options.on_event)
         output.observers = [observer for observer in observers if observer is not None]
-        output.warn(*loaded.warnings, *setup.read.notes, *doubts)
+        output.warn(*loaded.warnings, *read.notes, *doubts)
+
+        async def ask(options: CheckedOptions, output: RunOutput) -> BenchmarkRun:
+            options, questions = _begin(output, options, dataset, read, loaded)
+            return await Runner(options.in_shard(), output, stop).arun(loaded, read.templates, questions)
+
+        async def ask_again(again: CheckedOptions) -> BenchmarkRun:
+            at = None if folder is None else folder / CONFIRMATION
+            with RunOutput(again.output_dir, at=at, open_files=again.open_files) as confirmation:
+                confirmation.prepare(again)
+                confirmation.observers = output.observers
+                return await ask(again, confirmation)
+
         try:
-            options, questions = setup.begin(output, options)
-            output.notes += shard_notes(options, questions)
-            run = await Runner(options.in_shard(), output, stop).arun(loaded, templates, questions)
-
-            async def aask_again(again: CheckedOptions) -> BenchmarkRun:
-                at = None if folder is None else folder / CONFIRMATION
-                with RunOutput(again.output_dir, at=at, open_files=again.open_files) as confirmation:
-                    confirmation.prepare(again)
-                    confirmation.observers = output.observers
-                    _, questions = setup.begin(confirmation, again)
-                    return await Runner(again, confirmation, stop).arun(loaded, templates, questions)
-
-            run.regression = await aregression_gate(run, options, aask_again, elapsed_sec=output.elapsed_sec)
+            run = await ask(options, output)
+            run.regression = await aregression_gate(run, options, ask_again, elapsed_sec=output.elapsed_sec)
         finally:
             if problem := await loaded.aclose():
                 output.warn(masked_text(problem))
@@ -150,55 +149,10 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     return await asyncio.to_thread(with_report, run, folder) if options.report else run
 
 
-@dataclass
-class _Setup:
-    """An agent that is loaded, and the dataset whose questions it is asked."""
-
-    given: Any
-    dataset: DatasetSource
-    loaded: Agent
-    checked: CheckedDataset
-    source: AgentSource | None
-
-    @property
-    def read(self) -> LoadedDataset:
-        """The dataset."""
-        return self.checked.loaded
-
-    def check(self, options: CheckedOptions) -> list[str]:
-        """Check dataset and gates, now that the agent's module has registered metrics and step kinds; return doubts."""
-        if self.checked.problem is not None:
-            self.checked = check_dataset(self.dataset, options.config, options.config_source)
-        self.checked.usable(lacks_kinds=options.force)
-        return check_gates_of(options, self.read.templates, options.config_source)
-
-    def begin(
-        self, output: RunOutput, options: CheckedOptions, *, is_dry: bool = False
-    ) -> tuple[CheckedOptions, list[QuestionWithTemplate]]:
-        """Begin the run, or resume that in the folder; return its options, with the seed of that run, and questions."""
-        options = options.replaced(selection=options.selection_in(output.earlier))
-        questions = options.selection.apply(self.read.templates)
-        record = begun_record(
-            self.loaded.spec or self.given,
-            self.dataset,
-            self.read.templates,
-            questions,
-            options,
-            output.judges_record,
-            agent_source=self.loaded.source,
-            agent_digests=None if self.source is None else self.source.digests,
-        )
-        if self.source is not None and self.source.outdated:
-            output.warn(
-                f"{listed(self.source.outdated)} changed after Python loaded it, and the agent still runs the old "
-                "code: restart Python, or reload it with importlib.reload"
-            )
-        output.resume(record, options, is_dry=is_dry)
-        return options, questions
-
-
-async def _aset_up(agent: Any, dataset: DatasetSource, options: CheckedOptions) -> _Setup:
-    """Check the dataset and load the agent."""
+async def _aset_up(
+    agent: Any, dataset: DatasetSource, options: CheckedOptions
+) -> tuple[LoadedDataset, Agent, list[str]]:
+    """Check the dataset, load the agent, and check the gates; return doubts about these too."""
     checked = check_dataset(dataset, options.config, options.config_source)
     checked.usable(lacks_kinds=isinstance(agent, str))  # whose module may register step kinds
     check_baseline(options.baseline, options.selection.apply(checked.loaded.templates))
@@ -208,8 +162,47 @@ async def _aset_up(agent: Any, dataset: DatasetSource, options: CheckedOptions) 
         agent_config=options.agent_config,
         key_variable=options.agent_key_env,
     )
+    try:
+        if checked.problem is not None:
+            checked = check_dataset(dataset, options.config, options.config_source)
+        read = checked.usable(lacks_kinds=options.force)
+        return read, loaded, check_gates_of(options, read.templates, options.config_source)
+    except BaseException:
+        await loaded.aclose()
+        raise
+
+
+def _begin(
+    output: RunOutput,
+    options: CheckedOptions,
+    dataset: DatasetSource,
+    read: LoadedDataset,
+    loaded: Agent,
+    *,
+    is_dry: bool = False,
+) -> tuple[CheckedOptions, list[QuestionWithTemplate]]:
+    """Begin the run, or resume that in the folder; return its options, with the seed of that run, and its questions."""
+    options = options.replaced(selection=options.selection_in(output.earlier))
+    questions = options.selection.apply(read.templates)
     source = None if options.output_dir is None else source_of(loaded, (options.input_fn, options.answer_fn))
-    return _Setup(agent, dataset, loaded, checked, source)
+    if source is not None and source.outdated:
+        output.warn(
+            f"{listed(source.outdated)} changed after Python loaded it, and the agent still runs the old code: restart "
+            "Python, or reload it with importlib.reload"
+        )
+    record = begun_record(
+        loaded.spec or loaded.given,
+        dataset,
+        read.templates,
+        questions,
+        options,
+        output.judges_record,
+        agent_source=loaded.source,
+        agent_digests=None if source is None else source.digests,
+    )
+    output.resume(record, options, is_dry=is_dry)
+    output.notes += shard_notes(options, questions)
+    return options, questions
 
 
 @of_agent(RunOptions)
@@ -229,17 +222,16 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     checked = CheckedOptions(**options)
     place = checked.output_dir and absolute_path(checked.output_dir)
 
-    async def aset_up() -> _Setup:
-        setup = await _aset_up(agent, dataset, checked)
-        await setup.loaded.aclose()
-        return setup
+    async def aset_up() -> tuple[LoadedDataset, Agent, list[str]]:
+        read, loaded, doubts = await _aset_up(agent, dataset, checked)
+        await loaded.aclose()
+        return read, loaded, doubts
 
-    setup = run_sync(aset_up)
-    doubts = setup.check(checked)
+    read, loaded, doubts = run_sync(aset_up)
     is_new = place is None or checked.overwrite or not place.exists()
     with RunOutput(None if is_new else checked.output_dir, at=place, open_files=checked.open_files) as output:
         output.prepare(checked.in_shard())
-        checked, questions = setup.begin(output, checked, is_dry=True)
+        checked, questions = _begin(output, checked, dataset, read, loaded, is_dry=True)
         samples = samples_of(questions, checked.repeats, checked.shard)
         plan = output.planned(samples, retry_errors=checked.retry_errors)
         done = (output.response(sample.key) or {} for sample in plan.done)
@@ -248,7 +240,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         return replace(
             plan,
             notes=tuple(shard_notes(checked, questions)),
-            warnings=(*setup.read.notes, *doubts),
+            warnings=(*read.notes, *doubts),
             judging=_judging_of(plan, output, checked.in_shard()),
             agent_cost=fmean(known) * len(plan.to_ask) if any(known) else None,
         )

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from graphrag_eval_lc.benchmark.record_values import mapping_of, records_of
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard
@@ -268,3 +267,31 @@ def kept_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def digests_in(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the digests in a run.json, which may have been changed by hand."""
     return mapping_of(record.get(DIGESTS))
+
+
+# --- values of a run.json, which may have been changed by hand --------------------------------------------------------
+
+
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """Return a mapping; an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def records_of(value: object) -> list[Mapping[str, Any]]:
+    """Return the mappings of a list; without those that are none."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def texts_of(value: object) -> list[str]:
+    """Return the values of a list as texts; nothing in place of anything else."""
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def number_of(value: object, default: int) -> int:
+    """Return a whole number from 1; the default in place of anything else.
+
+    Example:
+        >>> number_of(3, 1), number_of("3", 1), number_of(True, 1), number_of(None, 2)
+        (3, 1, 1, 2)
+    """
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default

@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_SCORED_SELECTION = "scored_selection"
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
 _GIT_SECONDS = 5  # a network drive may take long, and a run does not wait for it
 _OF_GIT_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # of the commit that a hook belongs to
@@ -40,16 +39,13 @@ _OF_GIT_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # of the commit 
 Record = dict[str, Any]
 """What run.json says of a run. The functions here return new records and change none."""
 
-# The keys that come last, as their values grow with the run.
-_LAST = ("times", "stopped", "totals", "questions", "earlier_questions", "scored")
-
 
 def new_record(
     source: object,
     templates: Sequence[Template],
     questions: Iterable[Question],
     config: EvaluationConfig,
-    scorers: Mapping[str, Any] | None = None,
+    evaluators: Iterable[Callable[..., Any]] = (),
     **described: Any,
 ) -> Record:
     """Return the record of a run that begins now.
@@ -59,7 +55,7 @@ def new_record(
         templates: The dataset.
         questions: Those that are selected.
         config: The configuration.
-        scorers: What ``scored_with`` returns.
+        evaluators: The functions that score it.
         **described: Other keys of run.json, secrets masked; what is None or empty is left out.
     """
     now = datetime.now(UTC)
@@ -70,90 +66,12 @@ def new_record(
         **first,
         "dataset": dataset_record(source, templates),
         **known,
-        **(scorers or {}),  # the empty lists too: they say that there are none
+        **scored_with(evaluators),
         "versions": _versions(),
         "config": config_record(config),
         "times": {"started": _time_text(now), "sessions": [{"started": _time_text(now)}]},
         "questions": {str(each["id"]): _text_digest(each["question_text"]) for each in questions},
     }
-
-
-def with_described(record: Mapping[str, Any], **described: Any) -> Record:
-    """Return a record with other values of some keys, as they are; new keys come before its times and questions."""
-    last = {key: record[key] for key in _LAST if key in record}
-    return {**{key: value for key, value in record.items() if key not in last}, **described, **last}
-
-
-def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
-    """Return the record of the same run as ``earlier``, a run.json, which continues with this session.
-
-    The earlier sessions have their own commit, capture and source if those of this one differ.
-    """
-    kept = {key: earlier[key] for key in ("label", "href", "tags", "merged", KEPT) if key in earlier}
-    sessions = list((earlier.get("times") or {}).get("sessions") or ())
-    others = {
-        key: earlier[key] for key in ("git", "capture", DIGESTS) if key in earlier and earlier[key] != record.get(key)
-    }
-    sessions = [*({**others, **session} for session in sessions), *record["times"]["sessions"]]
-    digests = {**(earlier.get("earlier_questions") or {}), **(earlier.get("questions") or {})}
-    gone = {key: digest for key, digest in digests.items() if key not in record["questions"]}
-    return {
-        "run_id": str(earlier.get("run_id") or record["run_id"]),
-        **{key: value for key, value in kept.items() if key not in record},
-        **{key: value for key, value in record.items() if key != "run_id"},
-        "times": {"started": sessions[0].get("started"), "sessions": sessions},
-        **({"earlier_questions": gone} if gone else {}),
-    }
-
-
-def scored_again(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
-    """Return the record of ``earlier``, a run.json, whose responses are scored again; plugins and judges are gone."""
-    scoring = ("dataset", "config", _SCORED_SELECTION)
-    gone = ("judges", "plugins", _SCORED_SELECTION)
-    return {
-        **{key: value for key, value in earlier.items() if key not in gone},
-        **{key: record[key] for key in (*scoring, "matchers", "evaluators", "plugins") if key in record},
-        "scored": None,
-    }
-
-
-def ended(
-    record: Mapping[str, Any],
-    elapsed_sec: float,
-    totals: Mapping[str, Any],
-    stopped: Mapping[str, Any] | None = None,
-    scorers: Mapping[str, Any] | None = None,
-    judges: Mapping[str, Any] | None = None,
-) -> Record:
-    """Return the record of the same run, whose session, or scoring, ends now.
-
-    Args:
-        record: The record of its begin.
-        elapsed_sec: Seconds of this session, whatever the clock was set to meanwhile.
-        totals: What the run spent.
-        stopped: Why the session ended before its time, and how many samples it left out.
-        scorers: What ``scored_with`` returns by now.
-        judges: Who judged, if that was not described when the run began.
-    """
-    now = datetime.now(UTC)
-    found = with_described(record, **(scorers or {})) | {"totals": dict(totals)}
-    if "scored" in record:
-        found["scored"] = _time_text(now)
-    else:
-        *earlier, session = record["times"]["sessions"]
-        started = datetime.fromisoformat(session["started"])
-        # The end is not before the start, also if the clock was set back.
-        finished = _time_text(max(now, started + timedelta(seconds=elapsed_sec)))
-        session = {**session, "finished": finished, ELAPSED_SEC: elapsed_sec}
-        sessions = [*earlier, session if stopped is None else {**session, "stopped": dict(stopped)}]
-        # Time between sessions is no time of the run; of one that was killed it is not known.
-        elapsed = round(sum(each.get(ELAPSED_SEC, 0.0) for each in sessions), 3)
-        started_text = record["times"]["started"]
-        found["times"] = {"started": started_text, "finished": finished, ELAPSED_SEC: elapsed, "sessions": sessions}
-        if stopped is not None:
-            found["stopped"] = dict(stopped)
-    found = with_described(found)
-    return found if judges is None or "judges" in found else {**found, "judges": dict(judges)}
 
 
 def begun_record(
@@ -175,41 +93,104 @@ def begun_record(
         templates: The dataset.
         questions: Those that are selected.
         options: The options of the run.
-        judges: What is to be told of the judges.
-        agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
+        judges: What the judges say of themselves.
+        agent_source: What the agent's spec stands for at present, if that may change: the place of a graph that
             ``langgraph.json`` names; the graph and the version of a server's assistant.
         agent_digests: The digests of the files and functions that the agent is made from.
     """
-    # Their order.
-    first = (
-        "selection", "repeats", "agent", "agent_source", "agent_config", DIGESTS, "git", "capture", "judges",
-    )  # fmt: skip
+    agent_config = {key: value for key, value in options.agent_config.items() if key != "callbacks"}
+    recorded_options = recorded(options)
     described = {
-        **dict.fromkeys(first),
-        **recorded(options),
         "selection": options.selection.as_dict(),
+        "repeats": recorded_options.pop("repeats"),
         "agent": agent_name(agent),
         "agent_source": agent_source,
-        "agent_config": _plain(options.agent_config),
+        # As JSON without addresses, so that each process says the same.
+        "agent_config": parse_json(_ADDRESS.sub("", json_text(agent_config))),
         DIGESTS: agent_digests,
         "git": None if options.output_dir is None else git_state(),
         "capture": capture_record(options.capture),
         "judges": judges,
+        **recorded_options,
     }
-    record = new_record(
-        source,
-        templates,
-        [question for _, question in questions],
-        options.config,
-        scored_with(options.evaluators),
-        **described,
-    )
+    asked = [question for _, question in questions]
+    record = new_record(source, templates, asked, options.config, options.evaluators, **described)
     if agent_digests:  # which are not secrets, whatever their names
         record[DIGESTS] = dict(agent_digests)
     if options.shard is not None:  # with the questions and the limits of the whole run
-        shard = {"number": options.shard.number, "of": options.shard.of, "run": identity_digest(record)}
-        record = with_described(record, shard=shard)
+        record["shard"] = {"number": options.shard.number, "of": options.shard.of, "run": identity_digest(record)}
     return record
+
+
+def resumed(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
+    """Return the record of the same run as ``earlier``, a run.json, which continues with this session.
+
+    The earlier sessions have their own commit, capture and source if those of this one differ.
+    """
+    kept = {key: earlier[key] for key in ("label", "href", "tags", "merged", KEPT) if key in earlier}
+    others = {
+        key: earlier[key] for key in ("git", "capture", DIGESTS) if key in earlier and earlier[key] != record.get(key)
+    }
+    before = [{**others, **session} for session in (earlier.get("times") or {}).get("sessions") or ()]
+    sessions = [*before, *record["times"]["sessions"]]
+    digests = {**(earlier.get("earlier_questions") or {}), **(earlier.get("questions") or {})}
+    gone = {key: digest for key, digest in digests.items() if key not in record["questions"]}
+    return {
+        **kept,
+        **record,
+        "run_id": str(earlier.get("run_id") or record["run_id"]),
+        "times": {"started": sessions[0].get("started"), "sessions": sessions},
+        **({"earlier_questions": gone} if gone else {}),
+    }
+
+
+def scored_again(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Record:
+    """Return the record of ``earlier``, a run.json, whose responses are scored again; plugins and judges are gone."""
+    gone = ("judges", "plugins", "scored_selection")
+    taken = ("dataset", "config", "scored_selection", "matchers", "evaluators", "plugins")
+    return {
+        **{key: value for key, value in earlier.items() if key not in gone},
+        **{key: record[key] for key in taken if key in record},
+        "scored": None,
+    }
+
+
+def ended(
+    record: Mapping[str, Any],
+    elapsed_sec: float,
+    totals: Mapping[str, Any],
+    stopped: Mapping[str, Any] | None = None,
+    scorers: Mapping[str, Any] | None = None,
+    judges: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return the record of the same run, whose session, or scoring, ends now.
+
+    Args:
+        record: The record of its begin.
+        elapsed_sec: Seconds of this session, whatever the clock was set to meanwhile.
+        totals: What the run spent.
+        stopped: Why the session ended early, and how many samples it left out.
+        scorers: What ``scored_with`` returns by now.
+        judges: Who judged, if that was not described when the run began.
+    """
+    now = datetime.now(UTC)
+    found = {**record, **(scorers or {}), "totals": dict(totals)}
+    if judges is not None:
+        found.setdefault("judges", dict(judges))
+    if "scored" in record:
+        return {**found, "scored": _time_text(now)}
+    *earlier, session = record["times"]["sessions"]
+    started = datetime.fromisoformat(session["started"])
+    # The end is not before the start, also if the clock was set back.
+    finished = _time_text(max(now, started + timedelta(seconds=elapsed_sec)))
+    session = {**session, "finished": finished, ELAPSED_SEC: elapsed_sec}
+    if stopped is not None:
+        found["stopped"] = session["stopped"] = dict(stopped)
+    sessions = [*earlier, session]
+    # Time between sessions is no time of the run; of one that was killed it is not known.
+    elapsed = round(sum(each.get(ELAPSED_SEC, 0.0) for each in sessions), 3)
+    times = {"started": record["times"]["started"], "finished": finished, ELAPSED_SEC: elapsed, "sessions": sessions}
+    return {**found, "times": times}
 
 
 def new_run_id(now: datetime) -> str:
@@ -239,11 +220,6 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
         "keep_artifacts": options.get("keep_artifacts", True),
         "keep_messages": options.get("keep_messages", False),
     }
-
-
-def _plain(config: Mapping[str, Any]) -> Any:
-    """Return an agent's config as JSON without callbacks and addresses, so that each process says the same."""
-    return parse_json(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
 
 
 def agent_name(agent: object) -> str:
@@ -284,26 +260,22 @@ def _text_digest(text: str) -> str:
 def dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
     """Return what run.json says of a dataset: its path, where it has one, its digest, and what is in it."""
     digest = hashlib.sha256()
-    questions = 0
+    number = 0
     # One question at a time, as the text of a whole dataset may be as large as the dataset.
     for template in templates:
-        _add_to(digest, {key: value for key, value in template.items() if key != "questions"})
-        for question in template.get("questions") or ():
-            _add_to(digest, question)
-            questions += 1
+        questions = template.get("questions") or ()
+        number += len(questions)
+        for record in ({key: value for key, value in template.items() if key != "questions"}, *questions):
+            text = json.dumps(record, sort_keys=True, default=str)
+            digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
     path = {"path": str(source)} if isinstance(source, str | PathLike) else {}
     return {
         **path,
         "sha256": digest.hexdigest(),
         "templates": len(templates),
-        "questions": questions,
+        "questions": number,
         "step_names": reference_names(templates),
     }
-
-
-def _add_to(digest: "hashlib._Hash", record: Mapping[str, Any]) -> None:
-    text = json.dumps(record, sort_keys=True, default=str)
-    digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
 
 
 def _versions() -> dict[str, str]:

@@ -24,7 +24,7 @@ from graphrag_eval_lc.benchmark.run_identity import (
     refuse_other_source,
     source_changes,
 )
-from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed, with_described
+from graphrag_eval_lc.benchmark.run_manifest import Record, ended, resumed
 from graphrag_eval_lc.budget import Budget
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, tell_nobody
 from graphrag_eval_lc.evaluation.pipeline import Comparer, Pipeline, judges_of
@@ -156,7 +156,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         )
 
     def resume(self, record: Record, options: "CheckedOptions", *, is_dry: bool = False) -> None:
-        """Go on with the run in the folder, or begin it.
+        """Resume the run in the folder, or begin it.
 
         Args:
             record: What run.json is to say.
@@ -167,53 +167,52 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             RunFolderError: The run in the folder is another one or of another source of the agent, or was scored with
                 what is missing now; or a file cannot be read or written.
         """
-        self.record = record
-        earlier, now = self.earlier, record
+        self.record, earlier = record, self.earlier
         if self.folder is None or (earlier is None and is_dry):
             return
-        if earlier is not None:
-            refuse_other_part(earlier, now, self.folder.shown)
-            missing = missing_scorers(earlier, options)
-            if not options.force:
-                refuse_changes(earlier, now, self.folder.shown, is_other_agent_fine=options.keep_answers)
-                refuse_missing(missing, self.folder.shown, "--force (force=True) to go on without")
-            self._changed = changed_questions(earlier, now)
-            self.warn(*capture_warnings(earlier, now))
-            self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
-            self.record = resumed(self.record, earlier)
-        else:  # responses without a record of what they answer would be of no use
-            self.folder.write_run(self.record)
-        journal = self.open_journal()
-        if earlier is not None:
-            self._check_source(earlier, now, options)
+        if earlier is None:
+            self.folder.write_run(record)  # responses without a record of what they answer would be of no use
+            self.open_journal()
+        else:
+            self._resume(record, earlier, self.folder, options, is_dry=is_dry)
         if self._cache is not None and self.budget.max_cost is not None:
             self.budget.spend(self._cache.spent())
-        if earlier is not None and not is_dry:
-            outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
-            for key in outdated:
-                journal.add(_superseded(key))
-            self.folder.write_run(self.record)
 
-    def _check_source(self, earlier: Mapping[str, Any], now: Mapping[str, Any], options: "CheckedOptions") -> None:
-        """Refuse to reuse the answers of an agent that changed, or record that they are kept."""
-        assert self.folder is not None
-        assert self.journal is not None
-        summaries = ((key, self.journal.summary(key)) for key in self.journal.keys())  # noqa: SIM118  # no dict
+    def _resume(
+        self, now: Record, earlier: Mapping[str, Any], folder: RunFolder, options: "CheckedOptions", *, is_dry: bool
+    ) -> None:
+        refuse_other_part(earlier, now, folder.shown)
+        missing = missing_scorers(earlier, options)
+        if not options.force:
+            refuse_changes(earlier, now, folder.shown, is_other_agent_fine=options.keep_answers)
+            refuse_missing(missing, folder.shown, "--force (force=True) to go on without")
+        self._changed = changed_questions(earlier, now)
+        self.warn(*capture_warnings(earlier, now))
+        self.warn(*scoring_warnings(earlier, now, self.judges_record, missing))
+        self.record = resumed(now, earlier)
+        journal = self.open_journal()
+        known = {key: journal.summary(key) for key in journal.keys()}  # noqa: SIM118  # no dict
         reused = [
             key
-            for key, known in summaries
-            if known is not None
-            and not (known.is_interrupted or known.is_superseded or key[0] in self._changed)
-            and not (options.retry_errors and known.is_error)
+            for key, summary in known.items()
+            if summary is not None
+            and not (summary.is_interrupted or summary.is_superseded or key[0] in self._changed)
+            and not (options.retry_errors and summary.is_error)
         ]
         # An agent of another name was refused before this, without one of the two options.
-        changes = list(agent_changes(earlier, now)) or source_changes(earlier, now)
+        of_spec = list(agent_changes(earlier, now))
+        changes = of_spec or source_changes(earlier, now)
         if changes and reused:
             kept = {"answers": len(reused), "asked": self.asked_at(reused), "changes": "; ".join(changes)}
-            if not options.keep_answers and not any(agent_changes(earlier, now)):
-                refuse_other_source(kept, self.folder.shown)
-            self.record = with_described(self.record, **{KEPT: [*kept_in(earlier), kept]})
+            if not options.keep_answers and not of_spec:
+                refuse_other_source(kept, folder.shown)
+            self.record = {**self.record, KEPT: [*kept_in(earlier), kept]}
         self.notes += kept_notes(self.record)
+        if not is_dry:
+            for key in known:
+                if key[0] in self._changed:
+                    journal.add(_superseded(key))
+            folder.write_run(self.record)
 
     def asked_at(self, keys: Iterable[Key]) -> str:
         """Return when the newest of some answers in the folder was asked, to the minute; empty if that is unknown."""

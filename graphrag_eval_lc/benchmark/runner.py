@@ -6,15 +6,6 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, cast
 
-from graphrag_eval_lc.benchmark.agent_costs import AgentCosts
-from graphrag_eval_lc.benchmark.attempt_records import (
-    attempts_in,
-    completed,
-    cost_spent,
-    failed_attempt,
-    seconds_spent,
-    tokens_spent,
-)
 from graphrag_eval_lc.benchmark.attempts import (
     NOTHING_SPENT,
     AgentCall,
@@ -30,6 +21,15 @@ from graphrag_eval_lc.benchmark.ready_agents import Agent
 from graphrag_eval_lc.benchmark.run_identity import reuse_text
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.spending import (
+    AgentCosts,
+    attempts_in,
+    completed,
+    cost_spent,
+    failed_attempt,
+    seconds_spent,
+    tokens_spent,
+)
 from graphrag_eval_lc.benchmark.workers.engines import workers_of
 from graphrag_eval_lc.evaluation.events import EventKind
 from graphrag_eval_lc.evaluation.pipeline import Pipeline

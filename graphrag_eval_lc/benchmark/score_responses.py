@@ -17,7 +17,6 @@ from graphrag_eval_lc.benchmark.recorded_scoring import (
     missing_functions,
     missing_scorers,
     refuse_missing,
-    scored_with,
     scoring_warnings,
 )
 from graphrag_eval_lc.benchmark.run_identity import kept_notes, question_warnings
@@ -82,7 +81,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         new.templates,
         [question for _, question in new.questions],
         given.config,
-        scored_with(given.evaluators),
+        given.evaluators,
         selection=given.selection.as_dict(),
         git=None if given.output_dir is None else git_state(),
         **recorded(given),
@@ -184,10 +183,11 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         comparer_of(given, run.scoring.config, run.output) as comparer,
     ):
         output, earlier, samples = run.output, run.earlier, run.samples
-        scorers = scored_with(run.scoring.evaluators)
         asked = [question for _, question in run.questions]
         chosen = given.selection.as_dict()
-        record = new_record(run.source, run.templates, asked, run.scoring.config, scorers, scored_selection=chosen)
+        record = new_record(
+            run.source, run.templates, asked, run.scoring.config, run.scoring.evaluators, scored_selection=chosen
+        )
         output.record = scored_again(record, earlier)
         output.notes += [*run.notes, *kept_notes(earlier)]
         output.warn(*_unanswered(samples, run.keys))

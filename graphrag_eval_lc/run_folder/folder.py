@@ -31,6 +31,7 @@ _NO_FLOAT = re.compile("[0-9]{309}")  # digits of a number that no float holds, 
 _SECTION_START = re.compile(r"^[^ \n]", re.MULTILINE)
 # The objects of run.json. Any other value under these keys is ignored.
 _SECTIONS = (_QUESTIONS, "earlier_questions", "dataset", "config", "times", "totals", "limits", "capture")
+_LAST = ("times", "stopped", "totals", "questions", "earlier_questions", "scored")
 FORMAT_VERSION = 2
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
@@ -160,8 +161,10 @@ class RunFolder:
             cache.close()
 
     def write_run(self, run: Mapping[str, Any]) -> None:
-        """Write run.json: what ran, on what, and what it spent."""
-        self._replace(RUN_FILE, _pieces_of({"format_version": FORMAT_VERSION, **run}))
+        """Write run.json: what ran, on what, and what it spent; what grows with the run comes last."""
+        last = {key: run[key] for key in _LAST if key in run}
+        first = {key: value for key, value in run.items() if key not in last}
+        self._replace(RUN_FILE, _pieces_of({"format_version": FORMAT_VERSION, **first, **last}))
 
     def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""

@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.benchmark.record_values import mapping_of, records_of
 from graphrag_eval_lc.benchmark.run_identity import (
     CONFIG,
     DATASET,
@@ -18,6 +17,8 @@ from graphrag_eval_lc.benchmark.run_identity import (
     differences,
     identity,
     identity_digest,
+    mapping_of,
+    records_of,
 )
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.shards import Shard

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.attempt_records import (
+from graphrag_eval_lc.benchmark.spending import (
     attempts_in,
     cost_spent,
     failed_attempt,

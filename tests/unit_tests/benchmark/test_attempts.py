@@ -17,8 +17,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 from graphrag_eval_lc.benchmark.agents import aload_agent
-from graphrag_eval_lc.benchmark.attempt_records import failed_attempt
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
+from graphrag_eval_lc.benchmark.spending import failed_attempt
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 
 QUESTION: Any = {"id": "q1", "question_text": "Where?", "language": "en"}
