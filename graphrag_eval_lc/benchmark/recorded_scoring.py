@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_eval_lc.aggregation.notes import grading_change
 from graphrag_eval_lc.benchmark.run_identity import Run, mapping_of, records_of, texts_of
+from graphrag_eval_lc.config import EvaluationConfig, is_enabled, load_config
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.masking import without_masked
