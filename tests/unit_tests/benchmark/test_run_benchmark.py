@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from signalling import send_signal
 
-from graphrag_eval_lc import arun_benchmark, run_benchmark
+from graphrag_eval_lc import arun_benchmark, run_benchmark, score_run
 from graphrag_eval_lc.errors import AgentError, DatasetError, OptionError, RunFolderError
 from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.run_folder import RunFolder
@@ -369,6 +369,22 @@ def test_forced_run_asks_only_what_is_new_or_changed(agent: Agent, tmp_path: Pat
     assert agent.asked == ["a", "b", "changed", "c"]
     assert [result["actual_answer"] for result in run.results] == ["echo: a", "echo: changed", "echo: c"]
     assert list(record_in(tmp_path)["questions"]) == ["q0", "q1", "q2"]
+
+
+def test_answer_to_another_text_counts_no_more_even_if_its_question_is_not_asked_again(
+    agent: Agent, tmp_path: Path
+) -> None:
+    run_benchmark(agent, dataset_of("a", "b"), output_dir=tmp_path)
+
+    def end(event: RunEvent) -> None:
+        if event.kind == "run_started" and event.fields["done"]:
+            raise KeyError("killed")
+
+    with pytest.raises(KeyError):
+        run_benchmark(agent, dataset_of("a", "changed"), output_dir=tmp_path, force=True, on_event=end)
+    assert [result["actual_answer"] for result in score_run(tmp_path, dataset=dataset_of("a", "changed")).results] == [
+        "echo: a"
+    ]
 
 
 def test_overwriting_begins_anew(agent: Agent, tmp_path: Path) -> None:
