@@ -222,9 +222,13 @@ class History:
             return False
         if not (known.is_reported or self.has_own_id(message) or self.has_own_id(other)):
             return False  # a node's own code made both, one for each answer
+        answer_ids = message.response_metadata.get("id"), other.response_metadata.get("id")  # the provider's
+        is_same_answer = answer_ids[0] == answer_ids[1] and bool(answer_ids[0])
+        if all(answer_ids) and not is_same_answer:
+            return False
         usages = message.usage_metadata, other.usage_metadata
         has_same_tokens = usages[0] is not None and usages[0] == usages[1]
-        if has_same_tokens and known.is_reported and known.node is node:
+        if has_same_tokens and (is_same_answer or (known.is_reported and known.node is node)):
             return True  # whatever was made of its text
         is_alike = message.content == other.content and message.tool_calls == other.tool_calls
         return is_alike and (has_same_tokens or None in usages)

@@ -75,6 +75,13 @@ def test_what_a_node_rewrote_itself_is_a_copy_in_that_node_only() -> None:
     assert not counted(said(), is_reported=False).has(rewritten, NODE)
 
 
+def test_the_providers_id_of_the_answer_decides_where_both_have_one() -> None:
+    first, second = {"id": "chatcmpl-1"}, {"id": "chatcmpl-2"}
+    messages = counted(said(response_metadata=first))
+    assert messages.has(said("The answer is yes.", message_id=None, response_metadata=first), OTHER_NODE)
+    assert not messages.has(said(message_id=None, response_metadata=second), NODE)
+
+
 def test_messages_without_ids_that_look_alike_are_calls_of_their_own() -> None:
     """A node's own code makes one of each answer of a model that it asked by itself."""
     assert not counted(said(message_id=None), is_reported=False).has(said(message_id=None), NODE)
