@@ -255,12 +255,8 @@ class History:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
         Each node's output is read. So if no message of a graph's state was seen, only what follows the graph's
-        input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
-
-        Args:
-            state: The state at the end, or the input of a graph's first node.
-            given: The lists of messages in the graph's input; None for the run's own.
-            is_graph: Whether it is the state of a graph.
+        input is new. Without a graph nothing was read: what follows the end of an earlier run is new. ``given`` are the lists of
+        messages in the graph's input; None for the run's own.
         """
         before = self._old if given is None else [each.items for each in given if each.items]
         for messages, known in state:
@@ -285,10 +281,8 @@ class History:
     def read(self, messages: MessageList, unknown: Literal["new", "old", "elsewhere"] = "new") -> Reading:
         """Return what is new in a list, and note it.
 
-        Args:
-            messages: What was not read before of it.
-            unknown: What a list without any known message is taken for: new, older than the run, or another
-                conversation.
+        ``unknown`` is what a list without any known message is taken for: new, older than the run, or another
+        conversation.
         """
         items, before = messages
         if unknown == "old" and not self.has_own:

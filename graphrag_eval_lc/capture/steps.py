@@ -137,15 +137,9 @@ class Steps:
         models: int = 0,
         is_from_cache: bool = False,
     ) -> None:
-        """Note that a tool message answers one of some calls.
+        """Note that a tool message answers one of some calls, all with its id.
 
-        Args:
-            message: The message as it was read.
-            calls: The calls that it may answer, all with its id.
-            record: The run in whose messages it is.
-            event: The number of the event.
-            models: How many model calls had begun before it.
-            is_from_cache: Whether it comes from langgraph's cache of nodes.
+        ``models`` is how many model calls had begun before it: the last message before the next one counts.
         """
         outcome = message_outcome(message)
         call = self._answered_call(message, calls, outcome.text, record, event)
