@@ -255,8 +255,8 @@ class History:
         """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
         Each node's output is read. So if no message of a graph's state was seen, only what follows the graph's
-        input is new. Without a graph nothing was read: what follows the end of an earlier run is new. ``given`` are the lists of
-        messages in the graph's input; None for the run's own.
+        input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
+        ``given`` are the lists of messages in the graph's input; None for the run's own.
         """
         before = self._old if given is None else [each.items for each in given if each.items]
         for messages, known in state:
