@@ -29,8 +29,9 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("dra",), ["dataset", "draft"]),
-        (("run", "--max-c"), ["--max-concurrency", "--max-cost"]),
+        (("dat",), ["dataset"]),
+        (("dataset", "dr"), ["draft"]),
+        (("run", "--max-c"), ["--max-cost", "--max-concurrency"]),
         (("run", "--sam"), ["--sample"]),  # also where the short help leaves it out
         (("run", "--help-a"), ["--help-all"]),
         (("judge", "agreement", "--metric", ""), ["answer_f1", "answer_recall"]),
