@@ -5,6 +5,7 @@ Prefixes are expanded; sequences and inverses of paths become patterns; blank no
 """
 
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -43,6 +44,9 @@ NO_NAMES = re.compile(
 """Comments, IRIs and texts of a query, in which no prefixed name is one."""
 _ESCAPE = re.compile(r"\\([_~.\-!$&'()*+,;=/?#@%])")
 _COMMUTATIVE = ("=", "!=", "+", "*", "&&", "||", "in")
+
+
+_PARSER = threading.Lock()  # pyparsing keeps what it has parsed in one place for all threads
 
 
 class UnreadableQueryError(ValueError):
@@ -110,7 +114,8 @@ def declared_prefixes(query: str) -> dict[str, str]:
 def _parsed(query: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
     """Return rdflib's algebra. Prefixes are expanded before, as rdflib knows one prefix for a namespace only."""
     try:
-        return translateQuery(parseQuery(_expanded(query, dict(prefixes)))).algebra
+        with _PARSER:
+            return translateQuery(parseQuery(_expanded(query, dict(prefixes)))).algebra
     except Exception as problem:  # rdflib and pyparsing raise many kinds, of which Exception itself is one
         raise UnreadableQueryError(str(problem)) from problem
 
