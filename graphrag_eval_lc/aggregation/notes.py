@@ -9,6 +9,7 @@ from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_PRECISION, STEPS_SCORE
 from graphrag_eval_lc.texts import counted, shortened
 
+_SHOWN_ERROR = 120
 _SHOWN_REASON = 270
 _MOST_DIGITS = 9
 
@@ -26,7 +27,11 @@ def reason_of(result: Mapping[str, Any]) -> str:
         'all is fulfilled, by more calls than it takes: steps_precision is 0.33'
     """
     if is_error(result):
-        return shortened(str(result.get("error") or "failed without a message"), _SHOWN_REASON)
+        error = str(result.get("error") or "failed without a message")
+        query = (unfulfilled_step(result) or ({}, {}))[1].get("query")
+        if query is not None:  # an agent that gets no rows may ask again until it fails
+            error = f"{shortened(error, _SHOWN_ERROR)} {query['sentence']}"
+        return shortened(error, _SHOWN_REASON)
     if (found := unfulfilled_step(result)) is not None:
         step, diagnosis = found
         about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []

@@ -36,7 +36,7 @@ class QueryExplainer:
             self._vocabulary = load_vocabulary(path)
 
     def add_to(self, result: dict[str, Any]) -> None:
-        """Add to each failed reference step of a result what explains it: the key ``query``, and a sentence.
+        """Add what explains it to each failed reference step of a result: the key ``query``, and to its reason.
 
         ``query`` has ``cause`` (the rule or kind that explains most; absent if none does), ``sentence``, ``findings``
         and ``differences``.
@@ -53,7 +53,7 @@ class QueryExplainer:
                     explained = self._explained(reference, steps.get(diagnosis.get("nearest", "")))
                     if explained:
                         diagnosis["query"] = explained
-                        diagnosis["reason"] = f"{diagnosis['reason']} {explained['sentence']}"
+                        diagnosis["reason"] = f"{explained['sentence']} {diagnosis['reason']}"
 
     def _explained(self, reference: Mapping[str, Any], actual: Mapping[str, Any] | None) -> dict[str, Any]:
         query, expected = (_query_of(step) for step in (actual, reference))
@@ -133,7 +133,9 @@ def _cause(findings: list[QueryFinding], differences: list[Difference]) -> str |
     """Return what explains the failure: a mistake that is certain, else the first of a few differences."""
     if findings:
         return findings[0].rule
-    return differences[0].kind if 0 < len(differences) <= _MOST_DIFFERENCES else None
+    if differences and (len(differences) <= _MOST_DIFFERENCES or differences[0].kind == "class"):
+        return differences[0].kind  # of another class all else follows
+    return None
 
 
 def _sentence(findings: list[QueryFinding], differences: list[Difference]) -> str:

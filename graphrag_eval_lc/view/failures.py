@@ -16,7 +16,6 @@ from graphrag_eval_lc.records import NO_RESPONSE
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE, metric_spec
 from graphrag_eval_lc.texts import one_line
-from graphrag_eval_lc.view.query_difference import query_difference
 from graphrag_eval_lc.view.samples import FAILED, Sample, State, Verdict, repeat_of
 
 QUESTION_LENGTH, REASON_LENGTH = 160, 300
@@ -114,7 +113,7 @@ def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
         return Kind("answer", f"{verdict.metric} is not in full")
     try:
         found = unfulfilled_step(result)
-        return Kind("other", "More calls than it takes") if found is None else _kind_of_step(result, *found)
+        return Kind("other", "More calls than it takes") if found is None else _kind_of_step(*found)
     except (AttributeError, IndexError, KeyError, TypeError):
         return Kind("other", "The diagnosis cannot be read")
 
@@ -164,20 +163,48 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"another (?:text|JSON value)", "another output", "The output of {name} differs"),
     )
 )
-_ROWS: Final = frozenset(("empty result", "wrong order", "missing column", "wrong rows", "extra rows", "missing rows"))
+# What explains a failed query (``query.cause`` of the diagnosis), the kind that it is, and the sentence of its group.
+_CAUSES: Final[Mapping[str, tuple[str, str]]] = {
+    "syntax": ("broken query", "The query is broken"),
+    "undeclared_prefix": ("broken query", "A prefix is not declared"),
+    "unknown_class": ("wrong class", "{what}"),
+    "unknown_property": ("wrong property", "{what}"),
+    "property_not_on_class": ("wrong property", "{what}"),
+    "unbound_variable": ("broken query", "A column is never bound"),
+    "disconnected_patterns": ("broken query", "Patterns are not connected"),
+    "class": ("wrong class", "Wrong class: {actual} for {expected}"),
+    "property": ("wrong property", "Wrong property: {actual} for {expected}"),
+    "direction": ("wrong direction", "A property is used the other way round"),
+    "inverse": ("wrong direction", "An inverse property is used"),
+    "entity": ("wrong entity", "Wrong entity: the query is about another one"),
+    "value": ("wrong value", "A value in the query is another one"),
+    "missing_filter": ("missing filter", "A filter is missing"),
+    "extra_filter": ("extra filter", "A filter too many"),
+    "filter": ("wrong filter", "A filter is another one"),
+    "missing_pattern": ("missing pattern", "A pattern is missing"),
+    "extra_pattern": ("extra pattern", "A pattern too many"),
+    "group": ("wrong group", "A pattern is optional or required, unlike in the reference"),
+    "aggregate": ("wrong aggregate", "Wrong aggregate or grouping"),
+    "columns": ("missing column", "A required column is missing"),
+    "order": ("wrong order", "The order is another one"),
+    "limit": ("wrong limit", "The limit is another one"),
+    "distinct": ("duplicates", "DISTINCT is missing or too many"),
+    "form": ("wrong form", "Another form of query"),
+}
 _ARGUMENT = re.compile(r"(?:^|; )(\w+) is (?:missing|.*? instead of )")
 
 
-def _kind_of_step(result: Mapping[str, Any], step: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Kind:
+def _kind_of_step(step: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Kind:
     name, reason = str(step["name"]), str(diagnosis["reason"])
     if diagnosis.get("outcome") == "undecided":
         return Kind("undecided", one_line(f"{name}: it is not known whether it fits", _KIND))
+    if (query := diagnosis.get("query")) is not None:
+        if (kind_of_query := _kind_of_query(query)) is not None:
+            return kind_of_query
+        reason = reason.removeprefix(f"{query.get('sentence')} ")
     for pattern, kind, title in _RULES:
         if (found := pattern.match(reason)) is None:
             continue
-        difference = query_difference(step.get("args"), _args_of(result, diagnosis)) if kind in _ROWS else None
-        if difference is not None:
-            return Kind(*difference)
         parts = [kind_of(part) if at else part for at, part in enumerate(found.groups())]
         return Kind(kind, one_line(title.format(*parts, name=name), _KIND))
     if arguments := dict.fromkeys(_ARGUMENT.findall(reason)):
@@ -187,13 +214,14 @@ def _kind_of_step(result: Mapping[str, Any], step: Mapping[str, Any], diagnosis:
     return Kind("other", one_line(f"{name}: {without_particulars(reason)}", _KIND))
 
 
-def _args_of(result: Mapping[str, Any], diagnosis: Mapping[str, Any]) -> Any:
-    """Return the arguments of the call that comes nearest; of several with its id those of the last."""
-    nearest = diagnosis.get("nearest")
-    steps = list(enumerate(result.get("actual_steps") or ()))
-    named = (step for at, step in reversed(steps) if str(step.get("id", at)) == str(nearest))
-    step = None if nearest is None else next(named, None)
-    return None if step is None else step.get("args")
+def _kind_of_query(query: Mapping[str, Any]) -> Kind | None:
+    """Return the kind that the cause of a failed query is; None if nothing in it explains the failure."""
+    name, title = _CAUSES.get(str(query.get("cause")), (None, ""))
+    if name is None:
+        return None
+    first: Mapping[str, Any] = next(iter(query.get("findings") or query.get("differences") or ()), {})
+    parts = {"what": first.get("what", ""), "expected": first.get("expected"), "actual": first.get("actual")}
+    return Kind(name, one_line(title.format(**parts), _KIND))
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """Why a question failed: the kind that the rules find in a diagnosis, and the groups and the order of failures."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -66,13 +66,37 @@ def test_an_undecided_step_is_its_own_kind() -> None:
     assert kind == ("undecided", "step: it is not known whether it fits")
 
 
-def test_what_the_queries_differ_in_says_more_than_the_rows() -> None:
-    result = failed("1 of 3 rows is missing, e.g. (1).")
-    result["reference_steps"][0][0]["args"] = {"query": "SELECT ?x { ?t cim:End.ratedS ?x }"}
-    result["actual_steps"] = [{"id": "c", "args": {"query": "SELECT ?x { ?t cim:End.ratedU ?x }"}}]
-    result["steps_diagnosis"][0][0]["nearest"] = "c"
-    kind = kind_of_failure(result, Verdict("wrong", "steps_score", 0.0))
-    assert kind == ("wrong property", "Wrong property: `ratedU` for `ratedS`")
+DIFFERENCE = {"kind": "property", "sentence": "asks c:b instead of c:a", "expected": "c:a", "actual": "c:b"}
+FINDING = {"rule": "unknown_class", "what": "c:X is not a class of this graph", "hint": "nearest: c:Y"}
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ({"cause": "property", "differences": [DIFFERENCE]}, ("wrong property", "Wrong property: c:b for c:a")),
+        (
+            {"cause": "unknown_class", "findings": [FINDING], "differences": [DIFFERENCE]},
+            ("wrong class", FINDING["what"]),
+        ),
+        ({"cause": "missing_filter", "differences": [{}]}, ("missing filter", "A filter is missing")),
+        ({"differences": [DIFFERENCE] * 7}, ("missing rows", "Rows are missing")),
+        ({"cause": "of another version"}, ("missing rows", "Rows are missing")),
+    ],
+)
+def test_what_explains_the_query_says_more_than_the_rows(query: dict[str, Any], kind: tuple[str, str]) -> None:
+    result = failed("The query differs. 1 of 3 rows is missing, e.g. (1).")
+    result["steps_diagnosis"][0][0]["query"] = {"sentence": "The query differs.", **query}
+    assert kind_of_failure(result, Verdict("wrong", "steps_score", 0.0)) == kind
+
+
+def test_each_cause_of_a_failed_query_has_a_kind() -> None:
+    query_lint = pytest.importorskip("graphrag_eval_lc.graph.query_lint")
+    query_difference = pytest.importorskip("graphrag_eval_lc.graph.query_difference")
+    causes = {*query_lint.RULES, *get_args(query_difference.DifferenceKind)} - {"no_limit"}
+    for cause in causes:
+        result = failed("x")
+        result["steps_diagnosis"][0][0]["query"] = {"cause": cause, "differences": [DIFFERENCE], "findings": [FINDING]}
+        assert kind_of_failure(result, Verdict("wrong", "steps_score", 0.0)).name != "other"
 
 
 def failures_of(*results: Any, most: int = 10) -> Failures:
