@@ -67,8 +67,16 @@ def _with_24_hours(match: re.Match[str]) -> str:
 
 _ANY_NUMBER_WORD = "|".join(_NUMBER_WORDS)
 _NUMBER_WORD = re.compile(rf"\b({_ANY_NUMBER_WORD})(?:[- ]({'|'.join(_SMALL.split()[1:10])}))?\b", re.IGNORECASE)
-_COUNTED = "|".join(["hundred", "dozen", *(name for name in _UNITS if len(name) > 2)])
-_ARTICLE = re.compile(rf"\b(half )?(?:an?|one) (?=(?:{_COUNTED})\b)", re.IGNORECASE)
+_COUNTED = "|".join(name for name, unit in _UNITS.items() if len(name) > 2 and unit[0] != "count" and name != "second")
+_COUNTS = "|".join(
+    ["hundred", "dozen", *(name for name, unit in _UNITS.items() if unit[0] == "count" and len(name) > 2)]
+)
+# "twice a day" and "metres a second" are no quantities.
+_ARTICLE = re.compile(
+    rf"\b(?:one (?=(?:{_COUNTED}|{_COUNTS})\b)|an? (?=(?:{_COUNTS})\b|(?:{_COUNTED}) (?:of|long|old|ago)\b)|"
+    rf"(?P<before>takes?|took|for|in|within|after|lasts?|lasted|about|than|(?P<half>half)) an? (?=(?:{_COUNTED})\b))",
+    re.IGNORECASE,
+)
 _MULTIPLIED = re.compile(r"\b(\d+) (hundred|dozen)\b(?:(?: and)? (\d{1,2})\b)?", re.IGNORECASE)
 _REWRITTEN = (
     # U.S., whose last point may end a sentence
@@ -98,7 +106,7 @@ def _with_digits(text: str) -> str:
 
     for pattern, replacement in _REWRITTEN:
         text = pattern.sub(replacement, text)
-    text = _ARTICLE.sub(lambda match: "0.5 " if match[1] else "1 ", text)
+    text = _ARTICLE.sub(lambda match: "0.5 " if match["half"] else f"{match['before'] or ''} 1 ".lstrip(), text)
     text = _AND_A_HALF.sub(r"\1.5\2", _NUMBER_WORD.sub(number, text))
     return _MULTIPLIED.sub(
         lambda match: str(int(match[1]) * (12 if match[2][0] in "dD" else 100) + int(match[3] or 0)), text
