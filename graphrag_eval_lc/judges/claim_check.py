@@ -8,15 +8,8 @@ import re
 from functools import cached_property
 from itertools import combinations
 
-from graphrag_eval_lc.judges.claim_words import (
-    EMPTY,
-    WEAK_NUMBERS,
-    Words,
-    plain_sentence,
-    sentences_in,
-    without_identifiers,
-    word_set,
-)
+from graphrag_eval_lc.judges.claim_numbers import WEAK_NUMBERS, word_set
+from graphrag_eval_lc.judges.claim_words import EMPTY, Words, plain_sentence, sentences_in, without_identifiers
 
 
 class ClaimTexts:
