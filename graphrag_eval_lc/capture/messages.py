@@ -22,12 +22,11 @@ _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
-_CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
 _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
-_COSTS = ("usage_metadata", "response_metadata")
+_UNREAD = ("usage_metadata", "response_metadata", "invalid_tool_calls")  # by convert_to_messages, of a dict
 _STRUCTURED_KEY = "structured_response"
 _HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -74,17 +73,11 @@ def as_message(value: Any) -> BaseMessage | None:
         return value
     if not _is_message(value):
         return None
-    message_class = _CLASSES.get(value.get("type")) if isinstance(value, Mapping) else None
-    try:
-        if message_class is not None:  # convert_to_messages loses what such a dict says of tokens
-            return message_class(**{key: item for key, item in value.items() if key != "type"})
-    except Exception:
-        pass  # its keys are not those of LangChain's own messages
     try:
         message = convert_to_messages([value])[0]
-        told = {key: value[key] for key in _COSTS if value.get(key)} if isinstance(value, dict) else {}
-        if told and isinstance(message, AIMessage):
-            return AIMessage(**{**message.model_dump(exclude={"type"}), **told})
+        unread = {key: value[key] for key in _UNREAD if value.get(key)} if isinstance(value, dict) else {}
+        if unread and isinstance(message, AIMessage):
+            return AIMessage(**{**message.model_dump(exclude={"type"}), **unread})
     except Exception:
         return None
     return message
