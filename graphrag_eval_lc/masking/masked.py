@@ -19,7 +19,6 @@ _SECRET_KEY = re.compile(
 _PASSWORD = re.compile(
     r"(?:.*_)?(?:[a-z]*(?:password|passwd|passphrase|passcode|pwd)s?|(?:client|api)_?secret|api_?key|authorization|(?:set_)?cookie)"
 )
-_RDF_TERM = frozenset({"type", "value"})
 _MODEL_TOKEN = re.compile(r"(?:.*_)?(?:bos|eos|pad|unk|sep|cls|mask|stop|per|special)_token")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
 
@@ -114,8 +113,6 @@ def _without_secrets(value: Any, secrets: tuple[str, ...], name: str) -> Any:
     if isinstance(value, str):
         return _masked_under(name, value, secrets)
     if isinstance(value, dict):
-        if value.keys() >= _RDF_TERM:
-            return {key: _without_secrets(item, secrets, "") for key, item in value.items()}
         return {key: _without_secrets(item, secrets, _snake(key)) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_secrets(item, secrets, name) for item in value]

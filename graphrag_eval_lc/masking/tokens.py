@@ -13,7 +13,7 @@ class _Token(NamedTuple):
         kind: What people call it.
         prefixes: The beginnings, which stay in the masked text.
         body: A pattern of all that follows. Lengths are somewhat below those in use, since providers change them.
-        before: A pattern of what precedes the prefix, if that is not the beginning; then the whole token is masked.
+        before: A pattern of what precedes the prefix, if that is not the beginning; it is masked too.
         length: The number of characters of ``before``.
     """
 
@@ -147,7 +147,7 @@ def _rule_of(token: _Token) -> Rule:
         token.kind,
         tuple(prefix.lower() for prefix in token.prefixes),
         rf"{BEGINNING}{token.before}(?P<prefix>{prefixes})(?:{token.body})(?![A-Za-z0-9_-])",
-        masked_all if token.before else after_prefix,
+        after_prefix,
         token.length,
     )
 

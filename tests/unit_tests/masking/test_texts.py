@@ -289,3 +289,8 @@ def test_remembered_value_is_masked_whatever_it_looks_like() -> None:
 def test_short_value_is_not_remembered_as_it_may_stand_in_any_word() -> None:
     remember_secret("none")
     assert masked_text("none of these") == "none of these"
+
+
+def test_secret_in_what_another_rule_keeps_is_masked_too() -> None:
+    inner, key = f"ghp_{'a1B2c3D4' * 3}", "k3jd9fLz0qWm81aXpR7tk3jd9fLz0qWm81aXpR7t"
+    assert masked_text(f"cohere {inner} key: {key}") == "cohere ghp_*** key: ***"
