@@ -6,7 +6,7 @@ from typing import Any
 
 from graphrag_eval_lc.masking import forms, names, tokens
 from graphrag_eval_lc.masking.environment import known_secrets, pattern_of
-from graphrag_eval_lc.masking.names import is_folder, is_iri, is_no_secret, is_opaque, is_soft_name
+from graphrag_eval_lc.masking.names import is_folder, is_no_secret, is_opaque, is_soft_name
 from graphrag_eval_lc.masking.randomness import looks_random
 from graphrag_eval_lc.masking.rules import MASK, Found, RuleSet, hint_of
 
@@ -130,7 +130,7 @@ def _is_secret_under(name: str, value: str) -> bool:
     if _PASSWORD.fullmatch(name):
         return True
     if _is_secret_name(name):
-        return is_opaque(value) and not is_iri(value)
+        return is_opaque(value)
     return is_soft_name(name) and looks_random(value, digests_are=False)
 
 

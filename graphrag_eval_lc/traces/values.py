@@ -65,7 +65,12 @@ def document(item: Any) -> Any:
 
 
 def only_text(value: Mapping[str, Any]) -> str | None:
-    """Return the only text among the values of a mapping, as of a function with one input of any name."""
+    """Return the only text among the values of a mapping, as of a function with one input of any name.
+
+    Example:
+        >>> only_text({"asked": "Why?", "k": 3}), only_text({"asked": "Why?", "user": "me"})
+        ('Why?', None)
+    """
     texts = [item for item in value.values() if isinstance(item, str)]
     return texts[0] if len(texts) == 1 else None
 
