@@ -14,8 +14,6 @@ from graphrag_eval_lc import load_run, merge_runs, run_benchmark, score_run, wri
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
 from graphrag_eval_lc.errors import RunFolderError
 
-pytestmark = pytest.mark.full  # each starts several processes
-
 DATASET: Any = [
     {"template_id": "t", "questions": [{"id": f"q{n}", "question_text": f"{n}?"} for n in range(3)]},
 ]

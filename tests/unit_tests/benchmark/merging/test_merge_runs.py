@@ -15,8 +15,6 @@ from graphrag_eval_lc.benchmark.merging.merge_runs import plan_merge
 from graphrag_eval_lc.errors import GraphRAGEvalError, OptionError, RunFolderError
 from graphrag_eval_lc.run_folder import RunFolder
 
-pytestmark = pytest.mark.full  # each asks several runs
-
 Part = Callable[..., Path]
 Shards = Callable[..., list[Path]]
 ALL = [f"q{number}" for number in range(12)]
@@ -105,6 +103,7 @@ def test_order_of_the_folders_does_not_matter_and_one_given_twice_is_one(shards:
     assert Path("a/aggregates.yaml").read_bytes() == Path("b/aggregates.yaml").read_bytes()
 
 
+@pytest.mark.full
 def test_merge_of_a_merge_knows_all_shards(shards: Shards) -> None:
     folders = shards(4)
     half = merge_runs(folders[:2], output_dir="half")
@@ -385,6 +384,7 @@ def test_other_commits_and_versions_are_told(shards: Shards) -> None:
     assert [session.get("git") for session in sessions] == [None, {"commit": "b" * 40}]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("odd", [5, "x", ["a"], [[]], {"a": {"b": 1}}, [{"name": 1}]])
 def test_records_changed_by_hand_are_merged_or_refused(shards: Shards, odd: Any) -> None:
     folders = shards(2)
