@@ -209,7 +209,7 @@ class Words:
         """Its sentences as they are, but for case, spaces and the last point."""
         return set(map(plain_sentence, sentences_in(self.original)))
 
-    @property
+    @cached_property
     def entities(self) -> list["Item"]:
         """Its names, codes and numbers."""
         return [item for item in self.items if item.is_entity]
@@ -249,7 +249,7 @@ class Words:
         """Whether it is in German."""
         return len(self.all & _GERMAN) > 1
 
-    @property
+    @cached_property
     def is_list_of_names(self) -> bool:
         """Whether things that each have a name are joined: three by commas, or two by a word."""
         items = [Words(item) for item in _ITEM_END.split(self.text.strip(" ."))]
