@@ -30,7 +30,7 @@ from graphrag_eval_lc.view.scores import ScoreLine
 
 _SPENT: Final = {"Tokens": "tokens", "Seconds": "seconds", "Cost": "the agent's cost"}
 _SHOWN_TEXT = 90
-_MOST_GROUPS = 12
+_MOST_GROUPS = 15
 # The judged metrics that have a column; recall and precision are in their f1.
 _JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
 

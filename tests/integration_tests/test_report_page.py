@@ -148,7 +148,7 @@ def test_failed_question_has_what_was_expected_and_opens_with_its_wrong_step_and
     opened = open_report(address="")
     row = opened.rows.filter(has=opened.page.get_by_text("transformers_kristiansand", exact=True))
     for text in (
-        "Wrong property: `ratedU` for `ratedS`",
+        "Wrong property: cim:PowerTransformerEnd.ratedU for cim:PowerTransformerEnd.ratedS",
         "KRISTIANSAND has 3 power",
         "KRISTIANSAND has 6",
         "1 of 3 rows",

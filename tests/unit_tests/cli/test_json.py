@@ -57,6 +57,8 @@ def test_run_is_one_document_whatever_the_agent_prints(exit_code: Command, capsy
     document = printed("run", capsys)
     assert (document["questions"], document["answered"], document["errors"]) == (3, 2, 1)
     assert document["scores"]["steps_score"]["questions"] == 2
+    assert sum(document["states"].values()) == 3
+    assert [group["count"] for group in document["failures"]] == [1] * len(document["failures"]) != []
     who = document["templates"]["who"]
     assert (who["questions"], who["errors"], who["scores"]["steps_score"]) == (2, 1, 0.0)
     assert document["path"] == "runs/first"
