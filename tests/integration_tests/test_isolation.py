@@ -200,9 +200,12 @@ def test_a_model_call_that_the_process_did_not_survive_is_told() -> None:
 
 def test_an_agent_has_the_time_to_end_a_question_at_its_server_after_the_timeout() -> None:
     Path("agent.py").write_text(
-        "import asyncio\nfrom langchain_core.runnables import RunnableLambda\n"
-        "class Remote(RunnableLambda):\n    async def aget_state(self, config):\n        await asyncio.sleep(4)\n"
-        "        return None\nasync def answer(state): await asyncio.sleep(60)\nagent = Remote(answer)\n",
+        "import asyncio\nfrom langchain_core.runnables import Runnable\n"
+        "class Remote(Runnable):  # tells no callback of what it does, as a deployed graph\n"
+        "    def invoke(self, state, config=None): return None\n"
+        "    async def ainvoke(self, state, config=None): await asyncio.sleep(60)\n"
+        "    async def aget_state(self, config): await asyncio.sleep(4)\n"
+        "agent = Remote()\n",
         encoding="utf-8",
     )
     assert errors_of(isolated("one", timeout=0.5)) == [
